@@ -1,0 +1,202 @@
+//! What a request waited for: every nanosecond of a latency has exactly one [`Cause`].
+
+use crate::time::Nanos;
+
+macro_rules! causes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $label:literal,)+) => {
+        /// The cause of a span of a request's latency. The sum of the spans of a request is its
+        /// latency; the driver of a run asserts it for every request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Cause { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Cause {
+            /// Every cause, in the order in which a request meets them.
+            pub const ALL: [Cause; [$($label),+].len()] = [$(Cause::$name),+];
+
+            /// The name used in reports and files.
+            pub fn label(self) -> &'static str {
+                match self { $(Cause::$name => $label),+ }
+            }
+
+            /// One sentence that says what the request waited for.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Cause::$name => concat!($($doc),+).trim_ascii()),+ }
+            }
+        }
+    };
+}
+
+causes! {
+    /// Waiting in the host: the request was due, but its predecessors held the queue.
+    HostQueue = "host queue",
+    /// The device's queue was full: no tag was free.
+    Tag = "tag",
+    /// Waiting for the host link, which carried other transfers.
+    LinkWait = "link wait",
+    /// The request's own data and command on the host link.
+    Link = "link",
+    /// The controller's own work: DRAM access and firmware.
+    Controller = "controller",
+    /// The DRAM buffer had no room for the write.
+    BufferFull = "buffer full",
+    /// A flush or a force-unit-access write waited until the buffer was on flash.
+    Flush = "flush",
+    /// Ordered behind an earlier request for the same page.
+    Hazard = "hazard",
+    /// The commit scheduler held the request although its chip was free.
+    CommitWait = "commit wait",
+    /// The chip was busy with another user read.
+    ChipUserRead = "chip: user read",
+    /// The chip was busy with a user write.
+    ChipUserWrite = "chip: user write",
+    /// The chip was busy with a read of garbage collection or wear levelling.
+    ChipGcRead = "chip: gc read",
+    /// The chip was busy with a program of garbage collection or wear levelling.
+    ChipGcProgram = "chip: gc program",
+    /// The chip was busy with an erase.
+    ChipErase = "chip: erase",
+    /// The chip was being handed over: suspend, resume or reset.
+    ChipHandover = "chip: hand-over",
+    /// No erased page was free: the write waited for garbage collection.
+    Space = "space",
+    /// Waiting for the channel's bus.
+    BusWait = "bus wait",
+    /// Command and address cycles on the channel's bus.
+    BusCommand = "bus command",
+    /// The cells themselves: the time to read, program or erase them.
+    Cell = "cell",
+    /// The page's data on the channel's bus.
+    BusTransfer = "bus transfer",
+    /// Work done again: a failed program, a reset operation, a read that had to be repeated.
+    Retry = "retry",
+    /// Other pages of the same request came later than this one, or had to go first.
+    Siblings = "siblings",
+    /// Waiting in the software queue of an array.
+    ArrayQueue = "array queue",
+    /// Waiting for an epoch or a token.
+    Epoch = "epoch",
+    /// Reconstruction of data from the other members of a stripe.
+    Reconstruction = "reconstruction",
+    /// Served from, or waiting for, a host cache.
+    Cache = "cache",
+    /// Interrupt handler.
+    Interrupt = "interrupt",
+    /// Software interrupt and inter-processor interrupt.
+    SoftInterrupt = "soft interrupt",
+    /// The waiting thread was ready and waited for a core.
+    Scheduling = "scheduling",
+    /// Network and protocol.
+    Network = "network",
+}
+
+/// How many causes there are.
+pub const CAUSES: usize = Cause::ALL.len();
+
+/// The spans of one request: a list of causes and the time that each took. A cause may stand in
+/// the list more than once; spans of no length are not kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Spans {
+    causes: [Cause; Spans::CAPACITY],
+    nanos: [u64; Spans::CAPACITY],
+    len: u8,
+}
+
+impl Spans {
+    /// The most spans that one request can have at once; beyond it, equal causes are merged.
+    pub const CAPACITY: usize = 24;
+
+    /// No spans.
+    pub const fn new() -> Spans {
+        Spans { causes: [Cause::HostQueue; Spans::CAPACITY], nanos: [0; Spans::CAPACITY], len: 0 }
+    }
+
+    /// Forgets all spans.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds `time` for `cause`; nothing when `time` is zero.
+    #[inline]
+    pub fn add(&mut self, cause: Cause, time: Nanos) {
+        if time.0 == 0 {
+            return;
+        }
+        let at = usize::from(self.len);
+        if at == Spans::CAPACITY {
+            return self.merge(cause, time);
+        }
+        self.causes[at] = cause;
+        self.nanos[at] = time.0;
+        self.len += 1;
+    }
+
+    /// Makes room by merging equal causes, then adds.
+    #[cold]
+    fn merge(&mut self, cause: Cause, time: Nanos) {
+        let mut sums = [0u64; CAUSES];
+        for (c, n) in self.iter() {
+            sums[c as usize] += n.0;
+        }
+        sums[cause as usize] += time.0;
+        self.clear();
+        for (i, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0) {
+            assert!(
+                usize::from(self.len) < Spans::CAPACITY,
+                "more distinct causes than one request can have"
+            );
+            self.add(Cause::ALL[i], Nanos(sum));
+        }
+    }
+
+    /// Adds every span of `other`.
+    #[inline]
+    pub fn extend(&mut self, other: &Spans) {
+        for (cause, time) in other.iter() {
+            self.add(cause, time);
+        }
+    }
+
+    /// The spans in the order in which they were added.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, Nanos)> + '_ {
+        let len = usize::from(self.len);
+        self.causes[..len].iter().zip(&self.nanos[..len]).map(|(&c, &n)| (c, Nanos(n)))
+    }
+
+    /// The sum of all spans.
+    #[inline]
+    pub fn total(&self) -> Nanos {
+        Nanos(self.nanos[..usize::from(self.len)].iter().sum())
+    }
+}
+
+impl Default for Spans {
+    fn default() -> Spans {
+        Spans::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_keep_their_sum_when_they_overflow() {
+        let mut spans = Spans::new();
+        for i in 0..100u64 {
+            spans.add(Cause::ALL[i as usize % 7], Nanos(i));
+        }
+        assert_eq!(spans.total(), Nanos((0..100).sum()));
+    }
+
+    #[test]
+    fn labels_are_unique_and_explained() {
+        let mut labels: Vec<_> = Cause::ALL.iter().map(|c| c.label()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), CAUSES);
+        assert!(Cause::ALL.iter().all(|c| c.meaning().ends_with('.')));
+    }
+}

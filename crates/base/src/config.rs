@@ -1,0 +1,121 @@
+//! How a part of the system describes its configuration: once.
+//!
+//! A part implements [`Configure`] by walking through its keys. The same walk reads a scenario,
+//! prints the resolved one, lists the keys for the manual, and finds the nearest key to a
+//! misspelt one, depending on the [`Visit`] that it is given. This crate knows nothing of files;
+//! the scenario reader lives with the command.
+
+use crate::time::Nanos;
+use std::ops::RangeInclusive;
+
+/// A part with keys.
+pub trait Configure {
+    /// Walks through every key of this part, in the order in which a person reads them. May check
+    /// relations between values at the end and report them with [`Visit::problem`].
+    fn configure(&mut self, visit: &mut dyn Visit);
+}
+
+/// What is done at each key. `doc` is one sentence: meaning, unit, and what is special about it.
+pub trait Visit {
+    /// A table of keys below this one.
+    fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure);
+    /// A length of time.
+    fn time(&mut self, key: &'static str, doc: &'static str, value: &mut Nanos, range: RangeInclusive<Nanos>);
+    /// One or more lengths of time; a single value may be written without brackets.
+    fn times(
+        &mut self,
+        key: &'static str,
+        doc: &'static str,
+        value: &mut Vec<Nanos>,
+        range: RangeInclusive<Nanos>,
+    );
+    /// A size in bytes.
+    fn bytes(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
+    /// A rate in bytes per second.
+    fn rate(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
+    /// A share in parts per million.
+    fn share(&mut self, key: &'static str, doc: &'static str, value: &mut u32, range: RangeInclusive<u32>);
+    /// A probability or another number that is no integer.
+    fn number(&mut self, key: &'static str, doc: &'static str, value: &mut f64, range: RangeInclusive<f64>);
+    /// A whole number.
+    fn count(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
+    /// Yes or no.
+    fn flag(&mut self, key: &'static str, doc: &'static str, value: &mut bool);
+    /// One of several names; the value is the place in `names`.
+    fn choice(
+        &mut self,
+        key: &'static str,
+        doc: &'static str,
+        value: &mut usize,
+        names: &'static [&'static str],
+    );
+    /// Free text.
+    fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String);
+    /// Reports that the values of this part do not fit together: the key to blame, what is wrong
+    /// and what would be right.
+    fn problem(&mut self, key: &'static str, message: String);
+}
+
+/// An enum that a configuration chooses by name.
+pub trait Choice: Copy + Sized + 'static {
+    /// The names, in the order of [`Choice::all`].
+    const NAMES: &'static [&'static str];
+    /// Every variant.
+    fn all() -> &'static [Self];
+    /// The place of this variant in [`Choice::all`].
+    fn index(self) -> usize;
+    /// The name of this variant.
+    fn name(self) -> &'static str {
+        Self::NAMES[self.index()]
+    }
+    /// The variant of that name.
+    fn by_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|n| *n == name).map(|i| Self::all()[i])
+    }
+}
+
+/// Visits an enum by name.
+pub fn choose<C: Choice>(visit: &mut dyn Visit, key: &'static str, doc: &'static str, value: &mut C) {
+    let mut index = value.index();
+    visit.choice(key, doc, &mut index, C::NAMES);
+    *value = C::all()[index];
+}
+
+/// Visits a `u32`.
+pub fn count_u32(
+    visit: &mut dyn Visit,
+    key: &'static str,
+    doc: &'static str,
+    value: &mut u32,
+    range: RangeInclusive<u32>,
+) {
+    let mut wide = u64::from(*value);
+    visit.count(key, doc, &mut wide, u64::from(*range.start())..=u64::from(*range.end()));
+    *value = u32::try_from(wide).expect("the visitor keeps the range");
+}
+
+/// Declares an enum whose variants have names in configurations and reports.
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $crate::config::Choice for $name {
+            const NAMES: &'static [&'static str] = &[$($label),+];
+            fn all() -> &'static [Self] {
+                &[$($name::$variant),+]
+            }
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad($crate::config::Choice::name(*self))
+            }
+        }
+    };
+}

@@ -1,0 +1,22 @@
+//! What every layer of tailcut shares: units, the contract of a machine without a clock, timers,
+//! random streams, the latency histogram, the causes of waiting, and the interface between a host
+//! and a storage device.
+//!
+//! This crate depends on no other crate of the project, reads no clock, starts no thread and
+//! opens no file.
+
+pub mod cause;
+pub mod config;
+pub mod control;
+pub mod device;
+pub mod digest;
+pub mod histogram;
+pub mod quantity;
+pub mod random;
+pub mod table;
+pub mod time;
+pub mod timers;
+
+pub use cause::{Cause, Spans};
+pub use device::{Class, Command, CommandId, Completion, Device, Op, SECTOR_BYTES, Status, Submit};
+pub use time::{Nanos, Time};

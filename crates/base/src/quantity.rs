@@ -1,0 +1,255 @@
+//! Quantities as people write them: `80us`, `4KiB`, `200MB/s`, `70%`; reading and showing.
+//!
+//! Sizes: `KiB`, `MiB`, `GiB`, `TiB` are powers of 1024; `kB`/`KB`, `MB`, `GB`, `TB` powers of
+//! 1000. A bare `k`, `m`, `g`, `t` (fio's spelling) is a power of 1024. Times: `ns`, `us`, `ms`,
+//! `s`, `min`, `h`. Rates are a size followed by `/s`, or `MT/s` (one byte per transfer on an
+//! 8-bit bus).
+
+use crate::time::Nanos;
+
+/// Why a text is not a quantity, and what would be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadQuantity {
+    /// What was wrong and what would be right, in one sentence.
+    pub message: String,
+}
+
+fn bad(text: &str, what: &str, example: &str) -> BadQuantity {
+    BadQuantity { message: format!("'{text}' is not {what}; write it like {example}") }
+}
+
+/// Splits a leading decimal number from its unit; the number as (mantissa, decimals).
+fn split(text: &str) -> Option<(u128, u32, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (mut mantissa, mut decimals, mut point, mut digits) = (0u128, 0u32, false, 0);
+    for c in number.chars() {
+        match c {
+            '.' if point => return None,
+            '.' => point = true,
+            '_' => {}
+            c => {
+                mantissa = mantissa.checked_mul(10)?.checked_add(u128::from(c as u8 - b'0'))?;
+                digits += 1;
+                if digits > 24 {
+                    return None;
+                }
+                decimals += u32::from(point);
+            }
+        }
+    }
+    (digits > 0).then(|| (mantissa, decimals, unit.trim()))
+}
+
+/// `mantissa / 10^decimals × scale`, rounded to the nearest integer; `None` when it does not fit.
+fn scaled(mantissa: u128, decimals: u32, scale: u128) -> Option<u64> {
+    let divisor = 10u128.checked_pow(decimals)?;
+    let value = mantissa.checked_mul(scale)?.checked_add(divisor / 2)? / divisor;
+    u64::try_from(value).ok()
+}
+
+/// Reads a length of time such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`.
+pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
+    let wrong = || bad(text, "a length of time", "\"80us\", \"1.5ms\" or \"10s\"");
+    let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
+    let scale = match unit {
+        "ns" => 1,
+        "us" | "µs" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" => 1_000_000_000,
+        "min" | "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        "" if mantissa == 0 => 1,
+        _ => return Err(wrong()),
+    };
+    scaled(mantissa, decimals, scale).map(Nanos).ok_or_else(wrong)
+}
+
+/// Reads a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
+pub fn parse_bytes(text: &str) -> Result<u64, BadQuantity> {
+    let wrong = || bad(text, "a size", "\"4KiB\", \"512\" or \"1GiB\"");
+    let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
+    let scale: u128 = match unit {
+        "" | "B" | "b" => 1,
+        "k" | "K" | "Ki" | "KiB" => 1 << 10,
+        "m" | "M" | "Mi" | "MiB" => 1 << 20,
+        "g" | "G" | "Gi" | "GiB" => 1 << 30,
+        "t" | "T" | "Ti" | "TiB" => 1 << 40,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    scaled(mantissa, decimals, scale).ok_or_else(wrong)
+}
+
+/// Reads a rate in bytes per second such as `200MB/s`, `1GiB/s` or `333MT/s`.
+pub fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
+    let wrong = || bad(text, "a rate", "\"200MB/s\", \"1GiB/s\" or \"333MT/s\"");
+    let size = text.trim().strip_suffix("/s").ok_or_else(wrong)?;
+    if let Some(transfers) = size.strip_suffix("MT") {
+        let (mantissa, decimals, rest) = split(transfers).ok_or_else(wrong)?;
+        if !rest.is_empty() {
+            return Err(wrong());
+        }
+        return scaled(mantissa, decimals, 1_000_000).ok_or_else(wrong);
+    }
+    parse_bytes(size).map_err(|_| wrong())
+}
+
+/// Reads a share such as `70%` or `0.7`, as parts per million.
+pub fn parse_share(text: &str) -> Result<u32, BadQuantity> {
+    let wrong = || bad(text, "a share", "\"70%\" or 0.7");
+    let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
+    let scale = match unit {
+        "%" => 10_000,
+        "" => 1_000_000,
+        _ => return Err(wrong()),
+    };
+    let ppm = scaled(mantissa, decimals, scale).ok_or_else(wrong)?;
+    u32::try_from(ppm).ok().filter(|&p| p <= 1_000_000).ok_or_else(wrong)
+}
+
+/// Reads a whole number such as `64`, `10_000`, `64k` or `10M` (decimal thousands and millions).
+pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
+    let wrong = || bad(text, "a whole number", "64, 10_000, \"64k\" or \"10M\"");
+    let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
+    let scale: u128 = match unit {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    if unit.is_empty() && decimals > 0 {
+        return Err(wrong());
+    }
+    scaled(mantissa, decimals, scale).ok_or_else(wrong)
+}
+
+/// Four significant digits at most, without trailing zeros beyond the third digit's place.
+fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.places$}")
+}
+
+/// A length of time for people: `80.0 us`, `3.81 ms`.
+pub fn show_time(nanos: f64) -> String {
+    let (value, unit) = match nanos.abs() {
+        v if v >= 1e9 => (nanos / 1e9, "s"),
+        v if v >= 1e6 => (nanos / 1e6, "ms"),
+        v if v >= 1e3 => (nanos / 1e3, "us"),
+        _ => return format!("{nanos:.0} ns"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// A size for people: `4.00 KiB`, `31.5 GiB`.
+pub fn show_bytes(bytes: f64) -> String {
+    let mut value = bytes;
+    for unit in ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value.abs() < 1024.0 || unit == "PiB" {
+            return if unit == "B" { format!("{value:.0} B") } else { format!("{} {unit}", digits(value)) };
+        }
+        value /= 1024.0;
+    }
+    unreachable!("the last unit returns")
+}
+
+/// A rate for people, in decimal units as the industry quotes it: `512 MB/s`.
+pub fn show_rate(bytes_per_second: f64) -> String {
+    let (value, unit) = match bytes_per_second.abs() {
+        v if v >= 1e9 => (bytes_per_second / 1e9, "GB/s"),
+        v if v >= 1e6 => (bytes_per_second / 1e6, "MB/s"),
+        v if v >= 1e3 => (bytes_per_second / 1e3, "kB/s"),
+        _ => (bytes_per_second, "B/s"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// A count for people: `999`, `67.1 k`, `4.00 M`.
+pub fn show_count(count: f64) -> String {
+    match count.abs() {
+        v if v >= 1e9 => format!("{} G", digits(count / 1e9)),
+        v if v >= 1e6 => format!("{} M", digits(count / 1e6)),
+        v if v >= 1e4 => format!("{} k", digits(count / 1e3)),
+        _ => format!("{count:.0}"),
+    }
+}
+
+/// A length of time that [`parse_time`] reads back exactly.
+pub fn exact_time(nanos: Nanos) -> String {
+    let (n, unit) = exact_unit(nanos.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")]);
+    format!("{n}{unit}")
+}
+
+/// A size that [`parse_bytes`] reads back exactly.
+pub fn exact_bytes(bytes: u64) -> String {
+    let (n, unit) = exact_unit(
+        bytes,
+        &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")],
+    );
+    format!("{n}{unit}")
+}
+
+/// A rate that [`parse_rate`] reads back exactly.
+pub fn exact_rate(bytes_per_second: u64) -> String {
+    let (n, unit) = exact_unit(
+        bytes_per_second,
+        &[(1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1_000, "kB/s"), (1, "B/s")],
+    );
+    format!("{n}{unit}")
+}
+
+fn exact_unit<'a>(value: u64, units: &[(u64, &'a str)]) -> (u64, &'a str) {
+    let fits = |&&(scale, _): &&(u64, &str)| value.is_multiple_of(scale) && value >= scale;
+    let &(scale, unit) = units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
+    (value / scale, unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_people_write_them() {
+        assert_eq!(parse_time("80us"), Ok(Nanos(80_000)));
+        assert_eq!(parse_time("1.5 ms"), Ok(Nanos(1_500_000)));
+        assert_eq!(parse_time("0"), Ok(Nanos(0)));
+        assert_eq!(parse_bytes("4KiB"), Ok(4096));
+        assert_eq!(parse_bytes("4k"), Ok(4096));
+        assert_eq!(parse_bytes("200MB"), Ok(200_000_000));
+        assert_eq!(parse_rate("333MT/s"), Ok(333_000_000));
+        assert_eq!(parse_rate("1GiB/s"), Ok(1 << 30));
+        assert_eq!(parse_share("70%"), Ok(700_000));
+        assert_eq!(parse_share("0.7"), Ok(700_000));
+        assert_eq!(parse_count("64k"), Ok(64_000));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused_with_an_example() {
+        for text in ["80", "us", "1..5us", "80 parsecs", "-3us", "99999999999999999999s"] {
+            assert!(parse_time(text).unwrap_err().message.contains("80us"), "{text}");
+        }
+        assert!(parse_bytes("12QB").is_err());
+        assert!(parse_rate("200MB").is_err());
+        assert!(parse_share("120%").is_err());
+        assert!(parse_count("1.5").is_err());
+    }
+
+    #[test]
+    fn exact_forms_read_back() {
+        for n in [0, 1, 999, 1_000, 1_500_000, 3_800_000, 75_000_000_001] {
+            assert_eq!(parse_time(&exact_time(Nanos(n))), Ok(Nanos(n)));
+            assert_eq!(parse_bytes(&exact_bytes(n)), Ok(n));
+            assert_eq!(parse_rate(&exact_rate(n)), Ok(n));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Large tables of plain numbers that cost nothing until they are touched.
+//!
+//! A map of a drive has one entry per page. The memory comes zeroed from the operating system
+//! page by page, so that a large, mostly empty drive starts at once; huge pages are asked for
+//! where the system has them, because a random walk through such a table otherwise spends half
+//! of its time in the translation of addresses.
+
+use bytemuck::Pod;
+use memmap2::{Advice, MmapMut};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+/// A zeroed table of fixed length.
+pub struct Table<T> {
+    memory: Memory,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+enum Memory {
+    Empty,
+    Mapped(MmapMut),
+}
+
+impl<T: Pod> Table<T> {
+    /// A table of `len` zeros. Panics when the system has no address space left.
+    pub fn new(len: usize) -> Table<T> {
+        Table::with_advice(len, false)
+    }
+
+    /// A table of `len` zeros that will be used all over: huge pages are asked for.
+    pub fn dense(len: usize) -> Table<T> {
+        Table::with_advice(len, true)
+    }
+
+    fn with_advice(len: usize, huge: bool) -> Table<T> {
+        let bytes = len.checked_mul(size_of::<T>()).expect("the table fits the address space");
+        if bytes == 0 {
+            return Table { memory: Memory::Empty, len: 0, of: PhantomData };
+        }
+        let map = MmapMut::map_anon(bytes).expect("the system has memory for the maps of the drive");
+        if huge {
+            // A system without huge pages serves the same table with small ones.
+            let _ = map.advise(Advice::HugePage);
+        }
+        Table { memory: Memory::Mapped(map), len, of: PhantomData }
+    }
+}
+
+impl<T: Pod> Deref for Table<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.memory {
+            Memory::Empty => &[],
+            Memory::Mapped(map) => &bytemuck::cast_slice(map)[..self.len],
+        }
+    }
+}
+
+impl<T: Pod> DerefMut for Table<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.memory {
+            Memory::Empty => &mut [],
+            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(map)[..self.len],
+        }
+    }
+}
+
+impl<T: Pod> Clone for Table<T> {
+    fn clone(&self) -> Table<T> {
+        let mut copy = Table::new(self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl<T> std::fmt::Debug for Table<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table of {} entries", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_zeroed_and_keeps_what_is_written() {
+        let mut table: Table<u32> = Table::dense(100_000);
+        assert!(table.iter().all(|&x| x == 0));
+        table[99_999] = 7;
+        assert_eq!(table[99_999], 7);
+        assert_eq!(table.clone()[99_999], 7);
+        assert!(Table::<u64>::new(0).is_empty());
+    }
+}

@@ -1,0 +1,3 @@
+//! Virtual time: a world in which workloads meet devices, deterministic to the byte.
+
+pub mod workload;
