@@ -46,7 +46,7 @@ causes! {
     Hazard = "hazard",
     /// The commit scheduler held the request although its chip was free.
     CommitWait = "commit wait",
-    /// The chip was busy with another user read.
+    /// The chip was busy with another user read, or with reading the rest of a page written in part.
     ChipUserRead = "chip: user read",
     /// The chip was busy with a user write.
     ChipUserWrite = "chip: user write",

@@ -97,7 +97,7 @@ pub struct Completion {
     pub status: Status,
     /// When the host could see it.
     pub at: Time,
-    /// For a read: the fold of the fingerprints of its pages, in order (see [`content::fold`]).
+    /// For a read: the fold of the fingerprints of its pages (see [`content::fold`]).
     pub content: u64,
     /// Where the time went, from submission to `at`; sums up to just that.
     pub spans: Spans,
@@ -205,10 +205,12 @@ pub mod content {
         }
     }
 
-    /// Takes the content of the next page of a read into the fold of the pages before it.
+    /// Takes the content of the `index`-th page of a read into the fold. Pages may come in any
+    /// order; a page in another's place changes the result.
     #[inline]
-    pub fn fold(folded: u64, page: u32) -> u64 {
-        (folded.rotate_left(7) ^ u64::from(page)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    pub fn fold(folded: u64, index: u32, page: u32) -> u64 {
+        let mixed = (u64::from(page) << 32 | u64::from(index)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        folded.wrapping_add((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9))
     }
 
     #[cfg(test)]

@@ -45,6 +45,15 @@ impl Timers {
         self.update(slot, IDLE);
     }
 
+    /// Makes `slot` idle if its moment is still `at`: the end of serving an event whose slot may
+    /// have been set anew.
+    #[inline]
+    pub fn expire(&mut self, slot: usize, at: Time) {
+        if self.tree[self.leaves + slot] == (at.0 << self.slot_bits) | slot as u64 {
+            self.update(slot, IDLE);
+        }
+    }
+
     /// True when `slot` has a pending moment.
     #[inline]
     pub fn is_set(&self, slot: usize) -> bool {

@@ -1,1 +1,27 @@
-//! The simulated SSD.
+//! The simulated SSD: flash and controller, as a machine without a clock.
+//!
+//! A request's way: [`Ssd`] takes a command ([`ssd`]), cuts it into memory requests ([`reads`],
+//! [`writes`]), commits them to chips ([`controller::commit`]), composes transactions and follows
+//! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
+//! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
+
+mod chips;
+mod collection;
+pub mod config;
+pub mod controller;
+mod figures;
+pub mod flash;
+mod precondition;
+pub mod presets;
+pub mod probe;
+mod reads;
+pub mod request;
+mod ssd;
+mod writes;
+
+pub use config::SsdConfig;
+pub use figures::Figures;
+pub use precondition::Precondition;
+pub use presets::Preset;
+pub use probe::{ChipRecord, Probe};
+pub use ssd::Ssd;

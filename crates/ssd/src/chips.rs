@@ -1,0 +1,434 @@
+//! The flash controller: transactions are composed, started, carried over bus and cells, and
+//! ended.
+
+use crate::config::ChipPolicy;
+use crate::controller::buffer::EntryState;
+use crate::controller::commit::CommitScheduler;
+use crate::flash::bus::Urgency;
+use crate::flash::unit::{Holder, Phase, Transaction};
+use crate::probe::{ChipRecord, Member, Probe};
+use crate::request::{Kind, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::{Nanos, Time};
+
+fn holder_of(kind: Kind) -> Holder {
+    match kind {
+        Kind::UserRead => Holder::UserRead,
+        Kind::GcRead => Holder::GcRead,
+        Kind::UserWrite => Holder::UserWrite,
+        Kind::GcWrite => Holder::GcWrite,
+        Kind::Erase => Holder::Erase,
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Lets an idle unit ask for the bus, if it has work that can start.
+    #[inline]
+    pub(crate) fn kick(&mut self, now: Time, unit: u32) {
+        if self.units[unit].phase != Phase::Idle {
+            return;
+        }
+        let Some(kind) = self.choose(now, unit) else {
+            return self.rest(now, unit);
+        };
+        self.units[unit].phase = Phase::AwaitStart;
+        let channel = self.buses.channel_of(unit);
+        if self.buses.is_free(channel, now) {
+            return self.start(now, unit, channel);
+        }
+        self.units[unit].hold(now, Holder::BusWait);
+        let urgency = if kind.is_read() { Urgency::Read } else { Urgency::Write };
+        self.wait_for_bus(channel, unit, urgency);
+    }
+
+    /// A unit without work that can start: idle, or short of space, or with time for background
+    /// collection.
+    fn rest(&mut self, now: Time, unit: u32) {
+        if self.units[unit].has_work() {
+            self.units[unit].hold(now, Holder::Space);
+            self.relieve(now, unit);
+        } else {
+            self.units[unit].hold(now, Holder::Idle);
+            if self.config.gc.background {
+                self.collect_in_background(now, unit);
+            }
+        }
+    }
+
+    fn wait_for_bus(&mut self, channel: u32, unit: u32, urgency: Urgency) {
+        if let Some(at) = self.buses.wait(channel, unit, urgency) {
+            self.timers.set(self.channel_timer(channel), at);
+        }
+    }
+
+    /// What a unit should do next, by the chip policy; `None` when nothing can start.
+    #[inline]
+    fn choose(&self, now: Time, unit: u32) -> Option<Kind> {
+        let u = &self.units[unit];
+        let places = |kind: Kind| u.places_with(kind);
+        let (reads, writes) = (places(Kind::UserRead), places(Kind::UserWrite));
+        let collects = places(Kind::GcRead) | places(Kind::GcWrite) | places(Kind::Erase);
+        if writes | collects == 0 {
+            return (reads != 0).then_some(Kind::UserRead);
+        }
+        let writes = if writes != 0 && self.startable(unit, Kind::UserWrite) { writes } else { 0 };
+        let collects = if collects != 0 { self.oldest(unit, &[Kind::GcRead, Kind::GcWrite, Kind::Erase]) } else { None };
+        if !self.config.gc.preemptible && collects.is_some() {
+            return collects;
+        }
+        let user: &[Kind] = match (reads != 0, writes != 0) {
+            (true, true) => &[Kind::UserRead, Kind::UserWrite],
+            (true, false) => &[Kind::UserRead],
+            (false, true) => &[Kind::UserWrite],
+            (false, false) => return collects,
+        };
+        match self.config.schedule.chip {
+            ChipPolicy::Fifo => {
+                let user = self.oldest(unit, user);
+                let order = |kind: Option<Kind>| kind.map_or(u64::MAX, |k| self.oldest_order(unit, k));
+                if order(user) < order(collects) { user } else { collects }
+            }
+            ChipPolicy::ReadsFirst => {
+                let overdue = writes != 0 && self.waits_too_long(now, unit);
+                if reads != 0 && !overdue {
+                    return Some(Kind::UserRead);
+                }
+                if collects.is_some() && (writes == 0 || self.is_short_of_blocks(unit)) {
+                    return collects;
+                }
+                Some(Kind::UserWrite)
+            }
+        }
+    }
+
+    /// The kind, of some, that has the oldest request that can start.
+    fn oldest(&self, unit: u32, kinds: &[Kind]) -> Option<Kind> {
+        let startable = kinds.iter().copied().filter(|&k| self.startable(unit, k));
+        startable.min_by_key(|&k| self.oldest_order(unit, k))
+    }
+
+    fn oldest_order(&self, unit: u32, kind: Kind) -> u64 {
+        let u = &self.units[unit];
+        bits(u.places_with(kind)).map(|place| self.requests[u.first(kind, place)].order).min().unwrap_or(u64::MAX)
+    }
+
+    /// True when a request of `kind` can start: a program needs an erased page.
+    fn startable(&self, unit: u32, kind: Kind) -> bool {
+        let u = &self.units[unit];
+        bits(u.places_with(kind)).any(|place| self.can_start(u.first(kind, place), unit, place))
+    }
+
+    #[inline]
+    fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
+        let request = &self.requests[id];
+        match request.kind {
+            Kind::UserWrite => {
+                self.is_void(id) || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+            }
+            Kind::GcWrite => {
+                self.is_void(id) || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+            }
+            _ => true,
+        }
+    }
+
+    /// True when a program has become pointless: its page was trimmed or overwritten meanwhile.
+    #[inline]
+    fn is_void(&self, id: RequestId) -> bool {
+        let request = &self.requests[id];
+        match request.role {
+            Role::Copy => request.kind == Kind::GcWrite && !self.ftl.is_valid(request.source),
+            Role::Program => self.buffer[request.owner].trimmed,
+            _ => false,
+        }
+    }
+
+    fn waits_too_long(&self, now: Time, unit: u32) -> bool {
+        let u = &self.units[unit];
+        let patience = self.config.schedule.write_patience;
+        bits(u.places_with(Kind::UserWrite))
+            .any(|place| now.since(self.requests[u.first(Kind::UserWrite, place)].since) > patience)
+    }
+
+    fn is_short_of_blocks(&self, unit: u32) -> bool {
+        let reserve = self.config.gc_reserve();
+        (0..self.places).any(|place| self.ftl.free_blocks(self.geometry.plane_at(unit, place)) <= reserve)
+    }
+
+    /// The bus is free: whoever waits gets it.
+    pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
+        while let Some(unit) = self.buses.grant(channel, now) {
+            match self.units[unit].phase {
+                Phase::AwaitStart => self.start(now, unit, channel),
+                Phase::AwaitOut => self.start_out(now, unit, channel),
+                phase => unreachable!("a unit in phase {phase:?} does not wait for the bus"),
+            }
+        }
+        if let Some(at) = self.buses.service_due(channel) {
+            self.timers.set(self.channel_timer(channel), at);
+        }
+    }
+
+    /// The command sequence of a unit starts: now its transaction is composed of what has been
+    /// committed to it.
+    fn start(&mut self, now: Time, unit: u32, channel: u32) {
+        let Some(kind) = self.choose(now, unit) else {
+            self.units[unit].phase = Phase::Idle;
+            return self.rest(now, unit);
+        };
+        self.units[unit].transaction.clear(kind);
+        let (command, cell) = self.compose(now, unit, kind);
+        if self.units[unit].transaction.members().is_empty() {
+            // All of its programs had become pointless.
+            self.units[unit].phase = Phase::Idle;
+            self.scheduler.released(unit);
+            self.commit(now);
+            self.wake(now);
+            return self.kick(now, unit);
+        }
+        self.buses.take(channel, now, command, false);
+        let u = &mut self.units[unit];
+        u.hold(now, holder_of(kind));
+        u.phase = Phase::Cell;
+        u.transaction.started = now;
+        u.transaction.command = command;
+        u.transaction.cell_end = now + cell;
+        self.timers.set(unit as usize, now + cell);
+    }
+
+    /// Composes a transaction: the oldest request of `kind`, and what can go with it in other
+    /// places. Planes of one die share a transaction when their page offsets are equal; dies
+    /// interleave freely. Returns the time on the bus, and the time until all cells are done.
+    fn compose(&mut self, now: Time, unit: u32, kind: Kind) -> (Nanos, Nanos) {
+        let planes = self.geometry.planes;
+        let mut offsets = [NONE; 16];
+        let mut left = self.units[unit].places_with(kind);
+        let mut first = true;
+        while left != 0 {
+            let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
+            left &= !(1 << place);
+            let Some(id) = self.first_startable(now, unit, kind, place) else { continue };
+            let die = (place / planes) as usize;
+            let offset = self.offset(id, unit, place);
+            if !first && !self.fits(&offsets, die, offset, kind) {
+                continue;
+            }
+            first = false;
+            offsets[die] = offset;
+            self.board(now, unit, place, id);
+        }
+        self.durations(unit, kind)
+    }
+
+    #[inline]
+    fn oldest_place(&self, unit: u32, kind: Kind, places: u16) -> u32 {
+        if places & (places - 1) == 0 {
+            return places.trailing_zeros();
+        }
+        let u = &self.units[unit];
+        bits(places)
+            .filter(|&place| self.can_start(u.first(kind, place), unit, place))
+            .min_by_key(|&place| self.requests[u.first(kind, place)].order)
+            .unwrap_or(places.trailing_zeros())
+    }
+
+    /// May a request of page offset `offset` in `die` join a transaction that has `offsets`?
+    #[inline]
+    fn fits(&self, offsets: &[u32; 16], die: usize, offset: u32, kind: Kind) -> bool {
+        if offsets[die] != NONE {
+            return self.config.schedule.plane_sharing && (offsets[die] == offset || kind == Kind::Erase);
+        }
+        self.config.schedule.die_interleaving
+    }
+
+    /// The page offset that a request has, or would get, in its block.
+    #[inline]
+    fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
+        let request = &self.requests[id];
+        match request.kind {
+            Kind::UserWrite | Kind::GcWrite => {
+                self.ftl.next_offset(self.geometry.plane_at(unit, place), request.frontier)
+            }
+            Kind::Erase => 0,
+            _ => self.geometry.offset_of(request.physical),
+        }
+    }
+
+    /// The first request of a list that can start; programs that became pointless are dropped.
+    fn first_startable(&mut self, now: Time, unit: u32, kind: Kind, place: u32) -> Option<RequestId> {
+        loop {
+            let id = self.units[unit].first(kind, place);
+            if id == NONE {
+                return None;
+            }
+            if !self.is_void(id) {
+                return self.can_start(id, unit, place).then_some(id);
+            }
+            self.units[unit].take(&self.requests, kind, place);
+            self.left_committed(unit, id);
+            self.drop_program(now, id);
+        }
+    }
+
+    /// A request joins the transaction of its unit.
+    #[inline]
+    fn board(&mut self, now: Time, unit: u32, place: u32, id: RequestId) {
+        let kind = self.requests[id].kind;
+        self.units[unit].take(&self.requests, kind, place);
+        self.left_committed(unit, id);
+        let account = self.units[unit].account(now);
+        self.requests.settle(id, &account);
+        if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
+            let physical = self.ftl.allocate(self.geometry.plane_at(unit, place), self.requests[id].frontier);
+            self.requests[id].physical = physical;
+            if self.requests[id].role == Role::Program && self.buffer[self.requests[id].owner].state == EntryState::Issued {
+                self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
+            }
+        }
+        self.units[unit].transaction.push(id);
+    }
+
+    /// A host request is not committed any more, but on its way.
+    #[inline]
+    fn left_committed(&mut self, unit: u32, id: RequestId) {
+        if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
+            return;
+        }
+        let u = &mut self.units[unit];
+        u.committed_count -= 1;
+        if u.committed_count == 0 {
+            u.committed_tag = NONE;
+        }
+    }
+
+    /// Bus time of the command phase, and time until the last cell is done. Dies interleave: each
+    /// begins its cell work when its own part of the command phase is over.
+    #[inline]
+    fn durations(&mut self, unit: u32, kind: Kind) -> (Nanos, Nanos) {
+        let p = &self.phases;
+        let command = match kind {
+            Kind::UserRead | Kind::GcRead => p.read_command,
+            Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
+            Kind::Erase => p.erase_command,
+        };
+        let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);
+        let (mut die_busy, mut plane_busy) = (Nanos::ZERO, Nanos::ZERO);
+        let members = self.units[unit].transaction.members();
+        // Members stand in the order in which they boarded; those of a die need not be adjacent,
+        // but share their page offset and so their cell time.
+        for &id in members {
+            let request = &self.requests[id];
+            let offset = self.geometry.offset_of(request.physical);
+            let cell = match kind {
+                Kind::UserRead | Kind::GcRead => p.read_cell(offset),
+                Kind::UserWrite | Kind::GcWrite => p.program_cell(offset),
+                Kind::Erase => p.erase,
+            };
+            bus += command;
+            end = end.max(bus + cell);
+            let die = 1u16 << (u32::from(request.place) / self.geometry.planes);
+            plane_busy += cell;
+            if dies & die == 0 {
+                die_busy += cell;
+            } else {
+                shared = true;
+            }
+            dies |= die;
+        }
+        let count = members.len() as u64;
+        self.units.die_busy += die_busy;
+        self.units.plane_busy += plane_busy;
+        self.units.transactions[kind as usize] += 1;
+        self.units.served[kind as usize] += count;
+        self.units.parallelism[usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0)] += 1;
+        (bus, end)
+    }
+
+    /// The cells of a unit are done: data of reads goes out, everything else is over.
+    pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
+        if !self.units[unit].transaction.kind.is_read() {
+            self.units[unit].transaction.out_start = now;
+            return self.end_transaction(now, unit);
+        }
+        let channel = self.buses.channel_of(unit);
+        self.units[unit].phase = Phase::AwaitOut;
+        if self.buses.is_free(channel, now) {
+            self.start_out(now, unit, channel);
+        } else {
+            self.wait_for_bus(channel, unit, Urgency::Read);
+        }
+    }
+
+    fn start_out(&mut self, now: Time, unit: u32, channel: u32) {
+        let u = &mut self.units[unit];
+        let time = self.phases.transfer * u.transaction.members().len() as u64;
+        u.phase = Phase::Out;
+        u.transaction.out_start = now;
+        let end = self.buses.take(channel, now, time, true);
+        self.timers.set(unit as usize, end);
+    }
+
+    /// A read's data is in the controller; the bus is free for whoever waits.
+    pub(crate) fn data_out(&mut self, now: Time, unit: u32) {
+        self.serve_bus(now, self.buses.channel_of(unit));
+        self.end_transaction(now, unit);
+    }
+
+    fn end_transaction(&mut self, now: Time, unit: u32) {
+        let transaction = self.units[unit].transaction;
+        if P::WATCHES {
+            self.report(now, unit, &transaction);
+        }
+        // The unit stays busy until all members are served, so that work which they cause can
+        // share its next transaction.
+        for &id in transaction.members() {
+            match (self.requests[id].role, transaction.kind) {
+                (Role::HostRead, _) => self.host_read_done(now, id, &transaction),
+                (Role::Merge, _) => self.merge_read_done(now, id),
+                (Role::Program, _) => self.program_done(now, id, &transaction),
+                (Role::Copy, Kind::GcRead) => self.copy_read_done(now, id),
+                (Role::Copy, _) => self.copy_program_done(now, id),
+                (Role::Erase, _) => self.erase_done(now, id),
+                (Role::Waiter, _) => unreachable!("a waiter is never committed"),
+            }
+        }
+        self.units[unit].phase = Phase::Idle;
+        self.units[unit].hold(now, Holder::Idle);
+        self.scheduler.released(unit);
+        self.commit(now);
+        self.wake(now);
+        self.kick(now, unit);
+    }
+
+    fn report(&mut self, now: Time, unit: u32, t: &Transaction) {
+        let member = |&id: &RequestId| {
+            let request = &self.requests[id];
+            let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);
+            Member { command, logical: request.logical, physical: request.physical }
+        };
+        let record = ChipRecord {
+            unit,
+            channel: self.buses.channel_of(unit),
+            kind: t.kind,
+            start: t.started,
+            command_end: t.started + t.command,
+            cell_end: t.cell_end,
+            out_start: if t.kind.is_read() { t.out_start } else { t.cell_end },
+            end: now,
+            members: t.members().iter().map(member).collect(),
+        };
+        self.probe.transaction(record);
+    }
+}
+
+/// The places of a mask.
+#[inline]
+fn bits(mut mask: u16) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros();
+            mask &= mask - 1;
+            bit
+        })
+    })
+}

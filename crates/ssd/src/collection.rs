@@ -1,0 +1,315 @@
+//! Garbage collection, wear levelling and the evacuation of bad blocks: one job per plane at a
+//! time moves the valid pages of a block away and erases it.
+
+use crate::config::{GcConfig, WearConfig};
+use crate::controller::ftl::{BlockState, Mapping};
+use crate::flash::Geometry;
+use crate::probe::Probe;
+use crate::request::{Kind, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::Time;
+use tailcut_base::control::GcThresholds;
+use tailcut_base::random::Stream;
+
+/// Why a block is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To get erased pages.
+    Space,
+    /// To put its little-worn cells to work.
+    Wear,
+    /// Because it went bad: it will not be erased.
+    Evacuate,
+}
+
+/// The emptying of one block.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    victim: u32,
+    purpose: Purpose,
+    /// The next page of the victim to look at.
+    next: u32,
+    /// Pages on their way.
+    moving: u32,
+    /// The erase is committed.
+    erasing: bool,
+}
+
+/// The jobs of all planes.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    jobs: Vec<Option<Job>>,
+    running: u32,
+    /// Bad blocks that still hold data, for each plane.
+    bad: Vec<Vec<u32>>,
+    /// Erases of each plane since wear was last looked at.
+    erases_since_check: Vec<u32>,
+    random: Stream,
+    thresholds: GcThresholds,
+    copies: u32,
+    levelling: bool,
+    spread: u32,
+}
+
+impl Collection {
+    pub(crate) fn new(gc: &GcConfig, wear: &WearConfig, geometry: &Geometry, seed: u64) -> Collection {
+        let planes = geometry.plane_count() as usize;
+        Collection {
+            jobs: vec![None; planes],
+            running: 0,
+            bad: vec![Vec::new(); planes],
+            erases_since_check: vec![0; planes],
+            random: Stream::new(seed, "gc.victim"),
+            thresholds: GcThresholds { low: gc.low, high: gc.high },
+            copies: gc.copies,
+            levelling: wear.levelling,
+            spread: wear.spread,
+        }
+    }
+
+    pub(crate) fn thresholds(&self) -> GcThresholds {
+        self.thresholds
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.running > 0
+    }
+
+    pub(crate) fn is_busy(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some()
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Starts a collection where a plane is short of free blocks.
+    #[inline]
+    pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
+        if self.ftl.free_blocks(plane) < self.collection.thresholds.low && !self.collection.is_busy(plane) {
+            self.start_collection(now, plane, true);
+        }
+    }
+
+    /// Starts collections of an idle unit that has less than the high mark.
+    pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
+        for place in 0..self.places {
+            let plane = self.geometry.plane_at(unit, place);
+            let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
+            if wanted && !self.collection.is_busy(plane) && self.start_collection(now, plane, true) {
+                return self.wake(now);
+            }
+        }
+    }
+
+    /// Starts a job in a plane: a bad block first, then a victim. False when there is none.
+    pub(crate) fn start_collection(&mut self, now: Time, plane: u32, wake: bool) -> bool {
+        let (victim, purpose) = match self.collection.bad[plane as usize].pop() {
+            Some(block) => (block, Purpose::Evacuate),
+            None => match self.ftl.choose_victim(plane, now, &mut self.collection.random) {
+                Some(block) => (block, Purpose::Space),
+                None => return false,
+            },
+        };
+        self.empty(now, plane, victim, purpose);
+        if wake {
+            self.wake(now);
+        }
+        true
+    }
+
+    fn empty(&mut self, now: Time, plane: u32, victim: u32, purpose: Purpose) {
+        if self.ftl.state(victim) != BlockState::Victim {
+            self.ftl.begin_emptying(victim);
+        }
+        self.collection.jobs[plane as usize] = Some(Job { victim, purpose, next: 0, moving: 0, erasing: false });
+        self.collection.running += 1;
+        self.counters.collections += 1;
+        for _ in 0..self.collection.copies {
+            self.next_copy(now, plane);
+        }
+        self.finish_if_empty(now, plane);
+    }
+
+    fn job(&mut self, plane: u32) -> &mut Job {
+        self.collection.jobs[plane as usize].as_mut().expect("the plane has a job")
+    }
+
+    /// Begins to move the next valid page of the victim, if there is one.
+    fn next_copy(&mut self, now: Time, plane: u32) {
+        let Job { victim, next, .. } = *self.job(plane);
+        let Some(physical) = self.ftl.next_valid(victim, next) else {
+            self.job(plane).next = self.geometry.pages;
+            return;
+        };
+        let offset = self.geometry.offset_of(physical);
+        let job = self.job(plane);
+        job.next = offset + 1;
+        job.moving += 1;
+        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane, unit, place);
+        request.physical = physical;
+        request.source = physical;
+        request.logical = self.medium.logical(physical);
+        request.frontier = self.ftl.gc_frontier();
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    /// A page of a victim has been read: it is programmed elsewhere, unless it died meanwhile.
+    pub(crate) fn copy_read_done(&mut self, now: Time, id: RequestId) {
+        let source = self.requests[id].source;
+        let content = self.medium.read(source);
+        if !self.ftl.is_valid(source) {
+            return self.copy_dropped(now, id);
+        }
+        let r = &mut self.requests[id];
+        r.kind = Kind::GcWrite;
+        r.physical = NONE;
+        r.content = content;
+        r.since = now;
+        let unit = r.unit;
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    /// A page of a victim has died while it was moved.
+    pub(crate) fn copy_dropped(&mut self, now: Time, id: RequestId) {
+        let plane = self.requests[id].owner;
+        self.requests.remove(id);
+        self.copy_ended(now, plane);
+    }
+
+    /// A page of a victim has been programmed elsewhere.
+    pub(crate) fn copy_program_done(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        if !self.medium.program(request.physical, request.logical, request.content) {
+            return self.copy_failed(now, id);
+        }
+        self.counters.programmed_gc += 1;
+        if self.ftl.is_valid(request.source) {
+            self.ftl.invalidate(request.source, now);
+            self.ftl.validate(request.physical);
+            match self.ftl.lookup(request.logical) {
+                Mapping::Buffer(entry) => self.buffer[entry].old = request.physical,
+                mapping => {
+                    assert_eq!(mapping, Mapping::Flash(request.source), "a valid page is mapped");
+                    self.ftl.set(request.logical, Mapping::Flash(request.physical));
+                }
+            }
+        }
+        self.settle_block(now, request.physical);
+        self.requests.remove(id);
+        self.copy_ended(now, request.owner);
+    }
+
+    fn copy_failed(&mut self, now: Time, id: RequestId) {
+        self.counters.program_failures += 1;
+        let physical = self.requests[id].physical;
+        self.lose_block(now, self.geometry.block_of(physical));
+        let r = &mut self.requests[id];
+        r.physical = NONE;
+        let unit = r.unit;
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    fn copy_ended(&mut self, now: Time, plane: u32) {
+        self.job(plane).moving -= 1;
+        self.next_copy(now, plane);
+        self.finish_if_empty(now, plane);
+        self.wake(now);
+    }
+
+    /// Erases the victim when its last page has gone and nobody reads it any more.
+    fn finish_if_empty(&mut self, now: Time, plane: u32) {
+        let Job { victim, purpose, next, moving, erasing } = *self.job(plane);
+        if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some() {
+            return;
+        }
+        if self.ftl.is_pinned(victim) {
+            return;
+        }
+        assert_eq!(self.ftl.valid_pages(victim), 0, "a victim is empty before it is erased");
+        if purpose == Purpose::Evacuate {
+            self.ftl.retire(victim);
+            return self.job_ended(now, plane);
+        }
+        self.job(plane).erasing = true;
+        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let mut request = self.internal(now, Kind::Erase, Role::Erase, plane, unit, place);
+        request.physical = victim * self.geometry.pages;
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    /// The last read of a block that is being emptied has ended.
+    pub(crate) fn resume_erase(&mut self, now: Time, block: u32) {
+        let plane = self.geometry.plane_of_block(block);
+        if self.collection.jobs[plane as usize].is_some_and(|job| job.victim == block) {
+            self.finish_if_empty(now, plane);
+            self.wake(now);
+        }
+    }
+
+    /// A block has been erased: it is free, or bad if the erase failed.
+    pub(crate) fn erase_done(&mut self, now: Time, id: RequestId) {
+        let plane = self.requests[id].owner;
+        self.requests.remove(id);
+        let victim = self.job(plane).victim;
+        self.counters.erases += 1;
+        if self.medium.erase(victim) {
+            self.ftl.free(victim);
+        } else {
+            self.counters.erase_failures += 1;
+            self.counters.bad_blocks += 1;
+            self.ftl.retire(victim);
+        }
+        self.collection.erases_since_check[plane as usize] += 1;
+        self.job_ended(now, plane);
+    }
+
+    fn job_ended(&mut self, now: Time, plane: u32) {
+        self.collection.jobs[plane as usize] = None;
+        self.collection.running -= 1;
+        let has_bad = !self.collection.bad[plane as usize].is_empty();
+        if has_bad || self.ftl.free_blocks(plane) < self.collection.thresholds.low {
+            self.start_collection(now, plane, false);
+        } else {
+            self.level_wear(now, plane);
+        }
+        let (unit, _) = self.geometry.unit_of_plane(plane);
+        self.woken.push(unit);
+        self.wake(now);
+    }
+
+    /// Static wear levelling: when the spread of erases in a plane is too large, the least worn
+    /// block, which must hold cold data, is emptied and joins the free blocks. Looked at once for
+    /// as many erases as the plane has blocks, so that its cost does not grow with the drive.
+    fn level_wear(&mut self, now: Time, plane: u32) {
+        let blocks = self.geometry.blocks;
+        if !self.collection.levelling || self.collection.erases_since_check[plane as usize] < blocks {
+            return;
+        }
+        self.collection.erases_since_check[plane as usize] = 0;
+        let all = plane * blocks..(plane + 1) * blocks;
+        let most = all.map(|b| self.medium.erases(b)).max().unwrap_or(0);
+        let Some(coldest) = self.ftl.least_worn(plane, &self.medium) else { return };
+        if most - self.medium.erases(coldest) > self.collection.spread {
+            self.counters.levelled += 1;
+            self.empty(now, plane, coldest, Purpose::Wear);
+        }
+    }
+
+    /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
+    pub(crate) fn lose_block(&mut self, now: Time, block: u32) {
+        self.counters.bad_blocks += 1;
+        let plane = self.geometry.plane_of_block(block);
+        assert!(self.ftl.abandon(block), "a program can only fail in an open block");
+        self.ftl.begin_emptying(block);
+        self.collection.bad[plane as usize].push(block);
+        if !self.collection.is_busy(plane) {
+            self.start_collection(now, plane, false);
+        }
+    }
+}

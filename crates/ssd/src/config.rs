@@ -1,0 +1,183 @@
+//! The configuration of a drive.
+
+use crate::controller::buffer::BufferConfig;
+use crate::controller::commit::CommitPolicy;
+use crate::controller::ftl::FtlConfig;
+use crate::controller::ftl::closed::VictimPolicy;
+use crate::controller::link::LinkConfig;
+use crate::controller::tags::QueueConfig;
+use crate::flash::bus::BusConfig;
+use crate::flash::medium::Faults;
+use crate::flash::{Geometry, Timing};
+use crate::presets::Preset;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+
+tailcut_base::choice! {
+    /// Which of the work that is committed to a chip goes first.
+    pub enum ChipPolicy {
+        /// Whatever was committed first.
+        Fifo = "fifo",
+        /// User reads, then user writes, then garbage collection; garbage collection goes before
+        /// user writes while a plane is short of blocks.
+        ReadsFirst = "reads-first",
+    }
+}
+
+/// Scheduling configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleConfig {
+    /// The commit scheduler.
+    pub commit: CommitPolicy,
+    /// Which of a chip's work goes first.
+    pub chip: ChipPolicy,
+    /// How long a write may be passed over by reads.
+    pub write_patience: Nanos,
+    /// Transactions may span planes of a die.
+    pub plane_sharing: bool,
+    /// Transactions may span dies of a chip.
+    pub die_interleaving: bool,
+}
+
+impl Configure for ScheduleConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        choose(visit, "commit", "Commit scheduler.", &mut self.commit);
+        choose(visit, "chip", "Which of the work committed to a chip goes first.", &mut self.chip);
+        visit.time("write_patience", "How long a committed write may be passed over by reads (chip = \"reads-first\").", &mut self.write_patience, Nanos(0)..=Nanos::secs(10));
+        visit.flag("plane_sharing", "Transactions may span planes of a die (same page offset).", &mut self.plane_sharing);
+        visit.flag("die_interleaving", "Transactions may span dies behind one ready/busy line.", &mut self.die_interleaving);
+    }
+}
+
+/// Garbage-collection configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GcConfig {
+    /// Victim policy.
+    pub victim: VictimPolicy,
+    /// How many blocks d-choices looks at.
+    pub choices: u32,
+    /// A plane with fewer free blocks collects.
+    pub low: u32,
+    /// Background collection ends at this many free blocks.
+    pub high: u32,
+    /// Collect while a chip is idle, up to `high`.
+    pub background: bool,
+    /// User requests may go between the page copies of a collection.
+    pub preemptible: bool,
+    /// Page copies of one collection under way at a time.
+    pub copies: u32,
+}
+
+impl Configure for GcConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        choose(visit, "victim", "Victim policy.", &mut self.victim);
+        count_u32(visit, "choices", "Blocks that d-choices looks at.", &mut self.choices, 1..=1024);
+        count_u32(visit, "low", "A plane with fewer free blocks than this collects in the foreground.", &mut self.low, 2..=1 << 16);
+        count_u32(visit, "high", "Free blocks of a plane at which background collection ends.", &mut self.high, 2..=1 << 16);
+        visit.flag("background", "Collect while a chip is idle, up to the high mark.", &mut self.background);
+        visit.flag("preemptible", "User requests may go between the page copies of a collection.", &mut self.preemptible);
+        count_u32(visit, "copies", "Page copies of one collection under way at a time.", &mut self.copies, 1..=64);
+        if self.high < self.low {
+            visit.problem("high", format!("high = {} is below low = {}; raise high", self.high, self.low));
+        }
+    }
+}
+
+/// Wear-levelling configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WearConfig {
+    /// Move data off the least worn block of a plane when the spread is too large.
+    pub levelling: bool,
+    /// Difference of erases between the most and the least worn block of a plane that starts it.
+    pub spread: u32,
+}
+
+impl Configure for WearConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.flag("levelling", "Static wear levelling: data leaves the least worn block of a plane when the spread is too large.", &mut self.levelling);
+        count_u32(visit, "spread", "Spread of erases within a plane that starts levelling.", &mut self.spread, 2..=1_000_000);
+    }
+}
+
+/// Everything that describes a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SsdConfig {
+    /// Where the other values came from.
+    pub preset: Preset,
+    /// Geometry.
+    pub geometry: Geometry,
+    /// Times of cells and bus.
+    pub timing: Timing,
+    /// Bus arbitration.
+    pub bus: BusConfig,
+    /// Faults of the medium.
+    pub faults: Faults,
+    /// Host link.
+    pub link: LinkConfig,
+    /// Device queue.
+    pub queue: QueueConfig,
+    /// Scheduling.
+    pub schedule: ScheduleConfig,
+    /// DRAM buffer.
+    pub buffer: BufferConfig,
+    /// Translation layer.
+    pub ftl: FtlConfig,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// Wear levelling.
+    pub wear: WearConfig,
+}
+
+impl Configure for SsdConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        let before = self.preset;
+        choose(visit, "preset", "The drive that all other values start from.", &mut self.preset);
+        if self.preset != before {
+            *self = self.preset.config();
+        }
+        visit.section("geometry", "What the drive is built of.", &mut self.geometry);
+        visit.section("timing", "How long cells and bus take.", &mut self.timing);
+        visit.section("bus", "Arbitration of the channels.", &mut self.bus);
+        visit.section("faults", "Faults of the medium.", &mut self.faults);
+        visit.section("link", "The link to the host.", &mut self.link);
+        visit.section("queue", "The device queue.", &mut self.queue);
+        visit.section("schedule", "What goes first.", &mut self.schedule);
+        visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
+        visit.section("ftl", "Translation and allocation.", &mut self.ftl);
+        visit.section("gc", "Garbage collection.", &mut self.gc);
+        visit.section("wear", "Wear levelling.", &mut self.wear);
+        if let Err(message) = self.check_space() {
+            visit.problem("ftl.spare", message);
+        }
+    }
+}
+
+impl SsdConfig {
+    /// Free blocks of a plane that only garbage collection may take: one for the block that it
+    /// fills, and one more where programs may fail.
+    pub fn gc_reserve(&self) -> u32 {
+        if self.faults.program_fail > 0.0 { 2 } else { 1 }
+    }
+
+    /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
+    /// the reserve and the blocks kept free by the low mark hold no data for good.
+    pub fn check_space(&self) -> Result<(), String> {
+        let g = &self.geometry;
+        let kept = self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1;
+        let planes = u64::from(g.plane_count());
+        let per_plane = u64::from(self.ftl.logical_pages(g)) / planes.max(1);
+        if per_plane == 0 {
+            return Err("the drive offers no page to the host; lower spare".into());
+        }
+        let room = u64::from(g.blocks.saturating_sub(kept)) * u64::from(g.pages);
+        if per_plane > room {
+            let needed = 100.0 * (1.0 - room as f64 / (f64::from(g.blocks) * f64::from(g.pages)));
+            return Err(format!(
+                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): \
+                 set spare to at least {needed:.1}%, or use more blocks",
+                g.blocks
+            ));
+        }
+        Ok(())
+    }
+}

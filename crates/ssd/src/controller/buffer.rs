@@ -1,0 +1,349 @@
+//! The DRAM buffer: pages on their way to flash.
+//!
+//! In write-back mode a write completes when its data is here; in write-through mode (no
+//! capacity) an entry only holds the data until it is programmed. Either way an entry is the
+//! newest version of its logical page: reads are served from it, later writes merge into it, so
+//! requests for one page keep their order.
+
+use crate::request::{NONE, RequestId};
+use std::collections::VecDeque;
+use tailcut_base::config::{Configure, Visit};
+use tailcut_base::device::content::Change;
+
+/// Buffer configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferConfig {
+    /// Bytes of write-back buffer; 0 for write-through.
+    pub size: u64,
+    /// Dirty share of the buffer, in parts per million, above which the oldest pages go to flash.
+    pub flush_above: u32,
+    /// A capacitor lets the buffer survive a power cut: what is in it counts as durable.
+    pub capacitor: bool,
+}
+
+impl Configure for BufferConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.bytes("size", "Write-back buffer; 0 makes writes complete when they are on flash.", &mut self.size, 0..=1 << 36);
+        visit.share("flush_above", "Dirty share of the buffer above which the oldest pages are written to flash.", &mut self.flush_above, 0..=900_000);
+        visit.flag("capacitor", "The buffer survives a power cut, so what is in it is durable.", &mut self.capacitor);
+    }
+}
+
+/// How far an entry has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryState {
+    /// Not in use.
+    Free,
+    /// Its data is still on the link, or waits for the commit scheduler.
+    Filling,
+    /// In the line of dirty entries.
+    Dirty,
+    /// On its way to a chip: the read of its old rest, or its program, is committed.
+    Issued,
+    /// Being programmed.
+    Programming,
+    /// The drive has become read-only before the entry could be written.
+    Stranded,
+}
+
+/// A page in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its logical page.
+    pub logical: u32,
+    /// How far it has come.
+    pub state: EntryState,
+    /// The version on flash; [`NONE`] when there is none.
+    pub old: u32,
+    /// Content that `change` applies to.
+    pub base: u32,
+    /// What the writes since then have done.
+    pub change: Change,
+    /// Sectors that have been written.
+    pub sectors: u64,
+    /// True when the whole page is here.
+    pub whole: bool,
+    /// Written again while it was being programmed.
+    pub dirty_again: bool,
+    /// Trimmed while it was issued or programmed: not to be mapped.
+    pub trimmed: bool,
+    /// Stream of its last write.
+    pub stream: u8,
+    /// The flush epoch that it belongs to.
+    epoch: u64,
+    /// The flush epoch of the data being programmed.
+    programmed_epoch: u64,
+    /// Waiters for the next program, and for the present one.
+    pub waiters: RequestId,
+    /// Waiters for the program under way.
+    pub programmed_waiters: RequestId,
+    prev: u32,
+    next: u32,
+}
+
+impl Entry {
+    /// The page's content as a read sees it.
+    #[inline]
+    pub fn content(&self) -> u32 {
+        self.change.apply(self.base)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Epoch {
+    pending: u32,
+    flushes: Vec<u32>,
+}
+
+/// The buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    capacity: usize,
+    used: usize,
+    threshold: usize,
+    /// A capacitor makes the buffer durable.
+    pub capacitor: bool,
+    dirty_first: u32,
+    dirty_last: u32,
+    dirty: usize,
+    epochs: VecDeque<Epoch>,
+    first_epoch: u64,
+    /// Tags that wait for room, oldest first.
+    pub line: VecDeque<u32>,
+    /// Writes merged into an entry that was there already.
+    pub write_hits: u64,
+    /// Pages read from the buffer.
+    pub read_hits: u64,
+}
+
+impl Buffer {
+    /// An empty buffer for pages of `page_bytes`.
+    pub fn new(config: &BufferConfig, page_bytes: u64) -> Buffer {
+        let capacity = (config.size / page_bytes) as usize;
+        Buffer {
+            entries: Vec::new(),
+            free: Vec::new(),
+            capacity,
+            used: 0,
+            threshold: (capacity as u64 * u64::from(config.flush_above) / 1_000_000) as usize,
+            capacitor: config.capacitor,
+            dirty_first: NONE,
+            dirty_last: NONE,
+            dirty: 0,
+            epochs: VecDeque::from([Epoch::default()]),
+            first_epoch: 0,
+            line: VecDeque::new(),
+            write_hits: 0,
+            read_hits: 0,
+        }
+    }
+
+    /// True when writes complete only on flash.
+    #[inline]
+    pub fn is_write_through(&self) -> bool {
+        self.capacity == 0
+    }
+
+    /// True when another page finds room.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.used < self.capacity
+    }
+
+    /// Pages in the buffer.
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// True when nothing is in the buffer.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// Dirty entries that are not on their way to flash.
+    #[inline]
+    pub fn dirty(&self) -> usize {
+        self.dirty
+    }
+
+    /// True when more entries are dirty than the threshold allows, or when somebody waits for room
+    /// or for a flush.
+    #[inline]
+    pub fn should_flush(&self) -> bool {
+        self.dirty > self.threshold || (self.dirty > 0 && (!self.line.is_empty() || self.epochs.len() > 1))
+    }
+
+    /// Makes an entry for a logical page whose flash version is `old` (or [`NONE`]) with content
+    /// `base`.
+    #[inline]
+    pub fn create(&mut self, logical: u32, old: u32, base: u32) -> u32 {
+        self.used += 1;
+        let entry = Entry {
+            logical,
+            state: EntryState::Filling,
+            old,
+            base,
+            change: Change::NONE,
+            sectors: 0,
+            whole: old == NONE,
+            dirty_again: false,
+            trimmed: false,
+            stream: 0,
+            epoch: self.join_epoch(),
+            programmed_epoch: 0,
+            waiters: NONE,
+            programmed_waiters: NONE,
+            prev: NONE,
+            next: NONE,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.entries[id as usize] = entry;
+                id
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Merges a write into an entry.
+    #[inline]
+    pub fn write(&mut self, id: u32, change: Change, sectors: u64, whole: bool, stream: u8) {
+        let again = self.entries[id as usize].state == EntryState::Programming && !self.entries[id as usize].dirty_again;
+        if again {
+            let epoch = self.join_epoch();
+            self.entries[id as usize].epoch = epoch;
+        }
+        let entry = &mut self.entries[id as usize];
+        entry.change = entry.change.then(change);
+        entry.sectors |= sectors;
+        entry.whole |= whole;
+        entry.stream = stream;
+        entry.dirty_again |= again;
+    }
+
+    /// Puts a filled entry at the end of the dirty line.
+    #[inline]
+    pub fn make_dirty(&mut self, id: u32) {
+        let last = self.dirty_last;
+        let entry = &mut self.entries[id as usize];
+        entry.state = EntryState::Dirty;
+        (entry.prev, entry.next) = (last, NONE);
+        match last {
+            NONE => self.dirty_first = id,
+            last => self.entries[last as usize].next = id,
+        }
+        self.dirty_last = id;
+        self.dirty += 1;
+    }
+
+    /// The oldest dirty entry.
+    #[inline]
+    pub fn oldest_dirty(&self) -> Option<u32> {
+        (self.dirty_first != NONE).then_some(self.dirty_first)
+    }
+
+    /// Takes an entry out of the dirty line, because it is issued or trimmed.
+    #[inline]
+    pub fn leave_line(&mut self, id: u32) {
+        let Entry { prev, next, state, .. } = self.entries[id as usize];
+        assert_eq!(state, EntryState::Dirty);
+        match prev {
+            NONE => self.dirty_first = next,
+            prev => self.entries[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.dirty_last = prev,
+            next => self.entries[next as usize].prev = prev,
+        }
+        self.dirty -= 1;
+        self.entries[id as usize].state = EntryState::Issued;
+    }
+
+    /// The entry's program begins: what it holds now is what will be on flash. Returns it.
+    #[inline]
+    pub fn begin_program(&mut self, id: u32) -> u32 {
+        let entry = &mut self.entries[id as usize];
+        assert_eq!(entry.state, EntryState::Issued, "program of an entry that was not issued");
+        entry.state = EntryState::Programming;
+        entry.base = entry.content();
+        entry.change = Change::NONE;
+        entry.whole = true;
+        entry.programmed_epoch = entry.epoch;
+        entry.programmed_waiters = entry.waiters;
+        entry.waiters = NONE;
+        entry.base
+    }
+
+    /// Settles the account of the data that has reached flash (or was trimmed before). Flush
+    /// commands that can complete are appended to `flushes`.
+    #[inline]
+    pub fn settle(&mut self, epoch: u64, flushes: &mut Vec<u32>) {
+        let at = (epoch - self.first_epoch) as usize;
+        self.epochs[at].pending -= 1;
+        while self.epochs.len() > 1 && self.epochs[0].pending == 0 {
+            let epoch = self.epochs.pop_front().expect("there are two");
+            self.first_epoch += 1;
+            flushes.extend(epoch.flushes);
+        }
+    }
+
+    /// The epoch of the data that an entry was programmed with.
+    #[inline]
+    pub fn programmed_epoch(&self, id: u32) -> u64 {
+        self.entries[id as usize].programmed_epoch
+    }
+
+    /// The epoch of the newest data of an entry.
+    #[inline]
+    pub fn epoch(&self, id: u32) -> u64 {
+        self.entries[id as usize].epoch
+    }
+
+    /// Frees an entry.
+    #[inline]
+    pub fn release(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
+        assert!(entry.waiters == NONE, "an entry was freed while somebody waited for it");
+        entry.state = EntryState::Free;
+        self.used -= 1;
+        self.free.push(id);
+    }
+
+    /// A flush command: true when nothing is pending and it can complete at once; otherwise it is
+    /// returned by a later [`Buffer::settle`].
+    pub fn flush(&mut self, tag: u32) -> bool {
+        if self.epochs.iter().all(|epoch| epoch.pending == 0) {
+            return true;
+        }
+        self.epochs.back_mut().expect("there is always an epoch").flushes.push(tag);
+        self.epochs.push_back(Epoch::default());
+        false
+    }
+
+    #[inline]
+    fn join_epoch(&mut self) -> u64 {
+        self.epochs.back_mut().expect("there is always an epoch").pending += 1;
+        self.first_epoch + self.epochs.len() as u64 - 1
+    }
+}
+
+impl std::ops::Index<u32> for Buffer {
+    type Output = Entry;
+    #[inline]
+    fn index(&self, id: u32) -> &Entry {
+        &self.entries[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Buffer {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut Entry {
+        &mut self.entries[id as usize]
+    }
+}

@@ -1,0 +1,261 @@
+//! The closed blocks of each plane, kept so that a victim is found without looking at them all.
+
+use crate::flash::Geometry;
+use tailcut_base::Time;
+use tailcut_base::random::Stream;
+
+tailcut_base::choice! {
+    /// How garbage collection chooses its victim among the closed blocks of a plane.
+    pub enum VictimPolicy {
+        /// The fewest valid pages; among equals the one that lost a page longest ago.
+        Greedy = "greedy",
+        /// The block that was closed first.
+        Fifo = "fifo",
+        /// Any block, with equal probability.
+        Random = "random",
+        /// The fewest valid pages among a few random blocks (Van Houdt, SIGMETRICS 2013).
+        DChoices = "d-choices",
+        /// The largest (1 - u) / 2u × age, u the valid share and age the time since the block last
+        /// lost a page (Kawaguchi et al., USENIX 1995).
+        CostBenefit = "cost-benefit",
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+    /// The list or the place in the array where the block stands.
+    at: u32,
+    /// When the block was closed or last lost a page.
+    changed: Time,
+}
+
+/// The closed blocks. Greedy and cost-benefit keep a list for each count of valid pages, ordered
+/// by the time at which blocks came to have it; FIFO keeps one list; the random policies an array.
+#[derive(Clone, Debug)]
+pub struct ClosedBlocks {
+    policy: VictimPolicy,
+    choices: u32,
+    pages: u32,
+    /// Lists per plane.
+    lists: u32,
+    links: Vec<Link>,
+    first: Vec<u32>,
+    last: Vec<u32>,
+    /// For each plane a bound: no list below it has blocks.
+    lowest: Vec<u32>,
+    arrays: Vec<Vec<u32>>,
+}
+
+impl ClosedBlocks {
+    /// No closed blocks.
+    pub fn new(policy: VictimPolicy, choices: u32, geometry: &Geometry) -> ClosedBlocks {
+        let planes = geometry.plane_count() as usize;
+        let lists = match policy {
+            VictimPolicy::Greedy | VictimPolicy::CostBenefit => geometry.pages + 1,
+            VictimPolicy::Fifo => 1,
+            VictimPolicy::Random | VictimPolicy::DChoices => 0,
+        };
+        let link = Link { prev: NONE, next: NONE, at: NONE, changed: Time::ZERO };
+        ClosedBlocks {
+            policy,
+            choices,
+            pages: geometry.pages,
+            lists,
+            links: vec![link; geometry.block_count() as usize],
+            first: vec![NONE; planes * lists as usize],
+            last: vec![NONE; planes * lists as usize],
+            lowest: vec![0; planes],
+            arrays: vec![Vec::new(); planes],
+        }
+    }
+
+    /// A block of `plane` has been closed with `valid` valid pages.
+    #[inline]
+    pub fn insert(&mut self, plane: u32, block: u32, valid: u32, now: Time) {
+        self.links[block as usize].changed = now;
+        match self.policy {
+            VictimPolicy::Greedy | VictimPolicy::CostBenefit => self.append(plane, valid, block),
+            VictimPolicy::Fifo => self.append(plane, 0, block),
+            VictimPolicy::Random | VictimPolicy::DChoices => {
+                let array = &mut self.arrays[plane as usize];
+                self.links[block as usize].at = array.len() as u32;
+                array.push(block);
+            }
+        }
+    }
+
+    /// A closed block has lost a page and has `valid` left.
+    #[inline]
+    pub fn changed(&mut self, plane: u32, block: u32, valid: u32, now: Time) {
+        if matches!(self.policy, VictimPolicy::Greedy | VictimPolicy::CostBenefit) {
+            self.links[block as usize].changed = now;
+            self.unlink(block);
+            self.append(plane, valid, block);
+        }
+    }
+
+    /// A block is closed no more.
+    pub fn remove(&mut self, plane: u32, block: u32) {
+        if self.lists > 0 {
+            return self.unlink(block);
+        }
+        let array = &mut self.arrays[plane as usize];
+        let at = self.links[block as usize].at as usize;
+        array.swap_remove(at);
+        if let Some(&moved) = array.get(at) {
+            self.links[moved as usize].at = at as u32;
+        }
+    }
+
+    /// The victim in a plane; `valid` tells the valid pages of a block.
+    pub fn choose(&mut self, plane: u32, now: Time, random: &mut Stream, valid: impl Fn(u32) -> u32) -> Option<u32> {
+        match self.policy {
+            VictimPolicy::Greedy => self.greedy(plane),
+            VictimPolicy::CostBenefit => self.cost_benefit(plane, now),
+            VictimPolicy::Fifo => Some(self.first[plane as usize]).filter(|&b| b != NONE),
+            VictimPolicy::Random => self.draw(plane, random),
+            VictimPolicy::DChoices => {
+                (0..self.choices).filter_map(|_| self.draw(plane, random)).min_by_key(|&block| valid(block))
+            }
+        }
+    }
+
+    fn draw(&self, plane: u32, random: &mut Stream) -> Option<u32> {
+        let array = &self.arrays[plane as usize];
+        (!array.is_empty()).then(|| array[random.below(array.len() as u64) as usize])
+    }
+
+    fn greedy(&mut self, plane: u32) -> Option<u32> {
+        let base = plane * self.lists;
+        let from = self.lowest[plane as usize];
+        let found = (from..=self.pages).find(|&count| self.first[(base + count) as usize] != NONE)?;
+        self.lowest[plane as usize] = found;
+        Some(self.first[(base + found) as usize])
+    }
+
+    /// Within a list all blocks have the same u, so the first, the oldest, is its best: one look
+    /// per count of valid pages.
+    fn cost_benefit(&self, plane: u32, now: Time) -> Option<u32> {
+        let base = plane * self.lists;
+        let mut best: Option<(u128, u128, u32)> = None;
+        for count in 0..self.pages {
+            let block = self.first[(base + count) as usize];
+            if block == NONE {
+                continue;
+            }
+            if count == 0 {
+                return Some(block);
+            }
+            let age = u128::from(now.since(self.links[block as usize].changed).0) + 1;
+            let (benefit, cost) = (age * u128::from(self.pages - count), 2 * u128::from(count));
+            if best.is_none_or(|(b, c, _)| benefit * c > b * cost) {
+                best = Some((benefit, cost, block));
+            }
+        }
+        best.map(|(_, _, block)| block).or_else(|| Some(self.first[(base + self.pages) as usize]).filter(|&b| b != NONE))
+    }
+
+    #[inline]
+    fn append(&mut self, plane: u32, list: u32, block: u32) {
+        let at = plane * self.lists + list;
+        let last = self.last[at as usize];
+        let link = &mut self.links[block as usize];
+        (link.prev, link.next, link.at) = (last, NONE, at);
+        match last {
+            NONE => self.first[at as usize] = block,
+            last => self.links[last as usize].next = block,
+        }
+        self.last[at as usize] = block;
+        let lowest = &mut self.lowest[plane as usize];
+        *lowest = (*lowest).min(list);
+    }
+
+    #[inline]
+    fn unlink(&mut self, block: u32) {
+        let Link { prev, next, at, .. } = self.links[block as usize];
+        match prev {
+            NONE => self.first[at as usize] = next,
+            prev => self.links[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.last[at as usize] = prev,
+            next => self.links[next as usize].prev = prev,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flash::geometry::ReadyBusy;
+
+    fn blocks(policy: VictimPolicy) -> ClosedBlocks {
+        let geometry = Geometry {
+            channels: 1,
+            chips: 1,
+            dies: 1,
+            planes: 2,
+            blocks: 32,
+            pages: 8,
+            page_bytes: 4096,
+            spare_bytes: 0,
+            ready_busy: ReadyBusy::Chip,
+        };
+        ClosedBlocks::new(policy, 3, &geometry)
+    }
+
+    /// Each policy against a plain list of (block, valid, changed, closed).
+    #[test]
+    fn each_policy_chooses_as_a_plain_search_would() {
+        for policy in [VictimPolicy::Greedy, VictimPolicy::Fifo, VictimPolicy::CostBenefit, VictimPolicy::Random] {
+            let mut set = blocks(policy);
+            let mut model: Vec<(u32, u32, u64, u64)> = Vec::new();
+            let mut random = Stream::new(9, "test");
+            for step in 1..3000u64 {
+                let now = Time(step * 10);
+                let free: Vec<u32> = (0..32).filter(|b| !model.iter().any(|m| m.0 == *b)).collect();
+                match random.below(3) {
+                    0 if !free.is_empty() => {
+                        let block = free[random.below(free.len() as u64) as usize];
+                        let valid = 4 + random.below(5) as u32;
+                        set.insert(0, block, valid, now);
+                        model.push((block, valid, now.0, step));
+                    }
+                    1 if !model.is_empty() => {
+                        let at = random.below(model.len() as u64) as usize;
+                        if model[at].1 > 0 {
+                            model[at].1 -= 1;
+                            model[at].2 = now.0;
+                            set.changed(0, model[at].0, model[at].1, now);
+                        }
+                    }
+                    _ => {
+                        let valid_of = |b: u32| model.iter().find(|m| m.0 == b).map_or(99, |m| m.1);
+                        let chosen = set.choose(0, now, &mut Stream::new(step, "choose"), valid_of);
+                        assert_eq!(chosen.is_some(), !model.is_empty());
+                        let Some(chosen) = chosen else { continue };
+                        let got = *model.iter().find(|m| m.0 == chosen).expect("the victim is closed");
+                        let score = |m: &(u32, u32, u64, u64)| {
+                            if m.1 == 0 { f64::INFINITY } else { (8 - m.1) as f64 * (now.0 - m.2 + 1) as f64 / (2 * m.1) as f64 }
+                        };
+                        match policy {
+                            VictimPolicy::Greedy => assert_eq!(got.1, model.iter().map(|m| m.1).min().unwrap()),
+                            VictimPolicy::Fifo => assert_eq!(got.3, model.iter().map(|m| m.3).min().unwrap()),
+                            VictimPolicy::CostBenefit => {
+                                assert_eq!(score(&got), model.iter().map(score).fold(f64::NEG_INFINITY, f64::max));
+                            }
+                            _ => {}
+                        }
+                        set.remove(0, chosen);
+                        model.retain(|m| m.0 != chosen);
+                    }
+                }
+                assert!(set.choose(1, now, &mut Stream::new(1, ""), |_| 0).is_none(), "planes are separate");
+            }
+        }
+    }
+}

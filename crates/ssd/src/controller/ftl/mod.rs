@@ -1,0 +1,445 @@
+//! The flash translation layer: where each logical page is, which physical pages are valid, which
+//! blocks are free, open, closed or on their way out.
+
+pub mod allocation;
+pub mod closed;
+
+use crate::flash::Geometry;
+use crate::flash::medium::Medium;
+use allocation::{Allocation, Allocator, Order};
+use closed::{ClosedBlocks, VictimPolicy};
+use std::collections::VecDeque;
+use tailcut_base::Time;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::random::Stream;
+use tailcut_base::table::Table;
+
+/// No block.
+pub const NO_BLOCK: u32 = u32::MAX;
+
+/// Configuration of the translation layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FtlConfig {
+    /// Share of the raw capacity that the host cannot address, in parts per million.
+    pub spare: u32,
+    /// How a write finds its plane.
+    pub allocation: Allocation,
+    /// The order in which planes are used.
+    pub order: Order,
+    /// Write streams with frontiers of their own.
+    pub streams: u32,
+}
+
+impl Configure for FtlConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.share("spare", "Share of the raw capacity that the host cannot address (over-provisioning).", &mut self.spare, 0..=900_000);
+        choose(visit, "allocation", "Static: the logical page decides the plane; dynamic: the next one in turn.", &mut self.allocation);
+        choose(visit, "order", "Order in which channel, way (chip), die and plane are used, the fastest-changing first.", &mut self.order);
+        count_u32(visit, "streams", "Write streams with blocks of their own; a command's stream beyond the last uses the last.", &mut self.streams, 1..=8);
+    }
+}
+
+impl FtlConfig {
+    /// Logical pages that a drive of this geometry offers: rounded down to a multiple of the
+    /// number of planes, so that static allocation fills all planes alike.
+    pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
+        let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
+        let planes = u128::from(geometry.plane_count());
+        (user / planes * planes) as u32
+    }
+}
+
+/// Where a logical page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// Nowhere: it reads as zeros.
+    Unmapped,
+    /// In this physical page.
+    Flash(u32),
+    /// Its newest version is in this entry of the DRAM buffer.
+    Buffer(u32),
+}
+
+const IN_BUFFER: u32 = 1 << 31;
+
+impl Mapping {
+    #[inline]
+    fn decode(word: u32) -> Mapping {
+        match word {
+            0 => Mapping::Unmapped,
+            w if w & IN_BUFFER != 0 => Mapping::Buffer(w & !IN_BUFFER),
+            w => Mapping::Flash(w - 1),
+        }
+    }
+
+    #[inline]
+    fn encode(self) -> u32 {
+        match self {
+            Mapping::Unmapped => 0,
+            Mapping::Flash(physical) => physical + 1,
+            Mapping::Buffer(entry) => entry | IN_BUFFER,
+        }
+    }
+}
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// Erased, in the free list.
+    Free,
+    /// A write frontier.
+    Open,
+    /// Full; can be chosen as a victim.
+    Closed,
+    /// Being emptied.
+    Victim,
+    /// Bad; never used again.
+    Retired,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    valid: u32,
+    /// Reads under way that keep the block from being erased.
+    pins: u32,
+    state: BlockState,
+}
+
+/// A place where pages of one kind are written: an open block and its next page.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    block: u32,
+    next: u32,
+}
+
+/// Free blocks and frontiers of one plane.
+#[derive(Clone, Debug)]
+struct Plane {
+    free: VecDeque<u32>,
+    frontiers: Vec<Frontier>,
+}
+
+/// The translation layer.
+#[derive(Debug)]
+pub struct Ftl {
+    map: Table<u32>,
+    valid: Table<u64>,
+    blocks: Vec<Block>,
+    planes: Vec<Plane>,
+    closed: ClosedBlocks,
+    allocator: Allocator,
+    geometry: Geometry,
+    streams: u32,
+    /// Free blocks of a plane that only garbage collection may take.
+    reserve: usize,
+}
+
+impl Ftl {
+    /// The empty drive: every good block free.
+    pub fn new(config: &FtlConfig, geometry: &Geometry, victim: VictimPolicy, choices: u32, reserve: u32, medium: &Medium) -> Ftl {
+        let block = Block { valid: 0, pins: 0, state: BlockState::Free };
+        let mut blocks = vec![block; geometry.block_count() as usize];
+        let closed_frontier = Frontier { block: NO_BLOCK, next: geometry.pages };
+        let mut planes = Vec::with_capacity(geometry.plane_count() as usize);
+        for plane in 0..geometry.plane_count() {
+            let all = plane * geometry.blocks..(plane + 1) * geometry.blocks;
+            let free: VecDeque<u32> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
+            for bad in all.filter(|&b| medium.is_bad(b)) {
+                blocks[bad as usize].state = BlockState::Retired;
+            }
+            planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
+        }
+        Ftl {
+            map: Table::dense(config.logical_pages(geometry) as usize),
+            valid: Table::dense(geometry.page_count().div_ceil(64) as usize),
+            blocks,
+            planes,
+            closed: ClosedBlocks::new(victim, choices, geometry),
+            allocator: Allocator::new(config.allocation, config.order, geometry),
+            geometry: geometry.clone(),
+            streams: config.streams,
+            reserve: reserve as usize,
+        }
+    }
+
+    /// Logical pages that the host can address.
+    pub fn logical_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Where a logical page is.
+    #[inline]
+    pub fn lookup(&self, logical: u32) -> Mapping {
+        Mapping::decode(self.map[logical as usize])
+    }
+
+    /// Changes where a logical page is. The caller looks after validity.
+    #[inline]
+    pub fn set(&mut self, logical: u32, mapping: Mapping) {
+        self.map[logical as usize] = mapping.encode();
+    }
+
+    /// The raw map entry, to warm the cache.
+    #[inline]
+    pub fn touch(&self, logical: u32) -> u32 {
+        self.map[logical as usize]
+    }
+
+    /// The frontier of a stream.
+    #[inline]
+    pub fn stream_frontier(&self, stream: u8) -> u8 {
+        u32::from(stream).min(self.streams - 1) as u8
+    }
+
+    /// The frontier of garbage collection.
+    #[inline]
+    pub fn gc_frontier(&self) -> u8 {
+        self.streams as u8
+    }
+
+    /// The plane that the next write of a logical page goes to. Under dynamic allocation planes
+    /// without room for the host are passed over, as long as there is one with room.
+    #[inline]
+    pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
+        let first = self.allocator.next(logical);
+        if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
+            return first;
+        }
+        for _ in 1..self.planes.len() {
+            let plane = self.allocator.next(logical);
+            if self.can_allocate(plane, frontier) {
+                return plane;
+            }
+        }
+        first
+    }
+
+    /// True when a program of `frontier` finds a page in a plane.
+    #[inline]
+    pub fn can_allocate(&self, plane: u32, frontier: u8) -> bool {
+        let p = &self.planes[plane as usize];
+        p.frontiers[usize::from(frontier)].next < self.geometry.pages || p.free.len() > self.kept_back(frontier)
+    }
+
+    #[inline]
+    fn kept_back(&self, frontier: u8) -> usize {
+        if u32::from(frontier) == self.streams { 0 } else { self.reserve }
+    }
+
+    /// The place in its block of the page that [`Ftl::allocate`] would give.
+    #[inline]
+    pub fn next_offset(&self, plane: u32, frontier: u8) -> u32 {
+        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+        if next < self.geometry.pages { next } else { 0 }
+    }
+
+    /// Takes the next page of a frontier, opening a free block when the open one is full. Only
+    /// after [`Ftl::can_allocate`] said yes.
+    #[inline]
+    pub fn allocate(&mut self, plane: u32, frontier: u8) -> u32 {
+        let pages = self.geometry.pages;
+        let p = &mut self.planes[plane as usize];
+        let frontier = &mut p.frontiers[usize::from(frontier)];
+        if frontier.next >= pages {
+            let block = p.free.pop_front().expect("can_allocate said that there is a free block");
+            self.blocks[block as usize].state = BlockState::Open;
+            *frontier = Frontier { block, next: 0 };
+        }
+        frontier.next += 1;
+        frontier.block * pages + frontier.next - 1
+    }
+
+    /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
+    /// block was a frontier.
+    pub fn abandon(&mut self, block: u32) -> bool {
+        let plane = self.geometry.plane_of_block(block);
+        for frontier in &mut self.planes[plane as usize].frontiers {
+            if frontier.block == block {
+                *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Closes a block whose last page has been programmed.
+    #[inline]
+    pub fn close(&mut self, block: u32, now: Time) {
+        assert_eq!(self.blocks[block as usize].state, BlockState::Open);
+        self.blocks[block as usize].state = BlockState::Closed;
+        self.closed.insert(self.geometry.plane_of_block(block), block, self.blocks[block as usize].valid, now);
+    }
+
+    /// True when the physical page holds the current version of its logical page on flash.
+    #[inline]
+    pub fn is_valid(&self, physical: u32) -> bool {
+        self.valid[(physical / 64) as usize] >> (physical % 64) & 1 == 1
+    }
+
+    /// Marks a page valid that has just been programmed.
+    #[inline]
+    pub fn validate(&mut self, physical: u32) {
+        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+        debug_assert!(self.valid[word] & bit == 0);
+        self.valid[word] |= bit;
+        let block = self.geometry.block_of(physical);
+        self.blocks[block as usize].valid += 1;
+        assert_ne!(self.blocks[block as usize].state, BlockState::Free, "valid data in a free block");
+    }
+
+    /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
+    #[inline]
+    pub fn invalidate(&mut self, physical: u32, now: Time) {
+        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+        let words = &mut self.valid[..];
+        assert!(words[word] & bit != 0, "a page was invalidated twice");
+        words[word] &= !bit;
+        let id = self.geometry.block_of(physical);
+        let block = &mut self.blocks[id as usize];
+        block.valid -= 1;
+        if block.state == BlockState::Closed {
+            self.closed.changed(self.geometry.plane_of_block(id), id, block.valid, now);
+        }
+    }
+
+    /// The next valid page of a block at or after `offset`.
+    #[inline]
+    pub fn next_valid(&self, block: u32, offset: u32) -> Option<u32> {
+        let end = (block + 1) * self.geometry.pages;
+        let mut at = block * self.geometry.pages + offset;
+        while at < end {
+            let word = self.valid[(at / 64) as usize] >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros();
+                return (found < end).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// Keeps a block from being erased while a read of it is under way.
+    #[inline]
+    pub fn pin(&mut self, physical: u32) {
+        self.blocks[self.geometry.block_of(physical) as usize].pins += 1;
+    }
+
+    /// Ends a pin; true when it was the last of a block that is being emptied.
+    #[inline]
+    pub fn unpin(&mut self, physical: u32) -> bool {
+        let block = &mut self.blocks[self.geometry.block_of(physical) as usize];
+        block.pins -= 1;
+        block.pins == 0 && block.state == BlockState::Victim
+    }
+
+    /// True when reads of the block are under way.
+    #[inline]
+    pub fn is_pinned(&self, block: u32) -> bool {
+        self.blocks[block as usize].pins > 0
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid_pages(&self, block: u32) -> u32 {
+        self.blocks[block as usize].valid
+    }
+
+    /// What a block is used for.
+    #[inline]
+    pub fn state(&self, block: u32) -> BlockState {
+        self.blocks[block as usize].state
+    }
+
+    /// Free blocks of a plane.
+    #[inline]
+    pub fn free_blocks(&self, plane: u32) -> u32 {
+        self.planes[plane as usize].free.len() as u32
+    }
+
+    /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
+    pub fn choose_victim(&mut self, plane: u32, now: Time, random: &mut Stream) -> Option<u32> {
+        let blocks = &self.blocks;
+        let block = self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)?;
+        (self.blocks[block as usize].valid < self.geometry.pages).then_some(block)
+    }
+
+    /// Takes a block out of use to be emptied: a victim, or a block that went bad.
+    pub fn begin_emptying(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize].state;
+        match *state {
+            BlockState::Closed => self.closed.remove(self.geometry.plane_of_block(block), block),
+            BlockState::Open => {}
+            other => panic!("a block that is {other:?} cannot be emptied"),
+        }
+        *state = BlockState::Victim;
+    }
+
+    /// Puts an erased block into the free list.
+    pub fn free(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize];
+        assert!(state.state == BlockState::Victim && state.valid == 0 && state.pins == 0, "freed a block in use");
+        state.state = BlockState::Free;
+        self.planes[self.geometry.plane_of_block(block) as usize].free.push_back(block);
+    }
+
+    /// Takes an emptied bad block out of service for good.
+    pub fn retire(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize];
+        assert!(state.valid == 0, "retired a block that holds data");
+        state.state = BlockState::Retired;
+    }
+
+    /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
+    /// called once per `blocks` erases of a plane at most.
+    pub fn least_worn(&self, plane: u32, medium: &Medium) -> Option<u32> {
+        let all = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+        all.filter(|&b| self.blocks[b as usize].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
+    }
+
+    /// Access for preparation of a drive.
+    pub(crate) fn take_free(&mut self, plane: u32) -> Option<u32> {
+        let block = self.planes[plane as usize].free.pop_front()?;
+        self.blocks[block as usize].state = BlockState::Open;
+        Some(block)
+    }
+
+    /// Opens a frontier on a block that is programmed up to `next`.
+    pub(crate) fn set_frontier(&mut self, plane: u32, frontier: u8, block: u32, next: u32) {
+        self.planes[plane as usize].frontiers[usize::from(frontier)] = Frontier { block, next };
+    }
+
+    /// Sets the validity of a block's pages in one go; `valid` must be the number of ones.
+    pub(crate) fn set_valid_pages(&mut self, block: u32, pages: impl Iterator<Item = u32>) {
+        let mut count = 0;
+        for physical in pages {
+            self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
+            count += 1;
+        }
+        self.blocks[block as usize].valid = count;
+    }
+
+    /// The planes in the order of allocation.
+    pub(crate) fn allocator(&self) -> &Allocator {
+        &self.allocator
+    }
+
+    /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
+    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<u32>) {
+        let mut mapped = 0u64;
+        for logical in 0..self.logical_pages() {
+            let physical = match self.lookup(logical) {
+                Mapping::Unmapped => None,
+                Mapping::Flash(physical) => Some(physical),
+                Mapping::Buffer(entry) => old_of_entry(entry),
+            };
+            if let Some(physical) = physical {
+                assert!(self.is_valid(physical), "logical page {logical} is mapped to an invalid page");
+                assert_eq!(medium.logical(physical), logical, "the spare area names another logical page");
+                mapped += 1;
+            }
+        }
+        let ones: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
+        let counts: u64 = self.blocks.iter().map(|b| u64::from(b.valid)).sum();
+        assert_eq!((mapped, mapped), (ones, counts), "mapped pages, valid bits and counts of valid pages differ");
+    }
+}

@@ -1,0 +1,139 @@
+//! The link between host and device: bandwidth and a cost per command, first come first served.
+
+use std::collections::VecDeque;
+use tailcut_base::config::{Configure, Visit};
+use tailcut_base::{Nanos, Time};
+
+/// Link configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Bytes per second in each direction.
+    pub rate: u64,
+    /// What each command occupies the link for, beside its data: with the data of a write, or
+    /// with the completion of anything else.
+    pub command: Nanos,
+    /// True when only one direction can be used at a time (SATA).
+    pub half_duplex: bool,
+}
+
+impl Configure for LinkConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.rate("rate", "Bandwidth of the host link, in each direction.", &mut self.rate, 1_000_000..=1_000_000_000_000);
+        visit.time("command", "What each command occupies the link for, beside its data.", &mut self.command, Nanos(0)..=Nanos::millis(1));
+        visit.flag("half_duplex", "Only one direction at a time, as with SATA.", &mut self.half_duplex);
+    }
+}
+
+/// A way over the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Direction {
+    /// Data of reads, and completions.
+    ToHost,
+    /// Data of writes.
+    ToDevice,
+}
+
+/// A reserved transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// When it begins.
+    pub start: Time,
+    /// When it ends.
+    pub end: Time,
+}
+
+/// What arrives at the far end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The completion of a tag is with the host.
+    Completion(u32),
+    /// The data of `pages` pages of a tag's write, from page `first`, is with the device.
+    Data {
+        /// The tag.
+        tag: u32,
+        /// First page.
+        first: u32,
+        /// Number of pages.
+        pages: u32,
+    },
+    /// The data of one memory request is with the device.
+    Page(u32),
+}
+
+/// The link: each direction is reserved by arithmetic, and what is under way stands in a queue
+/// whose head is the only pending event.
+#[derive(Clone, Debug)]
+pub struct Link {
+    config: LinkConfig,
+    free_at: [Time; 2],
+    under_way: [VecDeque<(Time, Arrival)>; 2],
+    busy: [Nanos; 2],
+    bytes: [u64; 2],
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new(config: &LinkConfig) -> Link {
+        Link {
+            config: config.clone(),
+            free_at: [Time::ZERO; 2],
+            under_way: [VecDeque::new(), VecDeque::new()],
+            busy: [Nanos::ZERO; 2],
+            bytes: [0; 2],
+        }
+    }
+
+    /// Reserves the link for `bytes`, and for the cost of a command where `command` says so, from
+    /// `ready` on.
+    #[inline]
+    pub fn reserve(&mut self, direction: Direction, ready: Time, bytes: u64, command: bool) -> Transfer {
+        let mut time = Nanos::for_bytes(bytes, self.config.rate);
+        if command {
+            time += self.config.command;
+        }
+        let line = if self.config.half_duplex { 0 } else { direction as usize };
+        let start = ready.max(self.free_at[line]);
+        let end = start + time;
+        self.free_at[line] = end;
+        self.busy[direction as usize] += time;
+        self.bytes[direction as usize] += bytes;
+        Transfer { start, end }
+    }
+
+    /// Announces what arrives at the end of a transfer. Returns the moment for the direction's
+    /// timer when this is the next arrival.
+    #[inline]
+    pub fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) -> Option<Time> {
+        let queue = &mut self.under_way[direction as usize];
+        debug_assert!(queue.back().is_none_or(|(last, _)| *last <= end));
+        queue.push_back((end, arrival));
+        (queue.len() == 1).then_some(end)
+    }
+
+    /// What has arrived by `now`, oldest first.
+    #[inline]
+    pub fn arrived(&mut self, direction: Direction, now: Time) -> Option<Arrival> {
+        let queue = &mut self.under_way[direction as usize];
+        match queue.front() {
+            Some((at, _)) if *at <= now => queue.pop_front().map(|(_, arrival)| arrival),
+            _ => None,
+        }
+    }
+
+    /// When the next arrival of a direction is due.
+    #[inline]
+    pub fn next_arrival(&self, direction: Direction) -> Option<Time> {
+        self.under_way[direction as usize].front().map(|(at, _)| *at)
+    }
+
+    /// How long a direction has been in use, counting what was reserved.
+    pub fn busy(&self, direction: Direction) -> Nanos {
+        self.busy[direction as usize]
+    }
+
+    /// Bytes carried in a direction.
+    pub fn bytes(&self, direction: Direction) -> u64 {
+        self.bytes[direction as usize]
+    }
+}

@@ -1,0 +1,7 @@
+//! The controller: device queue, link, commit scheduler, translation, collection, DRAM buffer.
+
+pub mod buffer;
+pub mod commit;
+pub mod ftl;
+pub mod link;
+pub mod tags;

@@ -1,0 +1,220 @@
+//! The device queue: a tag for each command in the device, with the state of its pages.
+
+use crate::request::NONE;
+use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+
+tailcut_base::choice! {
+    /// The protocol of the device queue, which limits its depth.
+    pub enum Protocol {
+        /// 32 tags (Serial ATA AHCI 1.3.1, section 1.4).
+        Ahci = "ahci",
+        /// Up to 65,535 queues of up to 65,536 entries (NVMe base specification 2.0, 3.3).
+        Nvme = "nvme",
+    }
+}
+
+/// Device-queue configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Commands that the device takes at a time, over all queues.
+    pub depth: u32,
+    /// The controller's own time for each command: parsing, translation, DRAM.
+    pub firmware: Nanos,
+}
+
+/// Tags of an AHCI port.
+pub const AHCI_DEPTH: u32 = 32;
+/// The most sectors of one command: 65,536 with both protocols (ATA READ FPDMA QUEUED, NVMe NLB).
+pub const SECTORS_MAX: u32 = 65_536;
+
+impl Configure for QueueConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        choose(visit, "protocol", "Protocol of the device queue: ahci or nvme.", &mut self.protocol);
+        tailcut_base::config::count_u32(visit, "depth", "Commands that the device takes at a time.", &mut self.depth, 1..=1 << 20);
+        visit.time("firmware", "The controller's own time for each command.", &mut self.firmware, Nanos(0)..=Nanos::millis(1));
+        if self.protocol == Protocol::Ahci && self.depth > AHCI_DEPTH {
+            visit.problem("depth", format!("AHCI has {AHCI_DEPTH} tags, not {}; lower depth or set protocol = \"nvme\"", self.depth));
+        }
+    }
+}
+
+/// A command in the device.
+#[derive(Clone, Debug)]
+pub struct Tag {
+    /// The command.
+    pub command: Command,
+    /// When it arrived.
+    pub arrived: Time,
+    /// Up to where its latency is accounted for.
+    pub mark: Time,
+    /// First logical page.
+    pub first_page: u32,
+    /// Number of pages that it touches.
+    pub pages: u32,
+    /// Pages that are not done yet.
+    pub remaining: u32,
+    /// Pages from the first on whose data has been given to the link: reads return data in order.
+    pub returned: u32,
+    /// Pages of a write that have found room in the buffer.
+    pub admitted: u32,
+    /// Fold of the contents read so far.
+    pub content: u64,
+    /// How it will end.
+    pub status: Status,
+    /// Where its time went, up to `mark`.
+    pub spans: Spans,
+    /// The next tag in a waiting line.
+    pub next: u32,
+    /// One bit for each page: set when it is done (Sprinkler, section 4.4).
+    done: Vec<u64>,
+}
+
+impl Tag {
+    fn new() -> Tag {
+        Tag {
+            command: Command {
+                id: CommandId(0),
+                op: Op::Flush,
+                fua: false,
+                class: Default::default(),
+                stream: 0,
+                sector: 0,
+                sectors: 0,
+                content: 0,
+            },
+            arrived: Time::ZERO,
+            mark: Time::ZERO,
+            first_page: 0,
+            pages: 0,
+            remaining: 0,
+            returned: 0,
+            admitted: 0,
+            content: 0,
+            status: Status::Success,
+            spans: Spans::new(),
+            next: NONE,
+            done: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, now: Time, command: &Command, page_sectors: u32) {
+        self.command = *command;
+        self.arrived = now;
+        self.mark = now;
+        let shift = page_sectors.trailing_zeros();
+        self.first_page = (command.sector >> shift) as u32;
+        let end = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors)) as u32;
+        self.pages = end.saturating_sub(self.first_page);
+        self.remaining = self.pages;
+        self.returned = 0;
+        self.admitted = 0;
+        self.content = 0;
+        self.status = Status::Success;
+        self.spans.clear();
+        self.next = NONE;
+        if self.pages > 1 {
+            self.done.clear();
+            self.done.resize((self.pages as usize).div_ceil(64), 0);
+        }
+    }
+
+    /// The sectors of page `page` of the command that it covers, as a bit mask.
+    #[inline]
+    pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
+        let start = u64::from(self.first_page + page) * u64::from(page_sectors);
+        let from = self.command.sector.max(start) - start;
+        let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors)) - start;
+        (u64::MAX >> (64 - (to - from))) << from
+    }
+
+    /// Bytes of the pages `from .. to` of the command that it covers.
+    #[inline]
+    pub fn bytes_of(&self, from: u32, to: u32, page_sectors: u32) -> u64 {
+        let page = |n: u32| u64::from(self.first_page + n) * u64::from(page_sectors);
+        let start = self.command.sector.max(page(from));
+        let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
+        (end - start) * SECTOR_BYTES
+    }
+
+    /// Marks a page done. Each page is done once.
+    #[inline]
+    pub fn page_done(&mut self, page: u32) {
+        assert!(self.remaining > 0, "a page was done twice");
+        self.remaining -= 1;
+        if self.pages > 1 {
+            let (word, bit) = ((page / 64) as usize, 1u64 << (page % 64));
+            assert!(self.done[word] & bit == 0, "a page was done twice");
+            self.done[word] |= bit;
+        }
+    }
+
+    /// The pages, from the first that was not returned yet, that are done without a gap.
+    #[inline]
+    pub fn returnable(&self) -> std::ops::Range<u32> {
+        if self.pages == 1 {
+            return self.returned..1 - self.remaining;
+        }
+        let mut end = self.returned;
+        while end < self.pages && self.done[(end / 64) as usize] >> (end % 64) & 1 == 1 {
+            end += 1;
+        }
+        self.returned..end
+    }
+}
+
+/// All tags of a device.
+#[derive(Clone, Debug)]
+pub struct Tags {
+    tags: Vec<Tag>,
+    free: Vec<u32>,
+    page_sectors: u32,
+}
+
+impl Tags {
+    /// `depth` free tags.
+    pub fn new(depth: u32, page_sectors: u32) -> Tags {
+        // Tags are made when they are first needed: 64k of them would cost megabytes.
+        Tags { tags: Vec::new(), free: (0..depth).rev().collect(), page_sectors }
+    }
+
+    /// Binds a command to a tag; `None` when all are in use.
+    #[inline]
+    pub fn bind(&mut self, now: Time, command: &Command) -> Option<u32> {
+        let id = self.free.pop()?;
+        while self.tags.len() <= id as usize {
+            self.tags.push(Tag::new());
+        }
+        self.tags[id as usize].start(now, command, self.page_sectors);
+        Some(id)
+    }
+
+    /// Releases a tag.
+    #[inline]
+    pub fn release(&mut self, id: u32) {
+        self.free.push(id);
+    }
+
+    /// True when no command can be taken.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+}
+
+impl std::ops::Index<u32> for Tags {
+    type Output = Tag;
+    #[inline]
+    fn index(&self, id: u32) -> &Tag {
+        &self.tags[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Tags {
+    #[inline]
+    fn index_mut(&mut self, id: u32) -> &mut Tag {
+        &mut self.tags[id as usize]
+    }
+}

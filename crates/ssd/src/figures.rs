@@ -1,0 +1,241 @@
+//! What a drive has done: counted by the drive, read by reports.
+
+use crate::controller::link::Direction;
+use crate::flash::unit::{Account, HOLDERS, Holder};
+use crate::probe::Probe;
+use crate::request::Kind;
+use crate::ssd::Ssd;
+use tailcut_base::{Command, Nanos, Op, Time};
+
+/// Events that nothing else counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counters {
+    pub host_reads: u64,
+    pub host_writes: u64,
+    pub host_pages_written: u64,
+    pub programmed_user: u64,
+    pub programmed_gc: u64,
+    pub erases: u64,
+    pub collections: u64,
+    pub levelled: u64,
+    pub program_failures: u64,
+    pub erase_failures: u64,
+    pub bad_blocks: u64,
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn count(&mut self, command: &Command, page_sectors: u32) {
+        match command.op {
+            Op::Read => self.host_reads += 1,
+            Op::Write => {
+                self.host_writes += 1;
+                let pages = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors))
+                    - command.sector / u64::from(page_sectors);
+                self.host_pages_written += pages;
+            }
+            Op::Trim | Op::Flush => {}
+        }
+    }
+}
+
+/// The figures of a drive at one moment; the difference of two describes what lies between.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Figures {
+    /// The moment.
+    pub at: Time,
+    /// Read commands completed.
+    pub host_reads: u64,
+    /// Write commands completed.
+    pub host_writes: u64,
+    /// Pages that completed write commands touched.
+    pub host_pages_written: u64,
+    /// Pages programmed with data of the host.
+    pub programmed_user: u64,
+    /// Pages programmed by garbage collection and wear levelling.
+    pub programmed_gc: u64,
+    /// Block erases.
+    pub erases: u64,
+    /// Blocks that were emptied, for whatever purpose.
+    pub collections: u64,
+    /// Blocks that wear levelling emptied.
+    pub levelled: u64,
+    /// Page programs that failed.
+    pub program_failures: u64,
+    /// Block erases that failed.
+    pub erase_failures: u64,
+    /// Blocks that went bad in use.
+    pub bad_blocks: u64,
+    /// Pages read from the DRAM buffer.
+    pub buffer_read_hits: u64,
+    /// Pages written into an entry that the DRAM buffer had already.
+    pub buffer_write_hits: u64,
+    /// Transactions by kind, in the order of [`Kind::ALL`].
+    pub transactions: [u64; 5],
+    /// Memory requests served by transactions, by kind.
+    pub served: [u64; 5],
+    /// Transactions without parallelism, with plane sharing, with die interleaving, with both.
+    pub parallelism: [u64; 4],
+    /// Time of all units by holder.
+    pub holders: [u64; HOLDERS],
+    /// Number of units.
+    pub units: u64,
+    /// Cell time summed over dies that were at work.
+    pub die_busy: Nanos,
+    /// Number of dies.
+    pub dies: u64,
+    /// Cell time summed over planes that were at work.
+    pub plane_busy: Nanos,
+    /// Number of planes.
+    pub planes: u64,
+    /// Time that the buses were in use, summed over channels.
+    pub bus_busy: Nanos,
+    /// Number of channels.
+    pub channels: u64,
+    /// Time that the link was in use, to the host and to the device.
+    pub link_busy: [Nanos; 2],
+    /// Bytes over the link, to the host and to the device.
+    pub link_bytes: [u64; 2],
+}
+
+impl Figures {
+    /// What happened between `earlier` and this.
+    pub fn since(&self, earlier: &Figures) -> Figures {
+        fn less<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
+            std::array::from_fn(|i| a[i] - b[i])
+        }
+        Figures {
+            at: Time(self.at.since(earlier.at).0),
+            host_reads: self.host_reads - earlier.host_reads,
+            host_writes: self.host_writes - earlier.host_writes,
+            host_pages_written: self.host_pages_written - earlier.host_pages_written,
+            programmed_user: self.programmed_user - earlier.programmed_user,
+            programmed_gc: self.programmed_gc - earlier.programmed_gc,
+            erases: self.erases - earlier.erases,
+            collections: self.collections - earlier.collections,
+            levelled: self.levelled - earlier.levelled,
+            program_failures: self.program_failures - earlier.program_failures,
+            erase_failures: self.erase_failures - earlier.erase_failures,
+            bad_blocks: self.bad_blocks - earlier.bad_blocks,
+            buffer_read_hits: self.buffer_read_hits - earlier.buffer_read_hits,
+            buffer_write_hits: self.buffer_write_hits - earlier.buffer_write_hits,
+            transactions: less(self.transactions, earlier.transactions),
+            served: less(self.served, earlier.served),
+            parallelism: less(self.parallelism, earlier.parallelism),
+            holders: less(self.holders, earlier.holders),
+            units: self.units,
+            die_busy: self.die_busy - earlier.die_busy,
+            dies: self.dies,
+            plane_busy: self.plane_busy - earlier.plane_busy,
+            planes: self.planes,
+            bus_busy: self.bus_busy.saturating_sub(earlier.bus_busy),
+            channels: self.channels,
+            link_busy: std::array::from_fn(|i| self.link_busy[i].saturating_sub(earlier.link_busy[i])),
+            link_bytes: less(self.link_bytes, earlier.link_bytes),
+        }
+    }
+
+    /// Pages programmed for each page that the host's data needed; 1 when nothing was written.
+    /// Pages that the buffer absorbed count as neither.
+    pub fn write_amplification(&self) -> f64 {
+        if self.programmed_user == 0 {
+            return 1.0;
+        }
+        (self.programmed_user + self.programmed_gc) as f64 / self.programmed_user as f64
+    }
+
+    /// The share of the time of all units during which a transaction held them.
+    pub fn unit_utilisation(&self) -> f64 {
+        let held: u64 = [Holder::UserRead, Holder::GcRead, Holder::UserWrite, Holder::GcWrite, Holder::Erase]
+            .iter()
+            .map(|&h| self.holders[h as usize])
+            .sum();
+        self.share(held, self.units)
+    }
+
+    /// The share of the time of all dies during which their cells were at work.
+    pub fn die_utilisation(&self) -> f64 {
+        self.share(self.die_busy.0, self.dies)
+    }
+
+    /// The share of the time of all planes during which their cells were at work.
+    pub fn plane_utilisation(&self) -> f64 {
+        self.share(self.plane_busy.0, self.planes)
+    }
+
+    /// The share of the time of all buses during which they were in use.
+    pub fn bus_utilisation(&self) -> f64 {
+        self.share(self.bus_busy.0, self.channels)
+    }
+
+    /// Flash commands: page reads, page programs and block erases, one for each place.
+    pub fn flash_commands(&self) -> u64 {
+        self.served.iter().sum()
+    }
+
+    fn share(&self, busy: u64, parts: u64) -> f64 {
+        let whole = self.at.0 as f64 * parts as f64;
+        if whole == 0.0 { 0.0 } else { busy as f64 / whole }
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// The figures up to `now`, which must not be before the last event served. Work under way
+    /// counts for cells and buses as if it were over.
+    pub fn figures(&self, now: Time) -> Figures {
+        let c = &self.counters;
+        let mut holders: Account = [0; HOLDERS];
+        for unit in self.units.iter() {
+            for (sum, time) in holders.iter_mut().zip(unit.account(now)) {
+                *sum += time;
+            }
+        }
+        let g = &self.geometry;
+        Figures {
+            at: now,
+            host_reads: c.host_reads,
+            host_writes: c.host_writes,
+            host_pages_written: c.host_pages_written,
+            programmed_user: c.programmed_user,
+            programmed_gc: c.programmed_gc,
+            erases: c.erases,
+            collections: c.collections,
+            levelled: c.levelled,
+            program_failures: c.program_failures,
+            erase_failures: c.erase_failures,
+            bad_blocks: c.bad_blocks,
+            buffer_read_hits: self.buffer.read_hits,
+            buffer_write_hits: self.buffer.write_hits,
+            transactions: self.units.transactions,
+            served: self.units.served,
+            parallelism: self.units.parallelism,
+            holders,
+            units: self.units.len() as u64,
+            die_busy: self.units.die_busy,
+            dies: u64::from(g.channels * g.chips * g.dies),
+            plane_busy: self.units.plane_busy,
+            planes: u64::from(g.plane_count()),
+            bus_busy: (0..g.channels).map(|c| self.buses.busy(c)).sum(),
+            channels: u64::from(g.channels),
+            link_busy: [self.link.busy(Direction::ToHost), self.link.busy(Direction::ToDevice)],
+            link_bytes: [self.link.bytes(Direction::ToHost), self.link.bytes(Direction::ToDevice)],
+        }
+    }
+
+    /// The spread of wear: fewest, mean and most erases of a block that is in service.
+    pub fn wear(&self) -> (u32, f64, u32) {
+        let good = (0..self.geometry.block_count() as u32).filter(|&b| !self.medium.is_bad(b));
+        let (mut least, mut sum, mut most, mut count) = (u32::MAX, 0u64, 0, 0u64);
+        for erases in good.map(|b| self.medium.erases(b)) {
+            (least, most) = (least.min(erases), most.max(erases));
+            sum += u64::from(erases);
+            count += 1;
+        }
+        if count == 0 { (0, 0.0, 0) } else { (least, sum as f64 / count as f64, most) }
+    }
+
+    /// The name of each kind of transaction, for the arrays of [`Figures`].
+    pub fn kinds() -> [&'static str; 5] {
+        Kind::ALL.map(Kind::label)
+    }
+}

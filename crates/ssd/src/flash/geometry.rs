@@ -1,0 +1,153 @@
+//! What a drive is built of, and how its parts are numbered.
+//!
+//! Numbers run from the outside in: channel, chip, die, plane, block, page. So the pages of a
+//! block, the blocks of a plane and the planes of a chip are each a contiguous range, and a part's
+//! number divided by the size of the range is the number of what contains it.
+
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+
+tailcut_base::choice! {
+    /// What one ready/busy line speaks for.
+    pub enum ReadyBusy {
+        /// All dies of a chip: a transaction occupies the chip (Sprinkler, section 2.2).
+        Chip = "chip",
+        /// Each die on its own, as with the READ STATUS ENHANCED command of ONFI.
+        Die = "die",
+    }
+}
+
+/// The counts and sizes of a drive's flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Channels, each with one bus.
+    pub channels: u32,
+    /// Chips per channel.
+    pub chips: u32,
+    /// Dies per chip.
+    pub dies: u32,
+    /// Planes per die.
+    pub planes: u32,
+    /// Blocks per plane.
+    pub blocks: u32,
+    /// Pages per block.
+    pub pages: u32,
+    /// User bytes per page: a power of two from 512 B to 32 KiB.
+    pub page_bytes: u64,
+    /// Spare bytes per page (error correction, logical address); they travel on the bus.
+    pub spare_bytes: u64,
+    /// What one ready/busy line speaks for.
+    pub ready_busy: ReadyBusy,
+}
+
+/// The most dies × planes behind one ready/busy line.
+pub const PLACES_MAX: usize = 16;
+
+impl Configure for Geometry {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        count_u32(visit, "channels", "Channels, each with one bus.", &mut self.channels, 1..=256);
+        count_u32(visit, "chips", "Chips per channel.", &mut self.chips, 1..=256);
+        count_u32(visit, "dies", "Dies per chip.", &mut self.dies, 1..=16);
+        count_u32(visit, "planes", "Planes per die.", &mut self.planes, 1..=8);
+        count_u32(visit, "blocks", "Blocks per plane.", &mut self.blocks, 4..=1 << 20);
+        count_u32(visit, "pages", "Pages per block.", &mut self.pages, 1..=16_384);
+        visit.bytes("page", "User bytes of a page; a power of two.", &mut self.page_bytes, 512..=32_768);
+        visit.bytes("spare", "Spare bytes of a page, which travel on the bus with it.", &mut self.spare_bytes, 0..=8192);
+        choose(visit, "ready_busy", "What one ready/busy line speaks for.", &mut self.ready_busy);
+        if !self.page_bytes.is_power_of_two() {
+            visit.problem("page", format!("a page of {} bytes is no power of two; write 4KiB, say", self.page_bytes));
+        }
+        if self.places_per_unit() as usize > PLACES_MAX {
+            visit.problem("planes", format!(
+                "{} places behind one ready/busy line; at most {PLACES_MAX}: fewer planes or dies, or ready_busy = \"die\"",
+                self.places_per_unit()
+            ));
+        }
+        if self.page_count() >= 1 << 31 {
+            visit.problem("blocks", format!("{} pages in all; at most 2^31 - 1: larger pages or fewer blocks", self.page_count()));
+        }
+        if self.units() > 1 << 15 {
+            visit.problem("chips", format!("{} chips or dies to schedule; at most 32768", self.units()));
+        }
+    }
+}
+
+impl Geometry {
+    /// Planes in the drive.
+    pub fn plane_count(&self) -> u32 {
+        self.channels * self.chips * self.dies * self.planes
+    }
+
+    /// Blocks in the drive.
+    pub fn block_count(&self) -> u64 {
+        u64::from(self.plane_count()) * u64::from(self.blocks)
+    }
+
+    /// Pages in the drive.
+    pub fn page_count(&self) -> u64 {
+        self.block_count() * u64::from(self.pages)
+    }
+
+    /// User bytes of all pages.
+    pub fn raw_bytes(&self) -> u64 {
+        self.page_count() * self.page_bytes
+    }
+
+    /// What a transaction can occupy at once: the dies behind one ready/busy line.
+    pub fn dies_per_unit(&self) -> u32 {
+        match self.ready_busy {
+            ReadyBusy::Chip => self.dies,
+            ReadyBusy::Die => 1,
+        }
+    }
+
+    /// Places (die and plane) behind one ready/busy line.
+    pub fn places_per_unit(&self) -> u32 {
+        self.dies_per_unit() * self.planes
+    }
+
+    /// How many ready/busy lines there are: chips, or dies where each has its own.
+    pub fn units(&self) -> u32 {
+        self.plane_count() / self.places_per_unit()
+    }
+
+    /// Ready/busy lines per channel.
+    pub fn units_per_channel(&self) -> u32 {
+        self.units() / self.channels
+    }
+
+    /// Sectors of 512 B in a page.
+    pub fn page_sectors(&self) -> u32 {
+        (self.page_bytes / tailcut_base::SECTOR_BYTES) as u32
+    }
+
+    /// The block of a physical page.
+    #[inline]
+    pub fn block_of(&self, physical: u32) -> u32 {
+        physical / self.pages
+    }
+
+    /// The place of a physical page in its block.
+    #[inline]
+    pub fn offset_of(&self, physical: u32) -> u32 {
+        physical % self.pages
+    }
+
+    /// The plane of a block.
+    #[inline]
+    pub fn plane_of_block(&self, block: u32) -> u32 {
+        block / self.blocks
+    }
+
+    /// The ready/busy line and the place behind it of a plane.
+    #[inline]
+    pub fn unit_of_plane(&self, plane: u32) -> (u32, u32) {
+        let places = self.places_per_unit();
+        (plane / places, plane % places)
+    }
+
+    /// The plane at a place behind a ready/busy line.
+    #[inline]
+    pub fn plane_at(&self, unit: u32, place: u32) -> u32 {
+        unit * self.places_per_unit() + place
+    }
+}

@@ -1,0 +1,250 @@
+//! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
+//! and which operations fail. The rules of the medium are asserted here, always.
+
+use super::geometry::Geometry;
+use tailcut_base::config::{Configure, Visit};
+use tailcut_base::random::Stream;
+use tailcut_base::table::Table;
+
+/// Faults of the medium. Probabilities per operation; 0 switches a fault off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    /// Probability that a block is bad when the drive is new.
+    pub factory_bad: f64,
+    /// Probability that a page program fails, which makes its block bad.
+    pub program_fail: f64,
+    /// Probability that an erase fails, which makes its block bad.
+    pub erase_fail: f64,
+}
+
+impl Configure for Faults {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.number("factory_bad", "Probability that a block is bad when the drive is new.", &mut self.factory_bad, 0.0..=0.2);
+        visit.number("program_fail", "Probability that a page program fails; its block is then bad.", &mut self.program_fail, 0.0..=0.1);
+        visit.number("erase_fail", "Probability that a block erase fails; the block is then bad.", &mut self.erase_fail, 0.0..=0.1);
+    }
+}
+
+/// The state of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    /// The next page to be programmed; `pages` when full.
+    next: u32,
+    /// Erases so far.
+    erases: u32,
+    bad: bool,
+}
+
+/// A countdown to the next failure of a kind of operation: one draw per failure, none per success.
+#[derive(Clone, Debug)]
+struct Countdown {
+    probability: f64,
+    left: u64,
+    stream: Stream,
+}
+
+impl Countdown {
+    fn new(probability: f64, seed: u64, name: &str) -> Countdown {
+        let mut stream = Stream::new(seed, name);
+        let left = stream.geometric(probability);
+        Countdown { probability, left, stream }
+    }
+
+    /// Counts one operation; true when it fails.
+    #[inline]
+    fn strikes(&mut self) -> bool {
+        if self.left > 0 {
+            self.left -= 1;
+            return false;
+        }
+        self.left = self.stream.geometric(self.probability);
+        true
+    }
+}
+
+/// All pages and blocks of a drive.
+#[derive(Clone, Debug)]
+pub struct Medium {
+    pages_per_block: u32,
+    blocks: Vec<Block>,
+    /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
+    pages: Table<u32>,
+    stride: usize,
+    program_faults: Countdown,
+    erase_faults: Countdown,
+}
+
+impl Medium {
+    /// A new drive. `content` says whether pages keep their fingerprints.
+    pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> Medium {
+        let stride = if content { 2 } else { 1 };
+        let mut blocks = vec![Block::default(); geometry.block_count() as usize];
+        if faults.factory_bad > 0.0 {
+            let mut stream = Stream::new(seed, "flash.factory-bad");
+            let mut at = stream.geometric(faults.factory_bad);
+            while at < blocks.len() as u64 {
+                blocks[at as usize].bad = true;
+                at += 1 + stream.geometric(faults.factory_bad);
+            }
+        }
+        Medium {
+            pages_per_block: geometry.pages,
+            blocks,
+            pages: Table::new(geometry.page_count() as usize * stride),
+            stride,
+            program_faults: Countdown::new(faults.program_fail, seed, "flash.program-fail"),
+            erase_faults: Countdown::new(faults.erase_fail, seed, "flash.erase-fail"),
+        }
+    }
+
+    /// The fingerprint in a page. The page must have been programmed.
+    #[inline]
+    pub fn content(&self, physical: u32) -> u32 {
+        if self.stride == 2 { self.pages[physical as usize * 2 + 1] } else { 0 }
+    }
+
+    /// The logical page that the spare area of a page names.
+    #[inline]
+    pub fn logical(&self, physical: u32) -> u32 {
+        self.pages[physical as usize * self.stride]
+    }
+
+    /// Reads a page: asserts that there is something to read.
+    #[inline]
+    pub fn read(&self, physical: u32) -> u32 {
+        let block = physical / self.pages_per_block;
+        let offset = physical % self.pages_per_block;
+        assert!(offset < self.blocks[block as usize].next, "read of a page that was not programmed since the erase");
+        self.content(physical)
+    }
+
+    /// The next page of `block` that can be programmed; the number of pages when it is full.
+    #[inline]
+    pub fn next_page(&self, block: u32) -> u32 {
+        self.blocks[block as usize].next
+    }
+
+    /// Programs a page; false when the program fails and the block is bad from now on. The page
+    /// counts as used either way.
+    #[inline]
+    pub fn program(&mut self, physical: u32, logical: u32, content: u32) -> bool {
+        let fails = self.program_faults.strikes();
+        let block = &mut self.blocks[(physical / self.pages_per_block) as usize];
+        assert!(!block.bad, "program of a bad block");
+        assert_eq!(block.next, physical % self.pages_per_block, "pages of a block are programmed in order, once");
+        block.next += 1;
+        block.bad = fails;
+        let at = physical as usize * self.stride;
+        self.pages[at] = logical;
+        if self.stride == 2 {
+            self.pages[at + 1] = content;
+        }
+        !fails
+    }
+
+    /// Writes a page of a drive that is being prepared: as [`Medium::program`], without faults.
+    #[inline]
+    pub fn place(&mut self, physical: u32, logical: u32, content: u32) {
+        let at = physical as usize * self.stride;
+        self.pages[at] = logical;
+        if self.stride == 2 {
+            self.pages[at + 1] = content;
+        }
+    }
+
+    /// Declares the first `pages` of a block programmed and sets its wear, while a drive is being
+    /// prepared.
+    pub fn prepare_block(&mut self, block: u32, pages: u32, erases: u32) {
+        let block = &mut self.blocks[block as usize];
+        assert!(!block.bad && pages <= self.pages_per_block);
+        block.next = pages;
+        block.erases = erases;
+    }
+
+    /// Erases a block; false when the erase fails and the block is bad from now on.
+    pub fn erase(&mut self, block: u32) -> bool {
+        let fails = self.erase_faults.strikes();
+        let block = &mut self.blocks[block as usize];
+        assert!(!block.bad, "erase of a bad block");
+        block.next = 0;
+        block.erases += 1;
+        block.bad = fails;
+        !fails
+    }
+
+    /// Erases of a block so far.
+    #[inline]
+    pub fn erases(&self, block: u32) -> u32 {
+        self.blocks[block as usize].erases
+    }
+
+    /// True when a block must not be programmed or erased any more.
+    #[inline]
+    pub fn is_bad(&self, block: u32) -> bool {
+        self.blocks[block as usize].bad
+    }
+
+    /// True when pages keep their fingerprints.
+    pub fn has_content(&self) -> bool {
+        self.stride == 2
+    }
+
+    /// Touches a page's record, so that it is in the cache when it is needed.
+    #[inline]
+    pub fn touch(&self, physical: u32) -> u32 {
+        self.pages[physical as usize * self.stride]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flash::geometry::ReadyBusy;
+
+    fn tiny() -> Medium {
+        let geometry = Geometry {
+            channels: 1,
+            chips: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 4,
+            pages: 4,
+            page_bytes: 4096,
+            spare_bytes: 0,
+            ready_busy: ReadyBusy::Chip,
+        };
+        Medium::new(&geometry, &Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 }, 1, true)
+    }
+
+    #[test]
+    fn a_page_holds_what_was_programmed_until_the_erase() {
+        let mut medium = tiny();
+        assert!(medium.program(4, 17, 99));
+        assert_eq!((medium.read(4), medium.logical(4)), (99, 17));
+        assert!(medium.erase(1));
+        assert_eq!((medium.next_page(1), medium.erases(1)), (0, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "in order, once")]
+    fn pages_are_programmed_in_order() {
+        tiny().program(1, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "in order, once")]
+    fn no_program_without_erase() {
+        let mut medium = tiny();
+        medium.program(0, 0, 0);
+        medium.program(0, 0, 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "not programmed")]
+    fn nothing_can_be_read_after_the_erase() {
+        let mut medium = tiny();
+        medium.program(0, 0, 0);
+        medium.erase(0);
+        medium.read(0);
+    }
+}

@@ -1,0 +1,10 @@
+//! Flash: geometry, times, the medium and its rules, chips and buses.
+
+pub mod bus;
+pub mod geometry;
+pub mod medium;
+pub mod timing;
+pub mod unit;
+
+pub use geometry::Geometry;
+pub use timing::Timing;

@@ -1,0 +1,131 @@
+//! How long the flash takes: cells, and cycles and transfers on the bus.
+
+use super::geometry::Geometry;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose};
+
+tailcut_base::choice! {
+    /// Bits per cell, which is also the number of page types of a word line.
+    pub enum CellKind {
+        /// One bit per cell.
+        Slc = "slc",
+        /// Two bits per cell.
+        Mlc = "mlc",
+        /// Three bits per cell.
+        Tlc = "tlc",
+        /// Four bits per cell.
+        Qlc = "qlc",
+    }
+}
+
+impl CellKind {
+    /// Bits per cell.
+    pub fn bits(self) -> usize {
+        self as usize + 1
+    }
+}
+
+/// Command and address cycles of a page read: 00h, five address cycles, 30h (ONFI 2.x, 5.7).
+pub const READ_CYCLES: u64 = 7;
+/// Command and address cycles of a page program: 80h, five address cycles, 10h (ONFI 2.x, 5.11).
+pub const PROGRAM_CYCLES: u64 = 7;
+/// Command and address cycles of a block erase: 60h, three row cycles, D0h (ONFI 2.x, 5.12).
+pub const ERASE_CYCLES: u64 = 5;
+
+/// The times of the flash. Page `i` of a block is of type `i mod bits`: the pages of a word line
+/// follow each other, the fast page first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Bits per cell.
+    pub cell: CellKind,
+    /// Cell time of a page read, for all page types or one for each.
+    pub read: Vec<Nanos>,
+    /// Cell time of a page program, for all page types or one for each.
+    pub program: Vec<Nanos>,
+    /// Cell time of a block erase.
+    pub erase: Nanos,
+    /// Transfer rate of a channel's bus in bytes per second.
+    pub bus: u64,
+    /// One command or address cycle on the bus.
+    pub cycle: Nanos,
+}
+
+impl Configure for Timing {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        let cells = Nanos(1)..=Nanos::secs(1);
+        choose(visit, "cell", "Bits per cell: slc, mlc, tlc or qlc.", &mut self.cell);
+        visit.times("read", "Cell time of a page read; one, or one for each page type, fast page first.", &mut self.read, cells.clone());
+        visit.times("program", "Cell time of a page program; one, or one for each page type, fast page first.", &mut self.program, cells.clone());
+        visit.time("erase", "Cell time of a block erase.", &mut self.erase, cells);
+        visit.rate("bus", "Transfer rate of a channel's bus.", &mut self.bus, 1_000_000..=100_000_000_000);
+        visit.time("cycle", "One command or address cycle on the bus.", &mut self.cycle, Nanos(0)..=Nanos::micros(10));
+        let bits = self.cell.bits();
+        for (key, times) in [("read", &self.read), ("program", &self.program)] {
+            if times.len() != 1 && times.len() != bits {
+                visit.problem(key, format!("{} times; write one, or {bits} for {} cells", times.len(), self.cell));
+            }
+        }
+    }
+}
+
+/// The times worked out for one geometry.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    read: [Nanos; 4],
+    program: [Nanos; 4],
+    types: u32,
+    /// Cell time of an erase.
+    pub erase: Nanos,
+    /// A page's data and spare bytes on the bus.
+    pub transfer: Nanos,
+    /// Command and address cycles of a read.
+    pub read_command: Nanos,
+    /// Command and address cycles of a program.
+    pub program_command: Nanos,
+    /// Command and address cycles of an erase.
+    pub erase_command: Nanos,
+}
+
+impl Phases {
+    /// Works out the times.
+    pub fn new(timing: &Timing, geometry: &Geometry) -> Phases {
+        let spread = |times: &[Nanos]| std::array::from_fn(|i| times[i % times.len()]);
+        Phases {
+            read: spread(&timing.read),
+            program: spread(&timing.program),
+            types: timing.cell.bits() as u32,
+            erase: timing.erase,
+            transfer: Nanos::for_bytes(geometry.page_bytes + geometry.spare_bytes, timing.bus),
+            read_command: timing.cycle * READ_CYCLES,
+            program_command: timing.cycle * PROGRAM_CYCLES,
+            erase_command: timing.cycle * ERASE_CYCLES,
+        }
+    }
+
+    /// Cell time of a read of page `offset` of a block.
+    #[inline]
+    pub fn read_cell(&self, offset: u32) -> Nanos {
+        self.read[(offset % self.types) as usize]
+    }
+
+    /// Cell time of a program of page `offset` of a block.
+    #[inline]
+    pub fn program_cell(&self, offset: u32) -> Nanos {
+        self.program[(offset % self.types) as usize]
+    }
+
+    /// Mean cell time of a read over all page types, in nanoseconds.
+    pub fn read_cell_mean(&self) -> f64 {
+        self.mean(&self.read)
+    }
+
+    /// Mean cell time of a program over all page types, in nanoseconds.
+    pub fn program_cell_mean(&self) -> f64 {
+        self.mean(&self.program)
+    }
+
+    fn mean(&self, times: &[Nanos; 4]) -> f64 {
+        let types = self.types as usize;
+        times[..types].iter().map(|t| t.0 as f64).sum::<f64>() / types as f64
+    }
+}

@@ -1,0 +1,274 @@
+//! The chips: what each is doing, what is committed to it, and how its time was spent.
+//!
+//! A *unit* is what one ready/busy line speaks for: a chip, or a die where each die has its own
+//! line. It carries one transaction at a time, of up to one memory request for each of its places
+//! (die and plane).
+
+use super::geometry::{Geometry, PLACES_MAX};
+use crate::request::{Kind, NONE, RequestId, Requests};
+use tailcut_base::{Nanos, Time};
+
+/// Who holds a unit, as the accounts know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Holder {
+    /// Nobody.
+    Idle,
+    /// A transaction that waits for the bus to start.
+    BusWait,
+    /// A user read.
+    UserRead,
+    /// A read of garbage collection.
+    GcRead,
+    /// A user write.
+    UserWrite,
+    /// A program of garbage collection.
+    GcWrite,
+    /// An erase.
+    Erase,
+    /// Nobody could: the writes that wait have no erased page.
+    Space,
+}
+
+/// How many kinds of holders there are.
+pub const HOLDERS: usize = 8;
+
+/// Time per holder, cumulative: what a waiting request saw is the difference of two of these.
+pub type Account = [u64; HOLDERS];
+
+/// What a unit is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing.
+    Idle,
+    /// Waits for the bus to start a transaction that is not composed yet.
+    AwaitStart,
+    /// The bus carries the command (and the data of a program), then the cells work.
+    Cell,
+    /// A read's data waits for the bus.
+    AwaitOut,
+    /// A read's data is on the bus.
+    Out,
+}
+
+/// The transaction of a unit.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction {
+    /// What its members do.
+    pub kind: Kind,
+    members: [RequestId; PLACES_MAX],
+    count: u8,
+    /// When its command phase began.
+    pub started: Time,
+    /// Length of the command phase, with the data of a program.
+    pub command: Nanos,
+    /// When the last of its cells was done.
+    pub cell_end: Time,
+    /// When its data got the bus.
+    pub out_start: Time,
+}
+
+impl Transaction {
+    fn none() -> Transaction {
+        Transaction {
+            kind: Kind::UserRead,
+            members: [NONE; PLACES_MAX],
+            count: 0,
+            started: Time::ZERO,
+            command: Nanos::ZERO,
+            cell_end: Time::ZERO,
+            out_start: Time::ZERO,
+        }
+    }
+
+    /// The memory requests that it serves.
+    #[inline]
+    pub fn members(&self) -> &[RequestId] {
+        &self.members[..usize::from(self.count)]
+    }
+
+    /// Adds a memory request.
+    #[inline]
+    pub fn push(&mut self, request: RequestId) {
+        self.members[usize::from(self.count)] = request;
+        self.count += 1;
+    }
+
+    /// Begins a new transaction without members.
+    #[inline]
+    pub fn clear(&mut self, kind: Kind) {
+        self.kind = kind;
+        self.count = 0;
+    }
+}
+
+/// Kinds of work that a unit keeps apart.
+const KINDS: usize = 5;
+
+/// First-in first-out lists of committed requests, one for each kind and place.
+#[derive(Clone, Debug)]
+struct Committed {
+    first: [[RequestId; PLACES_MAX]; KINDS],
+    last: [[RequestId; PLACES_MAX]; KINDS],
+    /// For each kind the places whose list is not empty.
+    occupied: [u16; KINDS],
+}
+
+/// One chip, or die with its own ready/busy line.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// What it is doing.
+    pub phase: Phase,
+    /// What it serves while it is not idle.
+    pub transaction: Transaction,
+    /// The I/O request whose memory requests are committed; [`NONE`] when none are.
+    pub committed_tag: u32,
+    /// How many host memory requests are committed and not yet in a transaction.
+    pub committed_count: u32,
+    committed: Committed,
+    account: Account,
+    holder: Holder,
+    holder_since: Time,
+}
+
+impl Unit {
+    fn new() -> Unit {
+        Unit {
+            phase: Phase::Idle,
+            transaction: Transaction::none(),
+            committed_tag: NONE,
+            committed_count: 0,
+            committed: Committed {
+                first: [[NONE; PLACES_MAX]; KINDS],
+                last: [[NONE; PLACES_MAX]; KINDS],
+                occupied: [0; KINDS],
+            },
+            account: [0; HOLDERS],
+            holder: Holder::Idle,
+            holder_since: Time::ZERO,
+        }
+    }
+
+    /// Changes the holder, closing the account of the one before.
+    #[inline]
+    pub fn hold(&mut self, now: Time, holder: Holder) {
+        self.account[self.holder as usize] += now.since(self.holder_since).0;
+        self.holder = holder;
+        self.holder_since = now;
+    }
+
+    /// The accounts up to `now`.
+    #[inline]
+    pub fn account(&self, now: Time) -> Account {
+        let mut account = self.account;
+        account[self.holder as usize] += now.since(self.holder_since).0;
+        account
+    }
+
+    /// True when work of any kind is committed.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        self.committed.occupied.iter().any(|&places| places != 0)
+    }
+
+    /// The places that have work of `kind`, as a bit mask.
+    #[inline]
+    pub fn places_with(&self, kind: Kind) -> u16 {
+        self.committed.occupied[kind as usize]
+    }
+
+    /// The oldest request of `kind` at `place`.
+    #[inline]
+    pub fn first(&self, kind: Kind, place: u32) -> RequestId {
+        self.committed.first[kind as usize][place as usize]
+    }
+
+    /// Commits a request: appends it to the list of its kind and place.
+    #[inline]
+    pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
+        let (kind, place) = (requests[id].kind as usize, usize::from(requests[id].place));
+        requests[id].next = NONE;
+        match self.committed.last[kind][place] {
+            NONE => {
+                self.committed.first[kind][place] = id;
+                self.committed.occupied[kind] |= 1 << place;
+            }
+            last => requests[last].next = id,
+        }
+        self.committed.last[kind][place] = id;
+    }
+
+    /// Takes the oldest request of `kind` at `place`, which must exist.
+    #[inline]
+    pub fn take(&mut self, requests: &Requests, kind: Kind, place: u32) -> RequestId {
+        let (kind, place) = (kind as usize, place as usize);
+        let id = self.committed.first[kind][place];
+        assert!(id != NONE, "took a request that was not committed");
+        self.committed.first[kind][place] = requests[id].next;
+        if requests[id].next == NONE {
+            self.committed.last[kind][place] = NONE;
+            self.committed.occupied[kind] &= !(1 << place);
+        }
+        id
+    }
+}
+
+/// All units of a drive, with what their cells have done.
+#[derive(Clone, Debug)]
+pub struct Units {
+    units: Vec<Unit>,
+    /// Cell time summed over dies that were at work.
+    pub die_busy: Nanos,
+    /// Cell time summed over planes that were at work.
+    pub plane_busy: Nanos,
+    /// Transactions by kind.
+    pub transactions: [u64; KINDS],
+    /// Memory requests served by transactions, by kind.
+    pub served: [u64; KINDS],
+    /// Transactions by parallelism: none, plane sharing, die interleaving, both.
+    pub parallelism: [u64; 4],
+}
+
+impl Units {
+    /// Idle units of a drive.
+    pub fn new(geometry: &Geometry) -> Units {
+        Units {
+            units: vec![Unit::new(); geometry.units() as usize],
+            die_busy: Nanos::ZERO,
+            plane_busy: Nanos::ZERO,
+            transactions: [0; KINDS],
+            served: [0; KINDS],
+            parallelism: [0; 4],
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// True for a drive without chips, which cannot be configured.
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Each unit in turn.
+    pub fn iter(&self) -> impl Iterator<Item = &Unit> {
+        self.units.iter()
+    }
+}
+
+impl std::ops::Index<u32> for Units {
+    type Output = Unit;
+    #[inline]
+    fn index(&self, unit: u32) -> &Unit {
+        &self.units[unit as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Units {
+    #[inline]
+    fn index_mut(&mut self, unit: u32) -> &mut Unit {
+        &mut self.units[unit as usize]
+    }
+}

@@ -1,0 +1,162 @@
+//! Drives by name. Every figure has its source here, and nowhere else.
+
+use crate::config::{ChipPolicy, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
+use crate::controller::buffer::BufferConfig;
+use crate::controller::commit::CommitPolicy;
+use crate::controller::ftl::FtlConfig;
+use crate::controller::ftl::allocation::{Allocation, Order};
+use crate::controller::ftl::closed::VictimPolicy;
+use crate::controller::link::LinkConfig;
+use crate::controller::tags::{Protocol, QueueConfig};
+use crate::flash::bus::{Arbitration, BusConfig};
+use crate::flash::geometry::ReadyBusy;
+use crate::flash::medium::Faults;
+use crate::flash::timing::CellKind;
+use crate::flash::{Geometry, Timing};
+use tailcut_base::Nanos;
+
+tailcut_base::choice! {
+    /// A drive by name.
+    pub enum Preset {
+        /// 32 GiB MLC: 8 channels × 4 chips × 2 dies × 2 planes × 256 blocks × 256 pages × 4 KiB.
+        M = "m-32g",
+        /// 1 GiB: 4 channels × 2 chips × 1 die × 2 planes × 256 blocks × 64 pages × 4 KiB, with 28 %
+        /// spare: small enough to see garbage collection at once.
+        G = "g-1g",
+        /// The drive of Sprinkler's evaluation with 64 chips.
+        Sprinkler64 = "sprinkler-64",
+        /// The drive of the PAReset thesis.
+        PaReset = "pareset-16g",
+    }
+}
+
+impl Preset {
+    /// The configuration of this drive.
+    pub fn config(self) -> SsdConfig {
+        match self {
+            Preset::M => m(),
+            Preset::G => g(),
+            Preset::Sprinkler64 => sprinkler_64(),
+            Preset::PaReset => pareset(),
+        }
+    }
+}
+
+/// Times: 75 µs read, 750 µs program, 3.8 ms erase, 333 MT/s: the values of MQSim (Tavakkol et al.,
+/// FAST 2018, table 1 and its default configuration). A cycle of 25 ns is t_WC of ONFI 2.x's
+/// asynchronous timing mode 4/5 rounded to the slower. The link is PCIe 3.0 × 4 (3.938 GB/s after
+/// 128b/130b coding). 7 % spare is 1 GiB offered as 1 GB, the custom of the trade.
+fn m() -> SsdConfig {
+    SsdConfig {
+        preset: Preset::M,
+        geometry: Geometry {
+            channels: 8,
+            chips: 4,
+            dies: 2,
+            planes: 2,
+            blocks: 256,
+            pages: 256,
+            page_bytes: 4096,
+            spare_bytes: 0,
+            ready_busy: ReadyBusy::Die,
+        },
+        timing: Timing {
+            cell: CellKind::Mlc,
+            read: vec![Nanos::micros(75)],
+            program: vec![Nanos::micros(750)],
+            erase: Nanos::micros(3800),
+            bus: 333_000_000,
+            cycle: Nanos(25),
+        },
+        bus: BusConfig { arbitration: Arbitration::Fifo },
+        faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
+        link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
+        queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0) },
+        schedule: ScheduleConfig {
+            commit: CommitPolicy::Pas,
+            chip: ChipPolicy::Fifo,
+            write_patience: Nanos::millis(10),
+            plane_sharing: true,
+            die_interleaving: true,
+        },
+        buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
+        ftl: FtlConfig { spare: 70_000, allocation: Allocation::Dynamic, order: Order::Cwdp, streams: 1 },
+        gc: GcConfig {
+            victim: VictimPolicy::Greedy,
+            choices: 8,
+            low: 4,
+            high: 8,
+            background: false,
+            preemptible: true,
+            copies: 1,
+        },
+        wear: WearConfig { levelling: true, spread: 100 },
+    }
+}
+
+fn g() -> SsdConfig {
+    let m = m();
+    SsdConfig {
+        preset: Preset::G,
+        geometry: Geometry { channels: 4, chips: 2, dies: 1, planes: 2, blocks: 256, pages: 64, ..m.geometry },
+        buffer: BufferConfig { size: 1 << 20, ..m.buffer },
+        ftl: FtlConfig { spare: 280_000, ..m.ftl },
+        ..m
+    }
+}
+
+/// Sprinkler, section 5.1: 8 channels, 64 chips, each of 2 dies and 4 planes (2 per die), 8192
+/// blocks per die (4096 per plane), 128 pages of 2 KiB; read 20 µs, program 200 µs to 2200 µs;
+/// ONFI 2.x, 200 MT/s in its fastest mode (NV-DDR mode 5). The link is the 16 GB/s that the paper's
+/// introduction names for PCI Express. Spare area: 64 bytes (MT29F8G08MAA data sheet). There is no
+/// write buffer in the paper: writes complete on flash.
+fn sprinkler_64() -> SsdConfig {
+    let m = m();
+    SsdConfig {
+        preset: Preset::Sprinkler64,
+        geometry: Geometry {
+            channels: 8,
+            chips: 8,
+            dies: 2,
+            planes: 2,
+            blocks: 4096,
+            pages: 128,
+            page_bytes: 2048,
+            spare_bytes: 64,
+            ready_busy: ReadyBusy::Chip,
+        },
+        timing: Timing {
+            cell: CellKind::Mlc,
+            read: vec![Nanos::micros(20)],
+            program: vec![Nanos::micros(200), Nanos::micros(2200)],
+            erase: Nanos::micros(3800),
+            bus: 200_000_000,
+            cycle: Nanos(25),
+        },
+        link: LinkConfig { rate: 16_000_000_000, ..m.link },
+        queue: QueueConfig { protocol: Protocol::Ahci, depth: 32, ..m.queue },
+        buffer: BufferConfig { size: 0, ..m.buffer },
+        ..m
+    }
+}
+
+/// PAReset: 16 GB behind 2 buses of 4 chips, page read 100 µs (SPEC, section 1). What the thesis
+/// leaves open is taken from the MQSim values above.
+fn pareset() -> SsdConfig {
+    let m = m();
+    SsdConfig {
+        preset: Preset::PaReset,
+        geometry: Geometry {
+            channels: 2,
+            chips: 4,
+            dies: 1,
+            planes: 1,
+            blocks: 4096,
+            pages: 128,
+            ready_busy: ReadyBusy::Chip,
+            ..m.geometry
+        },
+        timing: Timing { read: vec![Nanos::micros(100)], ..m.timing },
+        ..m
+    }
+}

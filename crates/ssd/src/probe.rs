@@ -1,0 +1,75 @@
+//! Watching a drive at work: each finished transaction, with its phases and members.
+
+use crate::request::Kind;
+use tailcut_base::{CommandId, Time};
+
+/// A member of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The host command that it is a part of, if any.
+    pub command: Option<CommandId>,
+    /// Logical page; meaningless for an erase.
+    pub logical: u32,
+    /// Physical page; for an erase the first page of the block.
+    pub physical: u32,
+}
+
+/// A finished transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChipRecord {
+    /// The unit (chip, or die with its own ready/busy line).
+    pub unit: u32,
+    /// The channel whose bus it used.
+    pub channel: u32,
+    /// What it did.
+    pub kind: Kind,
+    /// Start of the command phase (with the data of a program).
+    pub start: Time,
+    /// End of the command phase.
+    pub command_end: Time,
+    /// When the last cell was done.
+    pub cell_end: Time,
+    /// When the data of a read got the bus; equal to `cell_end` for programs and erases.
+    pub out_start: Time,
+    /// The end.
+    pub end: Time,
+    /// What it served.
+    pub members: Vec<Member>,
+}
+
+/// Watches a drive. The type without fields, `()`, watches nothing and costs nothing.
+pub trait Probe {
+    /// False when records need not be made at all.
+    const WATCHES: bool;
+
+    /// A transaction has ended.
+    fn transaction(&mut self, record: ChipRecord);
+}
+
+impl Probe for () {
+    const WATCHES: bool = false;
+
+    #[inline]
+    fn transaction(&mut self, _: ChipRecord) {}
+}
+
+/// Keeps the records of a window of time.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    /// First moment of interest.
+    pub from: Time,
+    /// Last moment of interest.
+    pub until: Time,
+    /// The records that overlap the window, in the order of their ends.
+    pub records: Vec<ChipRecord>,
+}
+
+impl Probe for Recorder {
+    const WATCHES: bool = true;
+
+    fn transaction(&mut self, record: ChipRecord) {
+        if record.end >= self.from && record.start <= self.until {
+            self.records.push(record);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The way of a read: from the command to memory requests, and from the chips back to the host.
+
+use crate::controller::commit::CommitScheduler;
+use crate::controller::ftl::Mapping;
+use crate::controller::link::{Arrival, Direction};
+use crate::flash::unit::{Account, Holder, Transaction};
+use crate::probe::Probe;
+use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::device::content;
+use tailcut_base::{Cause, Nanos, Spans, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Takes a read: pages in the buffer and pages that were never written are answered at once,
+    /// the others become memory requests.
+    #[inline]
+    pub(crate) fn read(&mut self, now: Time, tag: u32) {
+        let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
+        for page in 0..pages {
+            let logical = first + page;
+            let content = match self.ftl.lookup(logical) {
+                Mapping::Flash(physical) => {
+                    let request = self.host_read(now, tag, page, logical, physical);
+                    self.arrive(now, request);
+                    continue;
+                }
+                Mapping::Unmapped => 0,
+                Mapping::Buffer(entry) => {
+                    self.buffer.read_hits += 1;
+                    self.buffer[entry].content()
+                }
+            };
+            let t = &mut self.tags[tag];
+            t.content = content::fold(t.content, page, content);
+            t.page_done(page);
+        }
+        self.wake(now);
+        self.return_data(now, tag);
+    }
+
+    #[inline]
+    fn host_read(&mut self, now: Time, tag: u32, page: u32, logical: u32, physical: u32) -> RequestId {
+        self.ftl.pin(physical);
+        let (unit, place) = self.unit_of(physical);
+        let order = self.requests.next_order();
+        let request = MemoryRequest {
+            since: now,
+            order,
+            next: NONE,
+            owner: tag,
+            tag,
+            page,
+            logical,
+            physical,
+            source: NONE,
+            content: 0,
+            unit,
+            link: 0,
+            place: place as u8,
+            frontier: 0,
+            retries: 0,
+            kind: Kind::UserRead,
+            role: Role::HostRead,
+        };
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        id
+    }
+
+    /// The unit and place of a physical page.
+    #[inline]
+    pub(crate) fn unit_of(&self, physical: u32) -> (u32, u32) {
+        let plane = self.geometry.plane_of_block(self.geometry.block_of(physical));
+        (plane / self.places, plane % self.places)
+    }
+
+    /// Hands a host memory request to the scheduler and commits what it answers.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Time, request: RequestId) {
+        self.scheduler.arrived(&mut self.requests, request);
+        self.commit(now);
+    }
+
+    /// Commits what the scheduler wants committed. The chips are woken by [`Ssd::wake`], so that
+    /// all requests committed at one moment can share a transaction.
+    #[inline]
+    pub(crate) fn commit(&mut self, now: Time) {
+        while let Some(id) = self.scheduler.next(&self.requests, &self.units) {
+            let request = self.requests[id];
+            let unit = &mut self.units[request.unit];
+            unit.committed_tag = request.tag;
+            unit.committed_count += 1;
+            if request.role == Role::Program {
+                self.fetch_page(now, id);
+            } else {
+                unit.commit(&mut self.requests, id);
+                self.woken.push(request.unit);
+            }
+        }
+    }
+
+    /// Starts the chips that have been given work.
+    #[inline]
+    pub(crate) fn wake(&mut self, now: Time) {
+        while let Some(unit) = self.woken.pop() {
+            self.kick(now, unit);
+        }
+    }
+
+    /// A page of a host read is in the controller.
+    #[inline]
+    pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId, transaction: &Transaction) {
+        let request = self.requests[id];
+        let content = self.medium.read(request.physical);
+        let emptied = self.ftl.unpin(request.physical);
+        if emptied {
+            self.resume_erase(now, self.geometry.block_of(request.physical));
+        }
+        let t = &mut self.tags[request.tag];
+        t.content = content::fold(t.content, request.page, content);
+        t.page_done(request.page);
+        if t.remaining == 0 {
+            // The last page to arrive is the one that the command waited for.
+            chip_spans(&mut t.spans, self.requests.waited(id), Nanos::ZERO, transaction, self.phases.transfer, now);
+            t.mark = now;
+        }
+        self.requests.remove(id);
+        self.return_data(now, request.tag);
+    }
+
+    /// Sends to the host what can be sent in order.
+    #[inline]
+    pub(crate) fn return_data(&mut self, now: Time, tag: u32) {
+        let pages = self.tags[tag].returnable();
+        if pages.is_empty() {
+            return;
+        }
+        let firmware = self.config.queue.firmware;
+        let t = &mut self.tags[tag];
+        let bytes = t.bytes_of(pages.start, pages.end, self.page_sectors);
+        t.returned = pages.end;
+        let last = pages.end == t.pages;
+        let ready = if last { now + firmware } else { now };
+        let transfer = self.link.reserve(Direction::ToHost, ready, bytes, last);
+        if last {
+            let t = &mut self.tags[tag];
+            assert_eq!(t.mark, now, "the last page to arrive completes the account");
+            t.spans.add(Cause::Controller, firmware);
+            t.spans.add(Cause::LinkWait, transfer.start.since(ready));
+            t.spans.add(Cause::Link, transfer.end.since(transfer.start));
+            t.mark = transfer.end;
+            self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
+        }
+    }
+}
+
+/// Adds the spans of a memory request from the moment it could have begun to the end of its
+/// transaction. `link` is the part of its wait during which its own data was on the link;
+/// `transfer` the time of one page on the bus.
+#[inline]
+pub(crate) fn chip_spans(spans: &mut Spans, waited: &Account, link: Nanos, t: &Transaction, transfer: Nanos, end: Time) {
+    let wait = |holder: Holder| Nanos(waited[holder as usize]);
+    let idle = wait(Holder::Idle);
+    let link = Nanos(link.0.min(idle.0));
+    spans.add(Cause::Link, link);
+    spans.add(Cause::CommitWait, idle - link);
+    spans.add(Cause::ChipUserRead, wait(Holder::UserRead));
+    spans.add(Cause::ChipUserWrite, wait(Holder::UserWrite));
+    spans.add(Cause::ChipGcRead, wait(Holder::GcRead));
+    spans.add(Cause::ChipGcProgram, wait(Holder::GcWrite));
+    spans.add(Cause::ChipErase, wait(Holder::Erase));
+    spans.add(Cause::Space, wait(Holder::Space));
+    spans.add(Cause::BusWait, wait(Holder::BusWait));
+    let cell = t.cell_end.since(t.started + t.command);
+    if t.kind.is_read() {
+        spans.add(Cause::BusCommand, t.command);
+        spans.add(Cause::Cell, cell);
+        spans.add(Cause::BusWait, t.out_start.since(t.cell_end));
+        spans.add(Cause::BusTransfer, end.since(t.out_start));
+    } else {
+        let data = Nanos((transfer * t.members().len() as u64).0.min(t.command.0));
+        spans.add(Cause::BusTransfer, data);
+        spans.add(Cause::BusCommand, t.command - data);
+        spans.add(Cause::Cell, cell);
+    }
+}

@@ -1,0 +1,187 @@
+//! Memory requests: the page-sized pieces that the controller hands to the chips.
+
+use crate::flash::unit::Account;
+use std::ops::{Index, IndexMut};
+use tailcut_base::Time;
+
+/// The place of a memory request in [`Requests`].
+pub type RequestId = u32;
+
+/// No request, no tag, no page.
+pub const NONE: u32 = u32::MAX;
+
+/// What a memory request does, as the chips keep it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Read for the host, or of the rest of a page that the host writes in part.
+    UserRead,
+    /// Read of garbage collection or wear levelling.
+    GcRead,
+    /// Program of data of the host.
+    UserWrite,
+    /// Program of garbage collection or wear levelling.
+    GcWrite,
+    /// Erase of a block.
+    Erase,
+}
+
+impl Kind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Kind; 5] = [Kind::UserRead, Kind::GcRead, Kind::UserWrite, Kind::GcWrite, Kind::Erase];
+
+    /// True for reads, whose data goes out after the cells are done.
+    #[inline]
+    pub fn is_read(self) -> bool {
+        matches!(self, Kind::UserRead | Kind::GcRead)
+    }
+
+    /// The name in reports and timelines.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::UserRead => "user read",
+            Kind::GcRead => "gc read",
+            Kind::UserWrite => "user write",
+            Kind::GcWrite => "gc program",
+            Kind::Erase => "erase",
+        }
+    }
+}
+
+/// Who gets the result of a memory request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A page of a host read; `owner` is the tag.
+    HostRead,
+    /// The old rest of a page that is written in part; `owner` is the buffer entry.
+    Merge,
+    /// A page of the buffer on its way to flash; `owner` is the buffer entry.
+    Program,
+    /// A page that moves out of a victim block; `owner` is the plane.
+    Copy,
+    /// The erase of a victim block; `owner` is the plane.
+    Erase,
+    /// A host write that waits for a buffer entry to reach flash; `owner` is the tag.
+    Waiter,
+}
+
+/// One memory request.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRequest {
+    /// When it could have begun, had its chip been free.
+    pub since: Time,
+    /// Number of its commitment or arrival: smaller is older.
+    pub order: u64,
+    /// The next in whatever list it stands in.
+    pub next: RequestId,
+    /// Whom it belongs to; its meaning depends on `role`.
+    pub owner: u32,
+    /// The tag of the host command that it is a part of; [`NONE`] for the controller's own work.
+    pub tag: u32,
+    /// Which page of that command.
+    pub page: u32,
+    /// Logical page.
+    pub logical: u32,
+    /// Physical page; [`NONE`] for a program until its transaction is composed. For an erase any
+    /// page of the block.
+    pub physical: u32,
+    /// For a copy the page that it came from.
+    pub source: u32,
+    /// Fingerprint to be programmed.
+    pub content: u32,
+    /// The unit that it goes to.
+    pub unit: u32,
+    /// Time of its own data on the link since `since`, in ns (write-through only).
+    pub link: u32,
+    /// The place behind the unit.
+    pub place: u8,
+    /// Write frontier of a program: the stream, or the one of garbage collection.
+    pub frontier: u8,
+    /// Failed programs so far.
+    pub retries: u8,
+    /// What it does.
+    pub kind: Kind,
+    /// Who gets the result.
+    pub role: Role,
+}
+
+/// All memory requests in flight, with the accounts of what each waits for. Freed places are used
+/// again, so after the first moments nothing is allocated.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    requests: Vec<MemoryRequest>,
+    accounts: Vec<Account>,
+    free: Vec<RequestId>,
+    order: u64,
+}
+
+impl Requests {
+    /// Takes a place for `request`.
+    #[inline]
+    pub fn add(&mut self, request: MemoryRequest) -> RequestId {
+        match self.free.pop() {
+            Some(id) => {
+                self.requests[id as usize] = request;
+                id
+            }
+            None => {
+                self.requests.push(request);
+                self.accounts.push(Account::default());
+                (self.requests.len() - 1) as RequestId
+            }
+        }
+    }
+
+    /// Gives a place back.
+    #[inline]
+    pub fn remove(&mut self, id: RequestId) {
+        self.free.push(id);
+    }
+
+    /// The next number of order.
+    #[inline]
+    pub fn next_order(&mut self) -> u64 {
+        self.order += 1;
+        self.order
+    }
+
+    /// Remembers the account of the unit at the moment when `id` began to wait for it.
+    #[inline]
+    pub fn snapshot(&mut self, id: RequestId, account: Account) {
+        self.accounts[id as usize] = account;
+    }
+
+    /// Turns the remembered account into what the unit did while `id` waited.
+    #[inline]
+    pub fn settle(&mut self, id: RequestId, account: &Account) {
+        for (waited, now) in self.accounts[id as usize].iter_mut().zip(account) {
+            *waited = now - *waited;
+        }
+    }
+
+    /// What the unit did while `id` waited; only after [`Requests::settle`].
+    #[inline]
+    pub fn waited(&self, id: RequestId) -> &Account {
+        &self.accounts[id as usize]
+    }
+
+    /// How many are in flight.
+    pub fn in_flight(&self) -> usize {
+        self.requests.len() - self.free.len()
+    }
+}
+
+impl Index<RequestId> for Requests {
+    type Output = MemoryRequest;
+    #[inline]
+    fn index(&self, id: RequestId) -> &MemoryRequest {
+        &self.requests[id as usize]
+    }
+}
+
+impl IndexMut<RequestId> for Requests {
+    #[inline]
+    fn index_mut(&mut self, id: RequestId) -> &mut MemoryRequest {
+        &mut self.requests[id as usize]
+    }
+}

@@ -1,0 +1,308 @@
+//! The drive as a machine: what it is made of, and the loop over its events.
+
+use crate::collection::Collection;
+use crate::config::SsdConfig;
+use crate::controller::buffer::Buffer;
+use crate::controller::commit::Scheduler;
+use crate::controller::ftl::{Ftl, Mapping};
+use crate::controller::link::{Arrival, Direction, Link};
+use crate::controller::tags::{SECTORS_MAX, Tags};
+use crate::figures::Counters;
+use crate::flash::Geometry;
+use crate::flash::bus::Buses;
+use crate::flash::medium::Medium;
+use crate::flash::timing::Phases;
+use crate::flash::unit::{Phase, Units};
+use crate::probe::Probe;
+use crate::request::Requests;
+use tailcut_base::config::Choice;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::timers::Timers;
+use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
+
+/// A simulated SSD.
+///
+/// Its events are one per unit (the end of the present phase), one per channel (the bus is free
+/// and somebody waits) and one per direction of the link; see [`Timers`]. The cost of an event
+/// does not depend on the size of the drive or the depth of its queue.
+#[derive(Debug)]
+pub struct Ssd<P: Probe = ()> {
+    pub(crate) config: SsdConfig,
+    pub(crate) geometry: Geometry,
+    pub(crate) phases: Phases,
+    pub(crate) page_sectors: u32,
+    pub(crate) places: u32,
+    pub(crate) medium: Medium,
+    pub(crate) units: Units,
+    pub(crate) buses: Buses,
+    pub(crate) link: Link,
+    pub(crate) tags: Tags,
+    pub(crate) requests: Requests,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) buffer: Buffer,
+    pub(crate) ftl: Ftl,
+    pub(crate) collection: Collection,
+    pub(crate) timers: Timers,
+    pub(crate) completions: Vec<Completion>,
+    pub(crate) counters: Counters,
+    /// Why no more writes are taken; `None` while they are.
+    pub(crate) read_only: Option<String>,
+    /// Units that a command of several pages has given work to; empty between commands.
+    pub(crate) woken: Vec<u32>,
+    /// Flush commands that have just become complete; empty between events.
+    pub(crate) flushed: Vec<u32>,
+    /// What watches this drive.
+    pub probe: P,
+}
+
+impl Ssd<()> {
+    /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
+    pub fn new(config: &SsdConfig, seed: u64, content: bool) -> Ssd<()> {
+        Ssd::watched(config, seed, content, ())
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// A new, empty drive that `probe` watches. The configuration must be valid: see
+    /// [`SsdConfig::check_space`].
+    pub fn watched(config: &SsdConfig, seed: u64, content: bool, probe: P) -> Ssd<P> {
+        let geometry = config.geometry.clone();
+        let medium = Medium::new(&geometry, &config.faults, seed, content);
+        let ftl = Ftl::new(&config.ftl, &geometry, config.gc.victim, config.gc.choices, config.gc_reserve(), &medium);
+        let units = geometry.units();
+        Ssd {
+            phases: Phases::new(&config.timing, &geometry),
+            page_sectors: geometry.page_sectors(),
+            places: geometry.places_per_unit(),
+            units: Units::new(&geometry),
+            buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
+            link: Link::new(&config.link),
+            tags: Tags::new(config.queue.depth, geometry.page_sectors()),
+            requests: Requests::default(),
+            scheduler: Scheduler::new(config.schedule.commit, units),
+            buffer: Buffer::new(&config.buffer, geometry.page_bytes),
+            collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
+            timers: Timers::new((units + geometry.channels) as usize + 2),
+            completions: Vec::new(),
+            counters: Counters::default(),
+            read_only: None,
+            woken: Vec::new(),
+            flushed: Vec::new(),
+            config: config.clone(),
+            geometry,
+            medium,
+            ftl,
+            probe,
+        }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &SsdConfig {
+        &self.config
+    }
+
+    /// Why the drive takes no more writes, once it does not.
+    pub fn read_only(&self) -> Option<&str> {
+        self.read_only.as_deref()
+    }
+
+    /// The latest moment that the drive's timers can hold.
+    pub fn horizon(&self) -> Time {
+        self.timers.horizon()
+    }
+
+    /// The content of a logical page as a read submitted now would return it.
+    pub fn peek(&self, logical: u32) -> u32 {
+        match self.ftl.lookup(logical) {
+            Mapping::Unmapped => 0,
+            Mapping::Flash(physical) => self.medium.content(physical),
+            Mapping::Buffer(entry) => self.buffer[entry].content(),
+        }
+    }
+
+    /// Asserts that maps, valid pages and counts agree; walks the whole drive.
+    pub fn check(&self) {
+        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != crate::request::NONE);
+        self.ftl.check(&self.medium, old);
+    }
+
+    /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
+    pub fn why_stuck(&self) -> String {
+        let waiting: usize = self.units.iter().filter(|u| u.has_work()).count();
+        let fullest = (0..self.geometry.plane_count()).min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(0);
+        format!(
+            "{} memory requests are in flight, {waiting} chips have work that they cannot start; plane {fullest} has {} free blocks",
+            self.requests.in_flight(),
+            self.ftl.free_blocks(fullest)
+        )
+    }
+
+    pub(crate) fn channel_timer(&self, channel: u32) -> usize {
+        self.units.len() + channel as usize
+    }
+
+    pub(crate) fn link_timer(&self, direction: Direction) -> usize {
+        self.units.len() + self.geometry.channels as usize + direction as usize
+    }
+
+    fn refusal(&self, command: &Command) -> Option<Status> {
+        if command.op == Op::Flush {
+            return None;
+        }
+        let sectors = u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors);
+        let end = command.sector.checked_add(u64::from(command.sectors));
+        let fits = command.sectors > 0 && end.is_some_and(|end| end <= sectors);
+        (!fits || command.sectors > SECTORS_MAX).then_some(Status::InvalidField)
+    }
+
+    /// Serves the event of a timer.
+    #[inline]
+    fn serve(&mut self, now: Time, slot: usize) {
+        let units = self.units.len();
+        if slot < units {
+            return match self.units[slot as u32].phase {
+                Phase::Cell => self.cells_done(now, slot as u32),
+                Phase::Out => self.data_out(now, slot as u32),
+                phase => unreachable!("a unit in phase {phase:?} has no event"),
+            };
+        }
+        let channel = (slot - units) as u32;
+        if channel < self.geometry.channels {
+            return self.serve_bus(now, channel);
+        }
+        let direction =
+            if slot == self.link_timer(Direction::ToHost) { Direction::ToHost } else { Direction::ToDevice };
+        while let Some(arrival) = self.link.arrived(direction, now) {
+            match arrival {
+                Arrival::Completion(tag) => self.complete(now, tag),
+                Arrival::Data { tag, first, pages } => self.data_arrived(now, tag, first, pages),
+                Arrival::Page(request) => self.page_arrived(now, request),
+            }
+        }
+        if let Some(next) = self.link.next_arrival(direction) {
+            self.timers.set(slot, next);
+        }
+    }
+
+    /// Announces an arrival over the link.
+    #[inline]
+    pub(crate) fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) {
+        if let Some(at) = self.link.announce(direction, end, arrival) {
+            self.timers.set(self.link_timer(direction), at);
+        }
+    }
+
+    /// The host sees the end of a command now: all of its time must be accounted for.
+    #[inline]
+    pub(crate) fn complete(&mut self, now: Time, tag: u32) {
+        let t = &mut self.tags[tag];
+        assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
+        debug_assert_eq!(t.spans.total(), now.since(t.arrived));
+        self.completions.push(Completion {
+            id: t.command.id,
+            status: t.status,
+            at: now,
+            content: t.content,
+            spans: t.spans,
+        });
+        self.counters.count(&t.command, self.page_sectors);
+        self.tags.release(tag);
+    }
+
+    /// Sends the completion of a command that has no data for the host and whose work has ended.
+    /// The cost of the command on the link was paid already if its data came over it.
+    pub(crate) fn complete_over_link(&mut self, now: Time, tag: u32) {
+        let firmware = self.config.queue.firmware;
+        let ready = now + firmware;
+        let transfer = self.link.reserve(Direction::ToHost, ready, 0, self.tags[tag].command.op != Op::Write);
+        let t = &mut self.tags[tag];
+        assert_eq!(t.mark, now, "the account of a command stands where its work ended");
+        t.spans.add(Cause::Controller, firmware);
+        t.spans.add(Cause::LinkWait, transfer.start.since(ready));
+        t.spans.add(Cause::Link, transfer.end.since(transfer.start));
+        t.mark = transfer.end;
+        self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
+    }
+}
+
+impl<P: Probe> Device for Ssd<P> {
+    fn identify(&self) -> Identify {
+        Identify {
+            model: self.config.preset.name().to_string(),
+            sectors: u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors),
+            page_sectors: self.page_sectors,
+            queue_depth: self.config.queue.depth,
+            max_sectors: SECTORS_MAX,
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Time, command: &Command) -> Submit {
+        if let Some(status) = self.refusal(command) {
+            return Submit::Refused(status);
+        }
+        let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
+        match command.op {
+            Op::Read => self.read(now, tag),
+            Op::Write => self.write(now, tag),
+            Op::Trim => self.trim(now, tag),
+            Op::Flush => self.flush(now, tag),
+        }
+        Submit::Accepted
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.timers.next()
+    }
+
+    #[inline]
+    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+        std::mem::swap(&mut self.completions, completions);
+        let before = self.completions.len();
+        let mut done = true;
+        while let Some((now, slot)) = self.timers.first() {
+            if now > until {
+                break;
+            }
+            self.serve(now, slot);
+            self.timers.expire(slot, now);
+            if self.completions.len() > before {
+                done = false;
+                break;
+            }
+        }
+        std::mem::swap(&mut self.completions, completions);
+        done
+    }
+
+    fn expect(&self, commands: &[Command]) -> u64 {
+        // Independent loads overlap in the processor; first all map entries, then all pages.
+        let last = self.ftl.logical_pages().saturating_sub(1);
+        let shift = self.page_sectors.trailing_zeros();
+        let logical = |c: &Command| ((c.sector >> shift) as u32).min(last);
+        let maps = commands.iter().fold(0u64, |sum, c| sum ^ u64::from(self.ftl.touch(logical(c))));
+        commands.iter().fold(maps, |sum, c| match self.ftl.lookup(logical(c)) {
+            Mapping::Flash(physical) => sum ^ u64::from(self.medium.touch(physical)),
+            _ => sum,
+        })
+    }
+
+    fn control(&mut self, _now: Time, call: Control) -> ControlReply {
+        match call {
+            Control::UserCapacity => {
+                ControlReply::Bytes(u64::from(self.ftl.logical_pages()) * self.geometry.page_bytes)
+            }
+            Control::DeviceCapacity => ControlReply::Bytes(self.geometry.raw_bytes()),
+            Control::EraseBlockSize => ControlReply::Bytes(u64::from(self.geometry.pages) * self.geometry.page_bytes),
+            Control::FreeBlocks => {
+                let planes = 0..self.geometry.plane_count();
+                ControlReply::Blocks(planes.map(|p| u64::from(self.ftl.free_blocks(p))).sum())
+            }
+            Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds()),
+            Control::IsGcRunning => ControlReply::Answer(self.collection.is_running()),
+            Control::SetThresholds(_) | Control::RunGc { .. } | Control::IsReadyForRead => ControlReply::Unsupported,
+        }
+    }
+}
