@@ -57,4 +57,24 @@ pub trait Source {
 
     /// How many requests there will be in all, where that is known, for progress.
     fn len_hint(&self) -> Option<u64>;
+
+    /// When the source begins to issue requests.
+    fn start(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// How long after its start the source stops to issue requests; `None` for no limit.
+    fn until(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Appends up to `count` requests to `ahead`: one dynamic call for many requests.
+    fn draw(&mut self, count: usize, ahead: &mut Vec<Request>) {
+        for _ in 0..count {
+            match self.next() {
+                Some(request) => ahead.push(request),
+                None => return,
+            }
+        }
+    }
 }

@@ -1,0 +1,188 @@
+//! What the requests of each latency waited for.
+
+use tailcut_base::cause::CAUSES;
+use tailcut_base::{Cause, Nanos, Spans};
+
+/// Buckets per doubling of latency: their width is 1/32 of their value.
+const PER_OCTAVE: usize = 32;
+const ROWS: usize = 60 * PER_OCTAVE;
+
+/// The time spent on each cause, kept apart by the latency of the request, so that the make-up of
+/// any percentile can be told afterwards.
+#[derive(Clone, Debug)]
+pub struct Attribution {
+    counts: Vec<u64>,
+    nanos: Vec<u64>,
+}
+
+/// One cause's share in a set of requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// The cause.
+    pub cause: Cause,
+    /// Mean time per request, in ns.
+    pub mean_ns: f64,
+    /// Share of the latency of these requests, 0 … 1.
+    pub share: f64,
+}
+
+impl Default for Attribution {
+    fn default() -> Attribution {
+        Attribution::new()
+    }
+}
+
+impl Attribution {
+    /// Nothing yet.
+    pub fn new() -> Attribution {
+        Attribution { counts: vec![0; ROWS], nanos: vec![0; ROWS * CAUSES] }
+    }
+
+    /// Adds a request.
+    #[inline]
+    pub fn record(&mut self, latency: Nanos, spans: &Spans) {
+        let row = row_of(latency);
+        self.counts[row] += 1;
+        let sums = &mut self.nanos[row * CAUSES..(row + 1) * CAUSES];
+        for (cause, time) in spans.iter() {
+            sums[cause as usize] += time.0;
+        }
+    }
+
+    /// Adds everything of `other`.
+    pub fn merge(&mut self, other: &Attribution) {
+        for (sum, x) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += x;
+        }
+        for (sum, x) in self.nanos.iter_mut().zip(&other.nanos) {
+            *sum += x;
+        }
+    }
+
+    /// Requests counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// What the slowest `share` (0 … 1) of the requests waited for, largest first, and how many
+    /// they were. The set is made of whole buckets and so holds at least that share.
+    pub fn slowest(&self, share: f64) -> (u64, Vec<Share>) {
+        let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
+        let mut count = 0;
+        let mut from = ROWS;
+        while from > 0 && count < wanted {
+            from -= 1;
+            count += self.counts[from];
+        }
+        (count, self.shares(from..ROWS))
+    }
+
+    /// What the requests around `latency` waited for: those of its bucket, widened until it holds
+    /// at least `least` requests.
+    pub fn around(&self, latency: Nanos, least: u64) -> (u64, Vec<Share>) {
+        let row = row_of(latency);
+        let (mut low, mut high) = (row, row + 1);
+        let count = |low: usize, high: usize| self.counts[low..high].iter().sum::<u64>();
+        while count(low, high) < least.min(self.count()) {
+            low = low.saturating_sub(1);
+            high = (high + 1).min(ROWS);
+        }
+        (count(low, high), self.shares(low..high))
+    }
+
+    /// What all requests waited for.
+    pub fn all(&self) -> Vec<Share> {
+        self.shares(0..ROWS)
+    }
+
+    fn shares(&self, rows: std::ops::Range<usize>) -> Vec<Share> {
+        let count: u64 = self.counts[rows.clone()].iter().sum();
+        let mut sums = [0u128; CAUSES];
+        for row in rows {
+            for (sum, &n) in sums.iter_mut().zip(&self.nanos[row * CAUSES..(row + 1) * CAUSES]) {
+                *sum += u128::from(n);
+            }
+        }
+        let total: u128 = sums.iter().sum();
+        let mut shares: Vec<Share> = Cause::ALL
+            .into_iter()
+            .zip(sums)
+            .filter(|&(_, sum)| sum > 0)
+            .map(|(cause, sum)| Share {
+                cause,
+                mean_ns: sum as f64 / count.max(1) as f64,
+                share: sum as f64 / total as f64,
+            })
+            .collect();
+        shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.cause.cmp(&b.cause)));
+        shares
+    }
+
+    /// The rows that hold requests: (lowest latency of the bucket, count, time per cause).
+    pub fn rows(&self) -> impl Iterator<Item = (Nanos, u64, &[u64])> {
+        (0..ROWS)
+            .filter(|&row| self.counts[row] > 0)
+            .map(|row| (lowest_of(row), self.counts[row], &self.nanos[row * CAUSES..(row + 1) * CAUSES]))
+    }
+
+    /// Adds a row as [`Attribution::rows`] gave it.
+    pub fn add_row(&mut self, lowest: Nanos, count: u64, nanos: &[u64]) {
+        let row = row_of(lowest);
+        self.counts[row] += count;
+        for (sum, n) in self.nanos[row * CAUSES..].iter_mut().zip(nanos) {
+            *sum += n;
+        }
+    }
+}
+
+/// Latencies below 32 ns have a bucket each; above, 32 buckets for each doubling.
+#[inline]
+fn row_of(latency: Nanos) -> usize {
+    let n = latency.0.max(1);
+    let octave = 63 - n.leading_zeros() as usize;
+    if octave < 5 {
+        return n as usize;
+    }
+    let within = (n >> (octave - 5)) as usize & (PER_OCTAVE - 1);
+    ((octave - 4) * PER_OCTAVE + within).min(ROWS - 1)
+}
+
+fn lowest_of(row: usize) -> Nanos {
+    if row < PER_OCTAVE {
+        return Nanos(row as u64);
+    }
+    let octave = row / PER_OCTAVE + 4;
+    Nanos(((PER_OCTAVE + row % PER_OCTAVE) as u64) << (octave - 5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_again_by_their_lowest_latency() {
+        for n in (0..10_000u64).chain((14..62).map(|s| (1 << s) + 12_345)) {
+            let row = row_of(Nanos(n));
+            assert_eq!(row_of(lowest_of(row)), row, "{n}");
+            assert!(lowest_of(row).0 <= n.max(1) || row == ROWS - 1);
+        }
+    }
+
+    #[test]
+    fn the_slowest_are_told_apart_from_the_rest() {
+        let mut attribution = Attribution::new();
+        for i in 0..1000u64 {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos(75_000));
+            if i == 7 {
+                spans.add(Cause::ChipErase, Nanos(3_000_000));
+            }
+            attribution.record(spans.total(), &spans);
+        }
+        let (count, shares) = attribution.slowest(0.001);
+        assert_eq!((count, shares[0].cause), (1, Cause::ChipErase));
+        assert_eq!(attribution.all()[0].cause, Cause::Cell);
+        let (count, shares) = attribution.around(Nanos(75_000), 10);
+        assert_eq!((count, shares.len()), (999, 1));
+    }
+}

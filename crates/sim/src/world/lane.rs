@@ -1,0 +1,176 @@
+//! A lane: one source at work, with the requests drawn ahead of their time.
+
+use super::command_of;
+use crate::workload::{Pace, Request, Source};
+use std::collections::VecDeque;
+use tailcut_base::{Command, Nanos, Time};
+
+/// How many requests are drawn ahead, so that their map entries can be fetched together.
+const AHEAD: usize = 32;
+
+/// When the next request of a lane is issued.
+pub(super) enum Due {
+    /// It is due; its latency counts from the moment given.
+    Now(Time),
+    /// At that moment.
+    At(Time),
+    /// When one of its requests completes.
+    AfterCompletion,
+    /// There is none.
+    Never,
+}
+
+pub(super) struct Lane {
+    source: Box<dyn Source>,
+    pace: Pace,
+    depth: u32,
+    drawn: Vec<Request>,
+    commands: Vec<Command>,
+    at: usize,
+    number: u64,
+    in_flight: u32,
+    /// Closed loop: when each free place may issue again, oldest first.
+    ready: VecDeque<Time>,
+    /// Since when the lane has had room for another request.
+    room_since: Time,
+    last_due: Time,
+    start: Time,
+    stop: Time,
+    pub(super) is_blocked: bool,
+}
+
+impl Lane {
+    pub(super) fn new(source: Box<dyn Source>) -> Lane {
+        let pace = source.pace();
+        let (Pace::Closed { depth, .. } | Pace::Open { depth }) = pace;
+        assert!(depth > 0, "a source has at least one request in flight");
+        let start = source.start();
+        let stop = source.until().map_or(Time::NEVER, |length| start + length);
+        Lane {
+            source,
+            pace,
+            depth,
+            drawn: Vec::with_capacity(AHEAD),
+            commands: Vec::with_capacity(AHEAD),
+            at: 0,
+            number: 0,
+            in_flight: 0,
+            ready: VecDeque::new(),
+            room_since: start,
+            last_due: Time::ZERO,
+            start,
+            stop,
+            is_blocked: false,
+        }
+    }
+
+    pub(super) fn source(&self) -> &dyn Source {
+        self.source.as_ref()
+    }
+
+    /// Makes the lane ready; the moment of its first request.
+    pub(super) fn open(&mut self) -> Option<Time> {
+        if matches!(self.pace, Pace::Closed { .. }) {
+            self.ready = (0..self.depth).map(|_| self.start).collect();
+        }
+        Some(self.start)
+    }
+
+    pub(super) fn is_over(&self, now: Time) -> bool {
+        now >= self.stop
+    }
+
+    /// Draws the next requests, when the last of those drawn has been issued.
+    pub(super) fn refill(&mut self) -> Result<(), (u64, Time)> {
+        self.drawn.clear();
+        self.commands.clear();
+        self.at = 0;
+        self.source.draw(AHEAD, &mut self.drawn);
+        for request in &self.drawn {
+            // Distinct for all requests of a run up to 2^32 of one source.
+            let content = (self.number as u32).wrapping_mul(0x9E37_79B1).wrapping_add(0x51ED_270B);
+            self.number += 1;
+            self.commands.push(command_of(request, content));
+            if matches!(self.pace, Pace::Open { .. }) {
+                if request.due < self.last_due {
+                    return Err((self.number - 1, request.due));
+                }
+                self.last_due = request.due;
+            }
+        }
+        Ok(())
+    }
+
+    /// The commands drawn ahead.
+    pub(super) fn ahead(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// The next command.
+    #[inline]
+    pub(super) fn peek(&self) -> &Command {
+        &self.commands[self.at]
+    }
+
+    /// When the next request is issued.
+    #[inline]
+    pub(super) fn next_due(&self, now: Time) -> Due {
+        let Some(request) = self.drawn.get(self.at) else { return Due::Never };
+        match self.pace {
+            Pace::Closed { .. } => match self.ready.front() {
+                Some(&at) if at <= now => Due::Now(at),
+                Some(&at) => Due::At(at),
+                None => Due::AfterCompletion,
+            },
+            Pace::Open { .. } => {
+                let due = self.start + Nanos(request.due.0);
+                if due > now {
+                    Due::At(due)
+                } else if self.in_flight < self.depth {
+                    Due::Now(due)
+                } else {
+                    Due::AfterCompletion
+                }
+            }
+        }
+    }
+
+    /// When the lane had room for a request that was due at `due`.
+    #[inline]
+    pub(super) fn eligible(&self, now: Time, due: Time) -> Time {
+        match self.pace {
+            Pace::Closed { .. } => due,
+            Pace::Open { .. } => due.max(self.room_since).min(now),
+        }
+    }
+
+    /// The next request has been issued; true when more must be drawn.
+    #[inline]
+    pub(super) fn advance(&mut self) -> bool {
+        self.at += 1;
+        self.in_flight += 1;
+        if matches!(self.pace, Pace::Closed { .. }) {
+            self.ready.pop_front();
+        }
+        self.at == self.commands.len()
+    }
+
+    /// A request has been answered; when the lane may issue again because of it.
+    #[inline]
+    pub(super) fn completed(&mut self, now: Time) -> Option<Time> {
+        self.in_flight -= 1;
+        match self.pace {
+            Pace::Closed { think, .. } => {
+                self.ready.push_back(now + think);
+                self.ready.front().copied()
+            }
+            Pace::Open { .. } => {
+                if self.in_flight + 1 == self.depth {
+                    self.room_since = now;
+                }
+                // A request that is due waits for this place.
+                (self.in_flight + 1 == self.depth).then_some(now)
+            }
+        }
+    }
+}

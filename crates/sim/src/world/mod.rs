@@ -1,0 +1,517 @@
+//! The world: workloads meet a device in virtual time.
+//!
+//! One loop serves the device's events and the arrivals of all sources in one total order: events
+//! of the device before arrivals of the same moment, arrivals by the number of their source. Every
+//! request is checked: what a read returns is what was last written, and the spans of a request
+//! add up to its latency.
+
+mod attribution;
+mod checker;
+mod lane;
+mod rounds;
+mod stats;
+
+pub use attribution::{Attribution, Share};
+pub use checker::Checker;
+pub use rounds::{Round, Rounds, SteadyState};
+pub use stats::{OpStats, SlowRequest, Stats};
+
+use crate::workload::Source;
+use lane::Lane;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use tailcut_base::digest::Digest;
+use tailcut_base::timers::Timers;
+use tailcut_base::{
+    Cause, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time,
+};
+
+/// When a run measures and when it ends. A run ends when every source has ended, or at the limits
+/// given here; requests in flight are always waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time at the start that does not count.
+    pub ramp: Nanos,
+    /// Nothing is issued after this long; zero for no limit.
+    pub duration: Nanos,
+    /// The most requests, over all sources; zero for no limit.
+    pub requests: u64,
+    /// Length of a round, the unit in which steady state is judged; zero for none.
+    pub round: Nanos,
+    /// End as soon as five rounds show steady state.
+    pub until_steady: bool,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests that there will be, if known.
+    pub expected: Option<u64>,
+    /// Virtual time.
+    pub now: Time,
+    /// Virtual time at which nothing more is issued, if there is a limit.
+    pub until: Option<Time>,
+}
+
+/// Why a run ended without a result.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RunError {
+    /// Requests are in flight, and nothing will ever happen again.
+    #[error("the device made no progress at {at}: {in_flight} requests are in flight and no event is pending")]
+    Stuck {
+        /// When.
+        at: Time,
+        /// How many requests wait.
+        in_flight: u32,
+    },
+    /// No source had a request.
+    #[error("the workload has no requests")]
+    NoRequests,
+    /// A source went back in time.
+    #[error("request {request} of source '{source_name}' is due at {due}, before its predecessor")]
+    TimeRanBackwards {
+        /// The source.
+        source_name: String,
+        /// Its request.
+        request: u64,
+        /// The moment.
+        due: Time,
+    },
+}
+
+/// A request in flight.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// Number of the request over the whole run.
+    number: u64,
+    /// When its latency began.
+    due: Time,
+    /// When it was submitted.
+    submitted: Time,
+    /// When its lane had room for it.
+    eligible: Time,
+    expected: u64,
+    lane: u32,
+    op: Op,
+    sector: u64,
+    sectors: u32,
+}
+
+/// Watches requests from outside: for timelines and exports.
+pub trait Witness {
+    /// A request has ended.
+    fn request(&mut self, request: &SlowRequest);
+}
+
+impl Witness for () {
+    #[inline]
+    fn request(&mut self, _: &SlowRequest) {}
+}
+
+/// Sources, a device, and what is known of their meeting.
+pub struct World<D: Device, W: Witness = ()> {
+    /// The device.
+    pub device: D,
+    /// What watches the requests.
+    pub witness: W,
+    /// What was measured.
+    pub stats: Stats,
+    /// Rounds, where they were asked for.
+    pub rounds: Rounds,
+    checker: Checker,
+    lanes: Vec<Lane>,
+    /// The next arrival of each lane that is paced by time.
+    arrivals: Timers,
+    /// Lanes that found the device full, in order.
+    blocked: VecDeque<u32>,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    in_flight: u32,
+    limits: Limits,
+    issued: u64,
+    completed: u64,
+    closed: bool,
+    now: Time,
+    measured_from: Option<Time>,
+    area_since: Time,
+    digest: Digest,
+    warmth: u64,
+    error: Option<RunError>,
+}
+
+/// How often the progress of a run is told, in requests.
+const PROGRESS_EVERY: u64 = 8192;
+
+impl<D: Device> World<D> {
+    /// A world with a device that is ready for use. `checker` knows what is on it.
+    pub fn new(device: D, checker: Checker, sources: Vec<Box<dyn Source>>, limits: Limits) -> World<D> {
+        World::witnessed(device, checker, sources, limits, ())
+    }
+}
+
+impl<D: Device, W: Witness> World<D, W> {
+    /// As [`World::new`], with somebody who sees every request.
+    pub fn witnessed(
+        device: D,
+        checker: Checker,
+        sources: Vec<Box<dyn Source>>,
+        limits: Limits,
+        witness: W,
+    ) -> World<D, W> {
+        let lanes: Vec<Lane> = sources.into_iter().map(Lane::new).collect();
+        World {
+            device,
+            witness,
+            stats: Stats::new(),
+            rounds: Rounds::new(limits.round),
+            checker,
+            arrivals: Timers::new(lanes.len()),
+            lanes,
+            blocked: VecDeque::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            limits,
+            issued: 0,
+            completed: 0,
+            closed: false,
+            now: Time::ZERO,
+            measured_from: None,
+            area_since: Time::ZERO,
+            digest: Digest::new(),
+            warmth: 0,
+            error: None,
+        }
+    }
+
+    /// Runs to the end, or until `watch` breaks; requests in flight are waited for either way, so
+    /// that every request is answered. `at_ramp_end` is called when the ramp is over. Returns true
+    /// when `watch` ended the run.
+    pub fn run(
+        &mut self,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        at_ramp_end: &mut dyn FnMut(&D, Time),
+    ) -> Result<bool, RunError> {
+        if self.limits.ramp == Nanos::ZERO {
+            self.begin_measuring(Time::ZERO, at_ramp_end);
+        }
+        for lane in 0..self.lanes.len() as u32 {
+            self.open_lane(lane);
+        }
+        let mut interrupted = false;
+        let mut told = 0;
+        let mut completions: Vec<Completion> = Vec::with_capacity(64);
+        loop {
+            let arrival = self.arrivals.next();
+            let event = self.device.next_event();
+            let next = arrival.min(event);
+            if next == Time::NEVER {
+                break;
+            }
+            if self.measured_from.is_none() && next.0 >= self.limits.ramp.0 {
+                self.begin_measuring(Time(self.limits.ramp.0), at_ramp_end);
+            }
+            let caught_up = event > arrival || self.device.advance(arrival, &mut completions);
+            if !completions.is_empty() {
+                self.take_completions(&mut completions);
+                if self.completed - told >= PROGRESS_EVERY {
+                    told = self.completed;
+                    if !interrupted && watch(&self.progress()).is_break() {
+                        interrupted = true;
+                        self.close();
+                    }
+                }
+            } else if caught_up && arrival != Time::NEVER {
+                self.now = arrival;
+                self.serve_arrival();
+            }
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+        }
+        self.finish(at_ramp_end).map(|()| interrupted)
+    }
+
+    fn finish(&mut self, at_ramp_end: &mut dyn FnMut(&D, Time)) -> Result<(), RunError> {
+        if self.in_flight > 0 {
+            return Err(RunError::Stuck { at: self.now, in_flight: self.in_flight });
+        }
+        if self.issued == 0 {
+            return Err(RunError::NoRequests);
+        }
+        assert_eq!(self.issued, self.completed, "every request that was generated was answered");
+        if self.measured_from.is_none() {
+            self.begin_measuring(self.now, at_ramp_end);
+        }
+        self.stats.digest = self.digest.value();
+        self.stats.until = self.now;
+        Ok(())
+    }
+
+    fn begin_measuring(&mut self, now: Time, at_ramp_end: &mut dyn FnMut(&D, Time)) {
+        self.measured_from = Some(now);
+        self.stats.from = now;
+        self.area_since = now;
+        at_ramp_end(&self.device, now);
+    }
+
+    /// The present virtual time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Requests answered so far, with those of the ramp.
+    pub fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// The sources, for what they have to say at the end.
+    pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
+        self.lanes.iter().map(Lane::source)
+    }
+
+    fn progress(&self) -> Progress {
+        let hints = self.lanes.iter().map(|lane| lane.source().len_hint());
+        let all: Option<u64> = hints.sum();
+        let limit = (self.limits.requests > 0).then_some(self.limits.requests);
+        Progress {
+            completed: self.completed,
+            expected: limit.into_iter().chain(all).min(),
+            now: self.now,
+            until: (self.limits.duration > Nanos::ZERO).then(|| Time::ZERO + self.limits.duration),
+        }
+    }
+
+    /// Starts a source: a closed loop fills its depth, an open one waits for its first arrival.
+    fn open_lane(&mut self, lane: u32) {
+        let start = self.lanes[lane as usize].open();
+        if let Some(at) = start {
+            self.arrivals.set(lane as usize, at);
+        }
+        self.look_ahead(lane);
+    }
+
+    /// The lane of the earliest arrival issues what is due.
+    fn serve_arrival(&mut self) {
+        let (now, lane) = self.arrivals.first().expect("there is an arrival");
+        self.arrivals.clear(lane);
+        self.issue(now, lane as u32);
+    }
+
+    /// Issues the requests of a lane that are due, and notes when the next will be.
+    #[inline]
+    fn issue(&mut self, now: Time, lane: u32) {
+        loop {
+            if self.closed || self.is_over(now, lane) {
+                return;
+            }
+            let l = &mut self.lanes[lane as usize];
+            if l.is_blocked {
+                return;
+            }
+            match l.next_due(now) {
+                lane::Due::Now(due) => {
+                    if !self.submit(now, lane, due) {
+                        self.lanes[lane as usize].is_blocked = true;
+                        self.blocked.push_back(lane);
+                        return;
+                    }
+                }
+                lane::Due::At(at) => return self.arrivals.set(lane as usize, at),
+                lane::Due::AfterCompletion | lane::Due::Never => return,
+            }
+        }
+    }
+
+    fn is_over(&mut self, now: Time, lane: u32) -> bool {
+        let out_of_time = self.limits.duration > Nanos::ZERO && now.0 >= self.limits.duration.0;
+        let enough = self.limits.requests > 0 && self.issued >= self.limits.requests;
+        if out_of_time || enough {
+            self.close();
+        }
+        self.closed || self.lanes[lane as usize].is_over(now)
+    }
+
+    /// Nothing more is issued.
+    fn close(&mut self) {
+        self.closed = true;
+        for lane in 0..self.lanes.len() {
+            self.arrivals.clear(lane);
+        }
+    }
+
+    /// Submits the next request of a lane; false when the device is full.
+    #[inline]
+    fn submit(&mut self, now: Time, lane: u32, due: Time) -> bool {
+        let l = &mut self.lanes[lane as usize];
+        let mut command = *l.peek();
+        let eligible = l.eligible(now, due);
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.flights.push(Flight {
+                    number: 0,
+                    due,
+                    submitted: now,
+                    eligible,
+                    expected: 0,
+                    lane,
+                    op: command.op,
+                    sector: 0,
+                    sectors: 0,
+                });
+                (self.flights.len() - 1) as u32
+            }
+        };
+        command.id = CommandId(slot);
+        let answer = self.device.submit(now, &command);
+        if answer == Submit::Busy {
+            self.free.push(slot);
+            return false;
+        }
+        self.account_area(now);
+        self.in_flight += 1;
+        self.issued += 1;
+        let expected = if answer == Submit::Accepted { self.checker.submitted(&command) } else { 0 };
+        self.flights[slot as usize] = Flight {
+            number: self.issued - 1,
+            due,
+            submitted: now,
+            eligible,
+            expected,
+            lane,
+            op: command.op,
+            sector: command.sector,
+            sectors: command.sectors,
+        };
+        if self.lanes[lane as usize].advance() {
+            self.look_ahead(lane);
+        }
+        if let Submit::Refused(status) = answer {
+            let completion =
+                Completion { id: command.id, status, at: now, content: 0, spans: Spans::new() };
+            self.take_completion(&completion);
+        }
+        true
+    }
+
+    /// Draws the next requests of a lane and brings their map entries into the cache.
+    fn look_ahead(&mut self, lane: u32) {
+        let l = &mut self.lanes[lane as usize];
+        if let Err((request, due)) = l.refill() {
+            self.error = Some(RunError::TimeRanBackwards { source_name: l.source().name().to_string(), request, due });
+        }
+        let ahead = self.lanes[lane as usize].ahead();
+        self.warmth ^= self.device.expect(ahead) ^ self.checker.expect(ahead);
+        std::hint::black_box(self.warmth);
+    }
+
+    fn take_completions(&mut self, completions: &mut Vec<Completion>) {
+        for completion in completions.iter() {
+            self.now = completion.at;
+            self.take_completion(completion);
+        }
+        completions.clear();
+        let now = self.now;
+        while let Some(&lane) = self.blocked.front() {
+            let due = match self.lanes[lane as usize].next_due(now) {
+                lane::Due::Now(due) if !self.closed => due,
+                _ => {
+                    self.unblock(lane);
+                    continue;
+                }
+            };
+            if !self.submit(now, lane, due) {
+                break;
+            }
+            self.unblock(lane);
+            self.issue(now, lane);
+        }
+    }
+
+    fn unblock(&mut self, lane: u32) {
+        self.blocked.pop_front();
+        self.lanes[lane as usize].is_blocked = false;
+    }
+
+    /// A request has been answered: it is checked, counted, and followed by the next.
+    #[inline]
+    fn take_completion(&mut self, completion: &Completion) {
+        let slot = completion.id.0;
+        let flight = self.flights[slot as usize];
+        self.free.push(slot);
+        let now = completion.at;
+        self.account_area(now);
+        self.in_flight -= 1;
+        self.completed += 1;
+        self.checker.completed(flight.op, completion, flight.expected, flight.number);
+        let mut spans = Spans::new();
+        spans.add(Cause::HostQueue, flight.eligible.since(flight.due));
+        spans.add(Cause::Tag, flight.submitted.since(flight.eligible));
+        spans.extend(&completion.spans);
+        let latency = now.since(flight.due);
+        assert_eq!(spans.total(), latency, "request {}: the spans add up to the latency", flight.number);
+        self.digest.add(flight.number);
+        self.digest.add(now.0 ^ completion.content.rotate_left(32) ^ ((completion.status as u64) << 56));
+        let request = SlowRequest {
+            number: flight.number,
+            lane: flight.lane,
+            op: flight.op,
+            status: completion.status,
+            sector: flight.sector,
+            sectors: flight.sectors,
+            due: flight.due,
+            submitted: flight.submitted,
+            completed: now,
+            latency,
+            spans,
+        };
+        if self.measured_from.is_some_and(|from| flight.due >= from) {
+            self.stats.record(&request);
+        }
+        self.rounds.record(now, latency, u64::from(flight.sectors));
+        self.witness.request(&request);
+        if self.limits.until_steady && self.rounds.has_just_become_steady() {
+            self.close();
+        }
+        if let Some(at) = self.lanes[flight.lane as usize].completed(now) {
+            if at == now {
+                self.issue(now, flight.lane);
+            } else if !self.closed {
+                self.arrivals.set(flight.lane as usize, at);
+            }
+        }
+    }
+
+    /// Requests in flight, integrated over time, for Little's law.
+    #[inline]
+    fn account_area(&mut self, now: Time) {
+        if self.measured_from.is_some() && now > self.area_since {
+            self.stats.in_flight_area += u128::from(now.since(self.area_since).0) * u128::from(self.in_flight);
+            self.area_since = now;
+        }
+    }
+}
+
+/// A command as a source's request becomes it; `content` marks its data.
+#[inline]
+pub(crate) fn command_of(request: &crate::workload::Request, content: u32) -> Command {
+    Command {
+        id: CommandId(0),
+        op: request.op,
+        fua: request.fua,
+        class: request.class,
+        stream: request.stream,
+        sector: request.sector,
+        sectors: request.sectors,
+        content,
+    }
+}
+
+/// True for an answer that is not an error.
+pub(crate) fn is_success(status: Status) -> bool {
+    status == Status::Success
+}
+

@@ -1,0 +1,145 @@
+//! Rounds, and whether they show steady state.
+
+use tailcut_base::{Nanos, Time};
+
+/// What happened in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Round {
+    /// Requests completed.
+    pub requests: u64,
+    /// Sectors moved.
+    pub sectors: u64,
+    /// Sum of latencies in ns.
+    pub latency_sum: u128,
+}
+
+/// The judgement on five consecutive rounds (SNIA Solid State Storage Performance Test
+/// Specification 2.0.2, section 2.1.4): the largest excursion from their mean is within 20 % of
+/// it, and the best-fit line moves by no more than 10 % of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyState {
+    /// The first of the five rounds.
+    pub first: usize,
+    /// Mean requests per round.
+    pub mean: f64,
+    /// Largest minus smallest round, as a share of the mean.
+    pub excursion: f64,
+    /// Change of the best-fit line over the five rounds, as a share of the mean.
+    pub slope: f64,
+}
+
+/// Rounds judged together.
+pub const WINDOW: usize = 5;
+const EXCURSION: f64 = 0.20;
+const SLOPE: f64 = 0.10;
+
+/// Consecutive rounds of equal length.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    length: Nanos,
+    present: Round,
+    end: Time,
+    finished: Vec<Round>,
+    announced: bool,
+}
+
+impl Rounds {
+    /// Rounds of `length`; zero for none.
+    pub fn new(length: Nanos) -> Rounds {
+        let end = if length == Nanos::ZERO { Time::NEVER } else { Time::ZERO + length };
+        Rounds { length, present: Round::default(), end, finished: Vec::new(), announced: false }
+    }
+
+    /// Counts a request that completed at `now`.
+    #[inline]
+    pub fn record(&mut self, now: Time, latency: Nanos, sectors: u64) {
+        if now >= self.end {
+            self.turn(now);
+        }
+        self.present.requests += 1;
+        self.present.sectors += sectors;
+        self.present.latency_sum += u128::from(latency.0);
+    }
+
+    #[cold]
+    fn turn(&mut self, now: Time) {
+        while now >= self.end {
+            self.finished.push(std::mem::take(&mut self.present));
+            self.end += self.length;
+        }
+    }
+
+    /// The rounds that are over.
+    pub fn finished(&self) -> &[Round] {
+        &self.finished
+    }
+
+    /// Length of a round.
+    pub fn length(&self) -> Nanos {
+        self.length
+    }
+
+    /// The first five consecutive rounds in steady state.
+    pub fn steady(&self) -> Option<SteadyState> {
+        let counts: Vec<f64> = self.finished.iter().map(|round| round.requests as f64).collect();
+        (0..counts.len().saturating_sub(WINDOW - 1)).find_map(|first| judge(first, &counts[first..first + WINDOW]))
+    }
+
+    /// True once, after the round that completed steady state.
+    #[inline]
+    pub fn has_just_become_steady(&mut self) -> bool {
+        if self.announced || self.finished.len() < WINDOW || self.present.requests != 1 {
+            return false;
+        }
+        let last = self.finished.len() - WINDOW;
+        let counts: Vec<f64> = self.finished[last..].iter().map(|round| round.requests as f64).collect();
+        self.announced = judge(last, &counts).is_some();
+        self.announced
+    }
+}
+
+fn judge(first: usize, counts: &[f64]) -> Option<SteadyState> {
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    if mean == 0.0 {
+        return None;
+    }
+    let most = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
+    let middle = (counts.len() - 1) as f64 / 2.0;
+    let (mut covariance, mut variance) = (0.0, 0.0);
+    for (x, y) in counts.iter().enumerate() {
+        covariance += (x as f64 - middle) * (y - mean);
+        variance += (x as f64 - middle).powi(2);
+    }
+    let slope = (covariance / variance * (counts.len() - 1) as f64).abs() / mean;
+    let excursion = (most - least) / mean;
+    (excursion <= EXCURSION && slope <= SLOPE).then_some(SteadyState { first, mean, excursion, slope })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(counts: &[u64]) -> Rounds {
+        let mut rounds = Rounds::new(Nanos(1000));
+        for (i, &count) in counts.iter().enumerate() {
+            for _ in 0..count {
+                rounds.record(Time(i as u64 * 1000), Nanos(1), 8);
+            }
+        }
+        rounds.record(Time(counts.len() as u64 * 1000), Nanos(1), 8);
+        rounds
+    }
+
+    #[test]
+    fn steady_state_needs_five_level_rounds() {
+        assert!(rounds(&[100, 100, 100, 100]).steady().is_none());
+        assert_eq!(rounds(&[300, 200, 100, 101, 99, 102, 100]).steady().map(|s| s.first), Some(2));
+    }
+
+    #[test]
+    fn a_slope_or_an_outlier_is_not_steady() {
+        assert!(rounds(&[100, 104, 108, 112, 116]).steady().is_none(), "a slope of 15 %");
+        assert!(rounds(&[100, 100, 125, 100, 100]).steady().is_none(), "an excursion of 24 %");
+    }
+}
