@@ -8,7 +8,7 @@ use super::lane::LanePlan;
 use super::size::Sizes;
 use std::fmt;
 use tailcut_base::quantity::exact_bytes;
-use tailcut_base::{Nanos, SECTOR_BYTES};
+use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 
 /// What a source does, in absolute terms: everything is resolved to sectors of the device.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,14 +69,15 @@ impl Recipe {
     /// Uniform random reads of 4 KiB over `region` sectors, one at a time, without an end.
     pub fn new(region: u64) -> Recipe {
         let lane = LanePlan::new(Pattern::Uniform, Sizes::Fixed(8));
+        let write = LanePlan { class: USER_WRITE, ..lane.clone() };
         Recipe {
             first: 0,
             region,
             read_ppm: WHOLE,
             trim_ppm: 0,
-            read: lane.clone(),
-            write: lane.clone(),
-            trim: lane,
+            read: lane,
+            trim: write.clone(),
+            write,
             flush_every: 0,
             fua_ppm: 0,
             stream: 0,
@@ -193,3 +194,6 @@ const LANE_KEYS: [[&str; 2]; 3] =
 
 /// 2^52 sectors are 2 EiB; slots stay exact as floats below it.
 const LARGEST_SECTOR: u64 = 1 << 52;
+
+/// The class of a user's writes (PAReset, table 2).
+pub(super) const USER_WRITE: Class = Class::new(4).expect("4 is a class");
