@@ -169,9 +169,6 @@ pub(super) fn check(section: &Section, o: &Options, findings: &mut Findings) {
             );
         }
     }
-    if let (false, Some(_), Some(0)) = (o.direction.random, o.rw_suffix, o.rw_suffix) {
-        findings.note(line("rw"), "rw", "a gap of 0 bytes leaves nothing out");
-    }
     if !o.direction.random && o.rw_suffix.is_some_and(|gap| !gap.is_multiple_of(SECTOR_BYTES)) {
         findings.error(line("rw"), "rw", "the gap after the colon must be a multiple of 512 bytes");
     }

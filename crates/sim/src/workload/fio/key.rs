@@ -96,7 +96,7 @@ const FOLLOWED: &[&[&str]] = &[
 
 const IGNORED: &[(&str, &[&str])] = &[
     (
-        "says how fio reports; this program reports in its own way",
+        "it says how fio reports; this program reports in its own way",
         &[
             "description",
             "name",
@@ -147,11 +147,11 @@ const IGNORED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "fixes fio's random numbers; here the seed of the run does",
+        "it fixes fio's random numbers; here the seed of the run does",
         &["randrepeat", "allrandrepeat", "randseed", "use_os_rand", "random_generator", "softrandommap"],
     ),
     (
-        "is about the host's files, processes or memory, which are not part of the simulated load",
+        "it is about the host's files, processes or memory, which are not part of the simulated load",
         &[
             "thread",
             "invalidate",
@@ -202,7 +202,7 @@ const IGNORED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "is about what the blocks contain, which changes no timing here",
+        "it is about what the blocks contain, which changes no timing here",
         &[
             "zero_buffers",
             "refill_buffers",
@@ -245,7 +245,7 @@ const IGNORED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "is about how fio hands requests to the kernel; only the depth matters here",
+        "it is about how fio hands requests to the kernel; only the depth matters here",
         &[
             "iodepth_batch",
             "iodepth_batch_submit",

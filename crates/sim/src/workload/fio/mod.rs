@@ -92,20 +92,10 @@ fn apply(section: &Section, options: &mut Options, findings: &mut Findings) {
                 Ok(Some(note)) => findings.note(entry.line, name, note),
                 Err(message) => findings.error(entry.line, name, message),
             },
-            Some(Treatment::Ignored(why)) => {
-                findings.note(entry.line, name, format!("ignored: it {}", verb(why)))
-            }
+            Some(Treatment::Ignored(why)) => findings.note(entry.line, name, format!("ignored: {why}")),
             Some(Treatment::Refused(why)) => findings.error(entry.line, name, why),
             None => findings.error(entry.line, name, unknown(name)),
         }
-    }
-}
-
-/// Reasons are written to follow the key; some are sentences of their own.
-fn verb(why: &str) -> String {
-    match why.strip_prefix("every read") {
-        Some(rest) => format!("is not needed: every read{rest}"),
-        None => why.to_string(),
     }
 }
 
