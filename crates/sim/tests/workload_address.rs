@@ -105,7 +105,7 @@ fn hot_and_cold_get_their_shares() {
 
 #[test]
 fn zones_get_their_shares() {
-    let zone = |access, space| Zone { access_ppm: access * 10_000, space_ppm: space * 10_000 };
+    let zone = |access: u32, space: u32| Zone { access_ppm: access * 10_000, space_ppm: space * 10_000 };
     let zones = Pattern::Zoned(vec![zone(60, 10), zone(30, 20), zone(8, 30), zone(2, 40)]);
     let n = 1_000_000;
     let hits = hits(&zones, 1000, n);
