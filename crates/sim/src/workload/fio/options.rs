@@ -365,6 +365,9 @@ fn engine(text: &str) -> Result<Engine, String> {
 }
 
 fn pattern(kind: &str, rest: &str) -> Result<Pattern, String> {
+    if kind.starts_with("zoned_abs") {
+        return Err("zoned_abs is not supported; use zoned with percentages".to_string());
+    }
     let mut parts = rest.split(':').map(str::trim);
     let number = |text: &str, what: &str| {
         let value = text.parse::<f64>().ok().filter(|v| v.is_finite());
@@ -400,7 +403,6 @@ fn pattern(kind: &str, rest: &str) -> Result<Pattern, String> {
                 centre_ppm: centre.unwrap_or(WHOLE / 2),
             })
         }
-        "zoned_abs" => Err("zoned_abs is not supported; use zoned with percentages".to_string()),
         _ => Err(format!("'{kind}' is unknown; use random, zipf, pareto, normal or zoned")),
     }
 }
