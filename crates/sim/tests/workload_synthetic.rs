@@ -180,6 +180,12 @@ fn a_configuration_without_requests_is_refused_with_its_keys() {
     same.addresses.distribution = Distribution::Same;
     let message = "addresses: 'same' is for write_addresses; reads need a distribution of their own";
     assert_eq!(complaints(same), [message]);
+    let mut skewed = SyntheticConfig::default();
+    skewed.addresses.distribution = Distribution::ZipfianYcsb;
+    skewed.addresses.theta = 1.2;
+    let message =
+        "theta is 1.2; it must be between 0 and 1 for YCSB's formula; 'zipf' takes any theta above 0";
+    assert_eq!(complaints(skewed), [format!("distribution: {message}")]);
 }
 
 #[test]

@@ -270,7 +270,11 @@ impl SyntheticConfig {
         // Large enough for every region that has been given in bytes, and for the largest request.
         let device = (self.region_offset.saturating_add(self.region_size) / SECTOR_BYTES).max(1 << 40);
         for problem in self.recipe(device).err().into_iter().flatten() {
-            visit.problem(problem.key, problem.message);
+            // The sections of addresses have reported their own problems, at the very key.
+            let told = ["addresses", "write_addresses"].contains(&problem.key);
+            if !told || self.addresses.distribution == Distribution::Same {
+                visit.problem(problem.key, problem.message);
+            }
         }
     }
 

@@ -4,8 +4,8 @@
 //! one job of a fio file. A world serves several sources at once.
 //!
 //! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
-//! and [`fio::FioJob`] (a section of a job file) are two ways to write one, and [`Synthetic`]
-//! draws the requests.
+//! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
+//! requests.
 
 pub mod address;
 pub mod address_config;

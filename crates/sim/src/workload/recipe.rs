@@ -129,7 +129,13 @@ impl Recipe {
     /// Everything that is wrong; [`super::Synthetic::new`] takes a recipe without problems only.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut blame = |key, message: String| problems.push(Problem { key, message });
+        let mut blame = |key, message: String| {
+            // Lanes that are configured together are wrong together.
+            let problem = Problem { key, message };
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        };
         if self.region == 0 {
             blame(
                 "region_size",
