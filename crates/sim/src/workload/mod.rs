@@ -2,13 +2,36 @@
 //!
 //! A [`Source`] is one stream of requests with its own pace: a trace, or a synthetic mix such as
 //! one job of a fio file. A world serves several sources at once.
+//!
+//! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
+//! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
+//! requests.
+
+pub mod address;
+pub mod address_config;
+pub mod arrival;
+pub mod config;
+pub mod fio;
+pub mod lane;
+pub mod recipe;
+pub mod size;
+pub mod synthetic;
+pub mod zipf;
+
+pub use address::Pattern;
+pub use address_config::AddressConfig;
+pub use arrival::ArrivalPlan;
+pub use config::SyntheticConfig;
+pub use recipe::{Problem, Recipe};
+pub use synthetic::Synthetic;
 
 use tailcut_base::{Class, Nanos, Op, Time};
 
 /// A request of an application to a disk, before it is cut to what a device takes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it is due. Meaningful for [`Pace::Open`] only; never decreases within a source.
+    /// When it is due, counted from the moment at which its source starts (see [`Schedule`]).
+    /// Meaningful for [`Pace::Open`] only; never decreases within a source.
     pub due: Time,
     /// What it asks for.
     pub op: Op,
@@ -43,6 +66,21 @@ pub enum Pace {
     },
 }
 
+/// When a source is active, as its world must arrange it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Groups run one after another: a source starts when every source of a lower group has
+    /// ended.
+    pub group: u32,
+    /// Pause between the start of the group and the start of this source.
+    pub start: Nanos,
+    /// How long after its start the source is served without being counted in statistics.
+    pub ramp: Nanos,
+    /// How long after its start the source stops to issue requests; includes `ramp`. `None` when
+    /// only its own end stops it.
+    pub until: Option<Nanos>,
+}
+
 /// One stream of requests.
 pub trait Source {
     /// A short name for reports, such as the name of a trace file or of a fio job.
@@ -58,14 +96,17 @@ pub trait Source {
     /// How many requests there will be in all, where that is known, for progress.
     fn len_hint(&self) -> Option<u64>;
 
-    /// When the source begins to issue requests.
-    fn start(&self) -> Time {
-        Time::ZERO
+    /// When the source is active. Constant over the life of a source; by default from the start
+    /// of the run until it ends by itself.
+    fn schedule(&self) -> Schedule {
+        Schedule::default()
     }
 
-    /// How long after its start the source stops to issue requests; `None` for no limit.
-    fn until(&self) -> Option<Nanos> {
-        None
+    /// How many requests of a [`Pace::Closed`] source share one pause: the source issues so many,
+    /// waits for them, pauses for `think`, and goes on (fio's `thinktime_blocks`). At least 1;
+    /// 1, the default, is a pause after every completion.
+    fn think_every(&self) -> u32 {
+        1
     }
 
     /// Appends up to `count` requests to `ahead`: one dynamic call for many requests.

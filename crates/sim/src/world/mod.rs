@@ -7,7 +7,7 @@
 
 mod attribution;
 mod checker;
-mod lane;
+mod issuer;
 mod rounds;
 mod stats;
 
@@ -17,7 +17,7 @@ pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{OpStats, SlowRequest, Stats};
 
 use crate::workload::Source;
-use lane::Lane;
+use issuer::{Due, Issuer};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
@@ -90,10 +90,10 @@ struct Flight {
     due: Time,
     /// When it was submitted.
     submitted: Time,
-    /// When its lane had room for it.
+    /// When its issuer had room for it.
     eligible: Time,
     expected: u64,
-    lane: u32,
+    issuer: u32,
     op: Op,
     sector: u64,
     sectors: u32,
@@ -121,8 +121,8 @@ pub struct World<D: Device, W: Witness = ()> {
     /// Rounds, where they were asked for.
     pub rounds: Rounds,
     checker: Checker,
-    lanes: Vec<Lane>,
-    /// The next arrival of each lane that is paced by time.
+    issuers: Vec<Issuer>,
+    /// The next arrival of each issuer that is paced by time.
     arrivals: Timers,
     /// Lanes that found the device full, in order.
     blocked: VecDeque<u32>,
@@ -137,6 +137,9 @@ pub struct World<D: Device, W: Witness = ()> {
     measured_from: Option<Time>,
     area_since: Time,
     digest: Digest,
+    /// The group of sources at work.
+    group: Option<u32>,
+    groups_left: bool,
     warmth: u64,
     error: Option<RunError>,
 }
@@ -160,15 +163,15 @@ impl<D: Device, W: Witness> World<D, W> {
         limits: Limits,
         witness: W,
     ) -> World<D, W> {
-        let lanes: Vec<Lane> = sources.into_iter().map(Lane::new).collect();
+        let issuers: Vec<Issuer> = sources.into_iter().map(Issuer::new).collect();
         World {
             device,
             witness,
             stats: Stats::new(),
             rounds: Rounds::new(limits.round),
             checker,
-            arrivals: Timers::new(lanes.len()),
-            lanes,
+            arrivals: Timers::new(issuers.len()),
+            issuers,
             blocked: VecDeque::new(),
             flights: Vec::new(),
             free: Vec::new(),
@@ -181,6 +184,8 @@ impl<D: Device, W: Witness> World<D, W> {
             measured_from: None,
             area_since: Time::ZERO,
             digest: Digest::new(),
+            group: None,
+            groups_left: false,
             warmth: 0,
             error: None,
         }
@@ -197,9 +202,7 @@ impl<D: Device, W: Witness> World<D, W> {
         if self.limits.ramp == Nanos::ZERO {
             self.begin_measuring(Time::ZERO, at_ramp_end);
         }
-        for lane in 0..self.lanes.len() as u32 {
-            self.open_lane(lane);
-        }
+        self.start_group(Time::ZERO);
         let mut interrupted = false;
         let mut told = 0;
         let mut completions: Vec<Completion> = Vec::with_capacity(64);
@@ -269,11 +272,11 @@ impl<D: Device, W: Witness> World<D, W> {
 
     /// The sources, for what they have to say at the end.
     pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
-        self.lanes.iter().map(Lane::source)
+        self.issuers.iter().map(Issuer::source)
     }
 
     fn progress(&self) -> Progress {
-        let hints = self.lanes.iter().map(|lane| lane.source().len_hint());
+        let hints = self.issuers.iter().map(|issuer| issuer.source().len_hint());
         let all: Option<u64> = hints.sum();
         let limit = (self.limits.requests > 0).then_some(self.limits.requests);
         Progress {
@@ -284,68 +287,86 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
-    /// Starts a source: a closed loop fills its depth, an open one waits for its first arrival.
-    fn open_lane(&mut self, lane: u32) {
-        let start = self.lanes[lane as usize].open();
-        if let Some(at) = start {
-            self.arrivals.set(lane as usize, at);
+    /// Starts the sources of the next group, if there is one.
+    fn start_group(&mut self, now: Time) {
+        let later = |group: &u32| self.group.is_none_or(|present| *group > present);
+        let Some(group) = self.issuers.iter().map(Issuer::group).filter(later).min() else { return };
+        self.group = Some(group);
+        self.groups_left = self.issuers.iter().any(|issuer| issuer.group() > group);
+        for issuer in 0..self.issuers.len() {
+            if self.issuers[issuer].group() == group {
+                let at = self.issuers[issuer].open(now);
+                self.arrivals.set(issuer, at);
+                self.look_ahead(issuer as u32);
+            }
         }
-        self.look_ahead(lane);
     }
 
-    /// The lane of the earliest arrival issues what is due.
+    /// Starts the next group when the present one has ended.
+    #[cold]
+    fn end_group(&mut self, now: Time) {
+        let present = self.issuers.iter().filter(|issuer| Some(issuer.group()) == self.group);
+        if !self.closed && present.clone().all(|issuer| issuer.has_ended(now)) {
+            self.start_group(now);
+        }
+    }
+
+    /// The issuer of the earliest arrival issues what is due.
     fn serve_arrival(&mut self) {
-        let (now, lane) = self.arrivals.first().expect("there is an arrival");
-        self.arrivals.clear(lane);
-        self.issue(now, lane as u32);
+        let (now, issuer) = self.arrivals.first().expect("there is an arrival");
+        self.arrivals.clear(issuer);
+        self.issue(now, issuer as u32);
+        if self.groups_left {
+            self.end_group(now);
+        }
     }
 
-    /// Issues the requests of a lane that are due, and notes when the next will be.
+    /// Issues the requests of a issuer that are due, and notes when the next will be.
     #[inline]
-    fn issue(&mut self, now: Time, lane: u32) {
+    fn issue(&mut self, now: Time, issuer: u32) {
         loop {
-            if self.closed || self.is_over(now, lane) {
+            if self.closed || self.is_over(now, issuer) {
                 return;
             }
-            let l = &mut self.lanes[lane as usize];
+            let l = &mut self.issuers[issuer as usize];
             if l.is_blocked {
                 return;
             }
             match l.next_due(now) {
-                lane::Due::Now(due) => {
-                    if !self.submit(now, lane, due) {
-                        self.lanes[lane as usize].is_blocked = true;
-                        self.blocked.push_back(lane);
+                Due::Now(due) => {
+                    if !self.submit(now, issuer, due) {
+                        self.issuers[issuer as usize].is_blocked = true;
+                        self.blocked.push_back(issuer);
                         return;
                     }
                 }
-                lane::Due::At(at) => return self.arrivals.set(lane as usize, at),
-                lane::Due::AfterCompletion | lane::Due::Never => return,
+                Due::At(at) => return self.arrivals.set(issuer as usize, at),
+                Due::AfterCompletion | Due::Never => return,
             }
         }
     }
 
-    fn is_over(&mut self, now: Time, lane: u32) -> bool {
+    fn is_over(&mut self, now: Time, issuer: u32) -> bool {
         let out_of_time = self.limits.duration > Nanos::ZERO && now.0 >= self.limits.duration.0;
         let enough = self.limits.requests > 0 && self.issued >= self.limits.requests;
         if out_of_time || enough {
             self.close();
         }
-        self.closed || self.lanes[lane as usize].is_over(now)
+        self.closed || self.issuers[issuer as usize].is_over(now)
     }
 
     /// Nothing more is issued.
     fn close(&mut self) {
         self.closed = true;
-        for lane in 0..self.lanes.len() {
-            self.arrivals.clear(lane);
+        for issuer in 0..self.issuers.len() {
+            self.arrivals.clear(issuer);
         }
     }
 
-    /// Submits the next request of a lane; false when the device is full.
+    /// Submits the next request of a issuer; false when the device is full.
     #[inline]
-    fn submit(&mut self, now: Time, lane: u32, due: Time) -> bool {
-        let l = &mut self.lanes[lane as usize];
+    fn submit(&mut self, now: Time, issuer: u32, due: Time) -> bool {
+        let l = &mut self.issuers[issuer as usize];
         let mut command = *l.peek();
         let eligible = l.eligible(now, due);
         let slot = match self.free.pop() {
@@ -357,7 +378,7 @@ impl<D: Device, W: Witness> World<D, W> {
                     submitted: now,
                     eligible,
                     expected: 0,
-                    lane,
+                    issuer,
                     op: command.op,
                     sector: 0,
                     sectors: 0,
@@ -381,13 +402,13 @@ impl<D: Device, W: Witness> World<D, W> {
             submitted: now,
             eligible,
             expected,
-            lane,
+            issuer,
             op: command.op,
             sector: command.sector,
             sectors: command.sectors,
         };
-        if self.lanes[lane as usize].advance() {
-            self.look_ahead(lane);
+        if self.issuers[issuer as usize].advance() {
+            self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
             let completion =
@@ -397,13 +418,13 @@ impl<D: Device, W: Witness> World<D, W> {
         true
     }
 
-    /// Draws the next requests of a lane and brings their map entries into the cache.
-    fn look_ahead(&mut self, lane: u32) {
-        let l = &mut self.lanes[lane as usize];
+    /// Draws the next requests of a issuer and brings their map entries into the cache.
+    fn look_ahead(&mut self, issuer: u32) {
+        let l = &mut self.issuers[issuer as usize];
         if let Err((request, due)) = l.refill() {
             self.error = Some(RunError::TimeRanBackwards { source_name: l.source().name().to_string(), request, due });
         }
-        let ahead = self.lanes[lane as usize].ahead();
+        let ahead = self.issuers[issuer as usize].ahead();
         self.warmth ^= self.device.expect(ahead) ^ self.checker.expect(ahead);
         std::hint::black_box(self.warmth);
     }
@@ -415,25 +436,25 @@ impl<D: Device, W: Witness> World<D, W> {
         }
         completions.clear();
         let now = self.now;
-        while let Some(&lane) = self.blocked.front() {
-            let due = match self.lanes[lane as usize].next_due(now) {
-                lane::Due::Now(due) if !self.closed => due,
+        while let Some(&issuer) = self.blocked.front() {
+            let due = match self.issuers[issuer as usize].next_due(now) {
+                Due::Now(due) if !self.closed => due,
                 _ => {
-                    self.unblock(lane);
+                    self.unblock(issuer);
                     continue;
                 }
             };
-            if !self.submit(now, lane, due) {
+            if !self.submit(now, issuer, due) {
                 break;
             }
-            self.unblock(lane);
-            self.issue(now, lane);
+            self.unblock(issuer);
+            self.issue(now, issuer);
         }
     }
 
-    fn unblock(&mut self, lane: u32) {
+    fn unblock(&mut self, issuer: u32) {
         self.blocked.pop_front();
-        self.lanes[lane as usize].is_blocked = false;
+        self.issuers[issuer as usize].is_blocked = false;
     }
 
     /// A request has been answered: it is checked, counted, and followed by the next.
@@ -457,7 +478,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.digest.add(now.0 ^ completion.content.rotate_left(32) ^ ((completion.status as u64) << 56));
         let request = SlowRequest {
             number: flight.number,
-            lane: flight.lane,
+            source: flight.issuer,
             op: flight.op,
             status: completion.status,
             sector: flight.sector,
@@ -468,7 +489,8 @@ impl<D: Device, W: Witness> World<D, W> {
             latency,
             spans,
         };
-        if self.measured_from.is_some_and(|from| flight.due >= from) {
+        let counts = self.issuers[flight.issuer as usize].counts(flight.due);
+        if counts && self.measured_from.is_some_and(|from| flight.due >= from) {
             self.stats.record(&request);
         }
         self.rounds.record(now, latency, u64::from(flight.sectors));
@@ -476,12 +498,15 @@ impl<D: Device, W: Witness> World<D, W> {
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close();
         }
-        if let Some(at) = self.lanes[flight.lane as usize].completed(now) {
+        if let Some(at) = self.issuers[flight.issuer as usize].completed(now) {
             if at == now {
-                self.issue(now, flight.lane);
+                self.issue(now, flight.issuer);
             } else if !self.closed {
-                self.arrivals.set(flight.lane as usize, at);
+                self.arrivals.set(flight.issuer as usize, at);
             }
+        }
+        if self.groups_left {
+            self.end_group(now);
         }
     }
 
@@ -514,4 +539,3 @@ pub(crate) fn command_of(request: &crate::workload::Request, content: u32) -> Co
 pub(crate) fn is_success(status: Status) -> bool {
     status == Status::Success
 }
-

@@ -16,7 +16,7 @@ pub struct SlowRequest {
     /// Its number in the run, from 0.
     pub number: u64,
     /// The source that it came from.
-    pub lane: u32,
+    pub source: u32,
     /// What it asked for.
     pub op: Op,
     /// How it ended.

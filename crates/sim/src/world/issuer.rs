@@ -1,14 +1,14 @@
-//! A lane: one source at work, with the requests drawn ahead of their time.
+//! An issuer: one source at work, with the requests drawn ahead of their time.
 
 use super::command_of;
-use crate::workload::{Pace, Request, Source};
+use crate::workload::{Pace, Request, Schedule, Source};
 use std::collections::VecDeque;
 use tailcut_base::{Command, Nanos, Time};
 
 /// How many requests are drawn ahead, so that their map entries can be fetched together.
 const AHEAD: usize = 32;
 
-/// When the next request of a lane is issued.
+/// When the next request of a issuer is issued.
 pub(super) enum Due {
     /// It is due; its latency counts from the moment given.
     Now(Time),
@@ -20,7 +20,7 @@ pub(super) enum Due {
     Never,
 }
 
-pub(super) struct Lane {
+pub(super) struct Issuer {
     source: Box<dyn Source>,
     pace: Pace,
     depth: u32,
@@ -31,22 +31,28 @@ pub(super) struct Lane {
     in_flight: u32,
     /// Closed loop: when each free place may issue again, oldest first.
     ready: VecDeque<Time>,
-    /// Since when the lane has had room for another request.
+    /// Since when the issuer has had room for another request.
     room_since: Time,
     last_due: Time,
+    /// When it begins and stops to issue; known when its group starts.
     start: Time,
     stop: Time,
+    schedule: Schedule,
+    /// Closed loop: requests that share one pause, and how many of them have been issued.
+    think_every: u32,
+    batch: u32,
     pub(super) is_blocked: bool,
 }
 
-impl Lane {
-    pub(super) fn new(source: Box<dyn Source>) -> Lane {
+impl Issuer {
+    pub(super) fn new(source: Box<dyn Source>) -> Issuer {
         let pace = source.pace();
         let (Pace::Closed { depth, .. } | Pace::Open { depth }) = pace;
         assert!(depth > 0, "a source has at least one request in flight");
-        let start = source.start();
-        let stop = source.until().map_or(Time::NEVER, |length| start + length);
-        Lane {
+        let schedule = source.schedule();
+        let think_every = source.think_every();
+        assert!(think_every > 0, "a pause is shared by one request at least");
+        Issuer {
             source,
             pace,
             depth,
@@ -56,10 +62,13 @@ impl Lane {
             number: 0,
             in_flight: 0,
             ready: VecDeque::new(),
-            room_since: start,
+            room_since: Time::ZERO,
             last_due: Time::ZERO,
-            start,
-            stop,
+            start: Time::NEVER,
+            stop: Time::NEVER,
+            schedule,
+            think_every,
+            batch: 0,
             is_blocked: false,
         }
     }
@@ -68,16 +77,37 @@ impl Lane {
         self.source.as_ref()
     }
 
-    /// Makes the lane ready; the moment of its first request.
-    pub(super) fn open(&mut self) -> Option<Time> {
+    /// The group that it runs in.
+    pub(super) fn group(&self) -> u32 {
+        self.schedule.group
+    }
+
+    /// Its group starts at `now`. Returns the moment of its first request.
+    pub(super) fn open(&mut self, now: Time) -> Time {
+        self.start = now + self.schedule.start;
+        self.stop = self.schedule.until.map_or(Time::NEVER, |length| self.start + length);
+        self.room_since = self.start;
         if matches!(self.pace, Pace::Closed { .. }) {
             self.ready = (0..self.depth).map(|_| self.start).collect();
         }
-        Some(self.start)
+        self.start
     }
 
+    /// True when it issues nothing more.
+    #[inline]
     pub(super) fn is_over(&self, now: Time) -> bool {
-        now >= self.stop
+        now >= self.stop || (self.at == self.commands.len() && self.start <= now)
+    }
+
+    /// True when it issues nothing more and all of its requests are answered.
+    pub(super) fn has_ended(&self, now: Time) -> bool {
+        self.is_over(now) && self.in_flight == 0
+    }
+
+    /// True when a request that was due at `due` counts in statistics.
+    #[inline]
+    pub(super) fn counts(&self, due: Time) -> bool {
+        due >= self.start + self.schedule.ramp
     }
 
     /// Draws the next requests, when the last of those drawn has been issued.
@@ -117,15 +147,16 @@ impl Lane {
     pub(super) fn next_due(&self, now: Time) -> Due {
         let Some(request) = self.drawn.get(self.at) else { return Due::Never };
         match self.pace {
+            Pace::Closed { .. } if self.batch == self.think_every && self.think_every > 1 => Due::AfterCompletion,
             Pace::Closed { .. } => match self.ready.front() {
                 Some(&at) if at <= now => Due::Now(at),
-                Some(&at) => Due::At(at),
+                Some(&at) => Due::At(at.min(self.stop)),
                 None => Due::AfterCompletion,
             },
             Pace::Open { .. } => {
                 let due = self.start + Nanos(request.due.0);
                 if due > now {
-                    Due::At(due)
+                    Due::At(due.min(self.stop))
                 } else if self.in_flight < self.depth {
                     Due::Now(due)
                 } else {
@@ -135,7 +166,7 @@ impl Lane {
         }
     }
 
-    /// When the lane had room for a request that was due at `due`.
+    /// When the issuer had room for a request that was due at `due`.
     #[inline]
     pub(super) fn eligible(&self, now: Time, due: Time) -> Time {
         match self.pace {
@@ -151,17 +182,22 @@ impl Lane {
         self.in_flight += 1;
         if matches!(self.pace, Pace::Closed { .. }) {
             self.ready.pop_front();
+            self.batch += u32::from(self.think_every > 1);
         }
         self.at == self.commands.len()
     }
 
-    /// A request has been answered; when the lane may issue again because of it.
+    /// A request has been answered; when the issuer may issue again because of it.
     #[inline]
     pub(super) fn completed(&mut self, now: Time) -> Option<Time> {
         self.in_flight -= 1;
         match self.pace {
             Pace::Closed { think, .. } => {
-                self.ready.push_back(now + think);
+                if self.think_every == 1 {
+                    self.ready.push_back(now + think);
+                } else {
+                    self.end_batch(now, think);
+                }
                 self.ready.front().copied()
             }
             Pace::Open { .. } => {
@@ -171,6 +207,16 @@ impl Lane {
                 // A request that is due waits for this place.
                 (self.in_flight + 1 == self.depth).then_some(now)
             }
+        }
+    }
+
+    /// One of several requests that share a pause has been answered: the last one begins it.
+    fn end_batch(&mut self, now: Time, think: Nanos) {
+        if self.batch < self.think_every {
+            self.ready.push_back(now);
+        } else if self.in_flight == 0 {
+            self.batch = 0;
+            self.ready = (0..self.depth).map(|_| now + think).collect();
         }
     }
 }
