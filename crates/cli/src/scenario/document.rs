@@ -74,9 +74,24 @@ pub fn parse(number: usize, source: &Source) -> Result<Section, Problem> {
         Ok(table) => Ok(section(Origin { source: number, offset: 0 }, table.get_ref())),
         Err(error) => {
             let span = error.span().unwrap_or(0..0);
-            Err(Problem::at(Place::new(number, span), format!("not TOML: {}", error.message().trim())))
+            Err(syntax(Place::new(number, span), source, error.message().trim()))
         }
     }
+}
+
+/// A syntax error in words for people who never read the grammar of TOML.
+fn syntax(place: Place, source: &Source, message: &str) -> Problem {
+    if !message.starts_with("string values must be quoted") {
+        return Problem::at(place, format!("not TOML: {message}"));
+    }
+    let (line, start) = source.line_around(place.span.start);
+    let rest = line.get(place.span.start - start..).unwrap_or_default().trim();
+    if rest.is_empty() || rest.starts_with('#') {
+        return Problem::at(place, "not TOML: there is no value here").remedy("write a value after the '='");
+    }
+    let word = rest.split([',', ']', '}', '#']).next().unwrap_or_default().trim();
+    Problem::at(place, "not TOML: names and quantities need quotes")
+        .remedy(format!("write it like \"{word}\""))
 }
 
 /// Reads a text that starts at byte `offset` of text `number` as one TOML value; `None` when it is

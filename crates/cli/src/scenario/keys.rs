@@ -29,11 +29,12 @@ impl Key {
     }
 }
 
-/// Every key of `part` in the order of its walk, each section before its keys.
+/// Every key of `part` in the order in which a scenario is printed: each section before its keys,
+/// its own keys before the sections below it.
 pub fn list(part: &mut dyn Configure) -> Vec<Key> {
-    let mut lister = Lister { path: String::new(), keys: Vec::new() };
+    let mut lister = Lister::default();
     part.configure(&mut lister);
-    lister.keys
+    lister.finish()
 }
 
 /// The keys for a terminal: a line of path, default and allowed values, the meaning below it.
@@ -84,13 +85,26 @@ pub fn to_json(keys: &[Key]) -> serde_json::Value {
     keys.iter().map(entry).collect()
 }
 
+/// One section.
+#[derive(Default)]
 struct Lister {
-    /// The path of the section with dots; empty at the top.
+    /// Its path with dots; empty at the top.
     path: String,
     keys: Vec<Key>,
+    /// The sections below, complete.
+    sections: Vec<Key>,
 }
 
 impl Lister {
+    fn finish(mut self) -> Vec<Key> {
+        self.keys.append(&mut self.sections);
+        self.keys
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
     fn add(
         &mut self,
         key: &str,
@@ -99,7 +113,7 @@ impl Lister {
         allowed: impl Into<String>,
         default: impl Into<String>,
     ) {
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        let path = self.path_of(key);
         let mut allowed = allowed.into();
         if allowed == "any" {
             allowed.clear();
@@ -110,11 +124,13 @@ impl Lister {
 
 impl Visit for Lister {
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure) {
-        self.add(key, doc, "section", "", "");
-        let path = self.keys.last().expect("the section was just added").path.clone();
-        let outer = std::mem::replace(&mut self.path, path);
-        part.configure(self);
-        self.path = outer;
+        let path = self.path_of(key);
+        let head =
+            Key { path: path.clone(), doc, kind: "section", allowed: String::new(), default: String::new() };
+        let mut below = Lister { path, ..Lister::default() };
+        part.configure(&mut below);
+        self.sections.push(head);
+        self.sections.append(&mut below.finish());
     }
 
     fn time(

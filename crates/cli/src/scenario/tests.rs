@@ -1,7 +1,7 @@
 //! The walk in both directions, and what a person sees when a scenario is wrong.
 
 use super::keys;
-use super::standin::{StandIn, Victim};
+use super::standin::{Device, Flash, Load, StandIn, Victim};
 use super::*;
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
@@ -204,7 +204,8 @@ fn a_syntax_error_comes_alone() {
     let report = problems.to_string();
     assert!(report.starts_with("error: not TOML: ") && report.contains("drive.toml:2:"), "{report}");
     let report = wrong("[device.flash]\nprogram = 80us\n", &[]);
-    assert!(report.contains("drive.toml:2:11"), "{report}");
+    assert!(report.contains("drive.toml:2:11") && report.contains("write it like \"80us\""), "{report}");
+    assert!(wrong("seed =\n", &[]).contains("there is no value here"));
     let report = wrong("seed = 1\nseed = 2\n", &[]);
     assert!(report.contains("drive.toml:2:1"), "{report}");
 }
@@ -254,22 +255,28 @@ fn random(stream: &mut Stream) -> StandIn {
         let width = range.end() - range.start() + 1;
         range.start() + stream.bits() % width
     };
-    let mut part = StandIn::default();
-    part.seed = draw(0..=u64::MAX - 1) << draw(0..=8);
     let alphabet: Vec<char> = "az\"\\\n\t\u{1}µ🦀#='".chars().collect();
-    part.title = (0..draw(0..=9)).map(|_| alphabet[draw(0..=alphabet.len() as u64 - 1) as usize]).collect();
-    part.device.page = 1 << draw(9..=16);
-    part.device.buffer_size = draw(1 << 16..=1 << 40);
-    part.device.buffer = draw(0..=1) == 1;
-    part.device.victim = Victim::all()[draw(0..=2) as usize];
-    part.device.flash.read = (0..draw(1..=4)).map(|_| Nanos(draw(1_000..=50_000_000))).collect();
-    part.device.flash.program = Nanos::micros(draw(1..=50_000));
-    part.device.flash.bus = draw(0..=10_000_000) * 10u64.pow(draw(0..=3) as u32);
-    part.device.flash.planes = draw(1..=8) as u32;
-    part.load.reads = draw(0..=1_000_000) as u32;
-    part.load.skew = draw(0..=1 << 53) as f64 / (1u64 << 51) as f64 / 10f64.powi(draw(0..=12) as i32);
-    part.load.depth = 1 + draw(0..=u64::MAX - 2) / (1 + draw(0..=1 << 40));
-    part
+    StandIn {
+        seed: draw(0..=u64::MAX - 1) << draw(0..=8),
+        title: (0..draw(0..=9)).map(|_| alphabet[draw(0..=alphabet.len() as u64 - 1) as usize]).collect(),
+        device: Device {
+            page: 1 << draw(9..=16),
+            buffer_size: draw(1 << 16..=1 << 40),
+            buffer: draw(0..=1) == 1,
+            victim: Victim::all()[draw(0..=2) as usize],
+            flash: Flash {
+                read: (0..draw(1..=4)).map(|_| Nanos(draw(1_000..=50_000_000))).collect(),
+                program: Nanos::micros(draw(1..=50_000)),
+                bus: draw(0..=10_000_000) * 10u64.pow(draw(0..=3) as u32),
+                planes: draw(1..=8) as u32,
+            },
+        },
+        load: Load {
+            reads: draw(0..=1_000_000) as u32,
+            skew: draw(0..=1 << 53) as f64 / (1u64 << 51) as f64 / 10f64.powi(draw(0..=12) as i32),
+            depth: 1 + draw(0..=u64::MAX - 2) / (1 + draw(0..=1 << 40)),
+        },
+    }
 }
 
 #[test]
@@ -348,7 +355,9 @@ fn every_key_is_listed_with_its_default_and_can_be_set_to_it() {
         markdown.contains("| `victim` | name | `greedy` | greedy, fifo, d-choices | Which"),
         "{markdown}"
     );
-    assert_eq!(keys::to_json(&listed)[1]["key"], "device.page");
+    assert_eq!(keys::to_json(&listed)[0]["key"], "seed");
+    let place = |path| listed.iter().position(|key| key.path == path);
+    assert!(place("device.victim") < place("device.flash"), "keys come before the sections below");
 }
 
 #[test]
