@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary; everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tailcut::command::main()
+}

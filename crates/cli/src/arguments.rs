@@ -1,0 +1,221 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Shows where the latency tail of flash storage comes from, and cuts it.
+///
+/// Without a command it runs the built-in scenario.
+#[derive(Debug, Parser)]
+#[command(name = "tailcut", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+#[command(arg_required_else_help = false)]
+pub struct Arguments {
+    /// What to do; a run when it is left out.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The options of a run of the built-in scenario.
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate a scenario and show throughput, latency and what slow requests waited for
+    Run(RunArguments),
+    /// Show what the slow requests of a run waited for
+    Explain(ExplainArguments),
+    /// Look at traces and convert them
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Measure what this program itself costs
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Print completions, manual pages and the manual of scenario keys
+    #[command(subcommand, hide = true)]
+    Generate(GenerateCommand),
+}
+
+/// `tailcut run`.
+#[derive(Debug, Default, Args)]
+pub struct RunArguments {
+    /// The scenario, a TOML file; the built-in one when it is left out
+    pub scenario: Option<PathBuf>,
+    /// The options.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// The options of a run.
+#[derive(Debug, Default, Args)]
+pub struct RunOptions {
+    /// Set a key of the scenario, such as device.flash.read=80us; wins over the file
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Replay a trace instead of the scenario's load
+    #[arg(long, value_name = "FILE", conflicts_with = "fio")]
+    pub trace: Option<PathBuf>,
+    /// Run the jobs of a fio job file instead of the scenario's load
+    #[arg(long, value_name = "FILE")]
+    pub fio: Option<PathBuf>,
+    /// Seed of every random stream
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Folder for the result files
+    #[arg(long, value_name = "DIR", default_value = crate::output::DEFAULT_FOLDER)]
+    pub out: PathBuf,
+    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Print the complete scenario, ready to be used as one, and run nothing
+    #[arg(long, conflicts_with = "keys")]
+    pub resolved: bool,
+    /// List the keys that a scenario can have, and run nothing
+    #[arg(long)]
+    pub keys: bool,
+    /// Skip lines of a trace that cannot be read, and count them
+    #[arg(long)]
+    pub skip_bad_lines: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl RunOptions {
+    /// All settings in the order in which they apply: `--seed` is the last one.
+    pub fn settings(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| format!("seed={seed}"));
+        self.sets.iter().cloned().chain(seed).collect()
+    }
+
+    /// Whether JSON takes the place of the tables on standard output.
+    pub fn json_to_stdout(&self) -> bool {
+        self.json.as_deref().is_some_and(is_stdout)
+    }
+}
+
+/// Whether a file name stands for standard output.
+pub fn is_stdout(path: &std::path::Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// `tailcut explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// The folder that a run wrote
+    pub folder: PathBuf,
+    /// Explain the requests that are slower than this percentage of all
+    #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
+    pub percentile: f64,
+    /// Show the whole timeline of one request, by its number
+    #[arg(long, value_name = "ID")]
+    pub request: Option<u64>,
+    /// Export the run as Chrome trace JSON, which Perfetto reads
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().trim_end_matches('%').trim_end().parse().ok();
+    number
+        .filter(|percent| (0.0..100.0).contains(percent))
+        .ok_or_else(|| String::from("write a percentage from 0 to below 100, such as 99.99"))
+}
+
+/// `tailcut trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Characterise a trace: mix, sizes, span, rates, randomness, overwrites, working set
+    Info {
+        /// The trace
+        file: PathBuf,
+        /// Skip lines that cannot be read, and count them
+        #[arg(long)]
+        skip_bad_lines: bool,
+        /// Print JSON instead of tables
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a trace in another format
+    Convert {
+        /// The trace to read
+        input: PathBuf,
+        /// The trace to write
+        output: PathBuf,
+        /// The format to write
+        #[arg(long = "to", value_name = "FORMAT")]
+        format: String,
+        /// Skip lines that cannot be read, and count them
+        #[arg(long)]
+        skip_bad_lines: bool,
+    },
+}
+
+/// `tailcut bench`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Simulate standard loads and show requests per second, memory, and where the time goes
+    Sim {
+        /// Write the results as JSON to a file, or with '-' to standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+}
+
+/// `tailcut generate`.
+#[derive(Debug, Subcommand)]
+pub enum GenerateCommand {
+    /// Print the completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands into a folder
+    Man {
+        /// The folder
+        folder: Option<PathBuf>,
+    },
+    /// Print the manual of scenario keys as Markdown
+    Keys,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_run_is_what_happens_without_a_command() {
+        let arguments = Arguments::try_parse_from(["tailcut", "--seed", "3"]).expect("a run");
+        assert!(arguments.command.is_none());
+        assert_eq!(arguments.run.settings(), ["seed=3"]);
+        let arguments = Arguments::try_parse_from(["tailcut"]).expect("a run");
+        assert_eq!(arguments.run.out, PathBuf::from("tailcut-out"));
+    }
+
+    #[test]
+    fn the_seed_option_wins_over_settings() {
+        let line = ["tailcut", "run", "a.toml", "--seed", "3", "--set", "seed=4"];
+        let Some(Command::Run(run)) = Arguments::try_parse_from(line).expect("a run").command else {
+            panic!("a run")
+        };
+        assert_eq!(run.options.settings(), ["seed=4", "seed=3"]);
+    }
+
+    #[test]
+    fn percentiles_are_below_one_hundred() {
+        assert_eq!(percentile("99.99"), Ok(99.99));
+        assert_eq!(percentile("99.9 %"), Ok(99.9));
+        for text in ["100", "-1", "nan", "p99"] {
+            assert!(percentile(text).is_err(), "{text}");
+        }
+    }
+}

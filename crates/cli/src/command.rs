@@ -1,0 +1,37 @@
+//! From the process's arguments to its exit code.
+
+use crate::arguments::{Arguments, Command, RunArguments};
+use crate::failure::Failure;
+use crate::terminal::Tone;
+use crate::{bench, explain, generate, run, trace};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Does what the process was asked to do. Results go to standard output, everything else to
+/// standard error. Returns 0 for success, 1 for a failure on the way, 2 for bad input, 130 after
+/// an interruption.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut out = std::io::stdout().lock();
+    let done = dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nobody can be told that standard error is gone.
+            let _ = std::io::stderr().write_all(failure.render(Tone::of_stderr()).as_bytes());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let built_in = RunArguments { scenario: None, options: arguments.run };
+    match arguments.command.unwrap_or(Command::Run(built_in)) {
+        Command::Run(arguments) => run::run(&arguments, out),
+        Command::Explain(arguments) => explain::explain(&arguments, out),
+        Command::Trace(command) => trace::trace(&command, out),
+        Command::Bench(command) => bench::bench(&command, out),
+        Command::Generate(what) => generate::generate(&what, out),
+    }
+}

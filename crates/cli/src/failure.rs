@@ -1,0 +1,93 @@
+//! Why a command did not do what it was asked, and the exit code that says so.
+
+use crate::output::OutputError;
+use crate::scenario::Problems;
+use crate::terminal::{Ink, Tone};
+use std::io;
+
+/// The end of a command that did not succeed.
+#[derive(Debug)]
+pub enum Failure {
+    /// A scenario with problems: exit code 2.
+    Scenario(Problems),
+    /// Other input that is wrong, such as a trace; the message names the place and what would be
+    /// right, and may have several lines: exit code 2.
+    Input(String),
+    /// Something that went wrong on the way, such as a drive that makes no progress: exit code 1.
+    Operation(String),
+    /// Results that could not be kept, after they were printed: exit code 1.
+    Output(OutputError),
+    /// The run was stopped by the user, after it printed what it knew: exit code 130.
+    Interrupted,
+    /// Nobody reads what is printed any more, as in `tailcut … | head`: no failure to speak of.
+    Deaf,
+}
+
+impl Failure {
+    /// What the process returns to its caller.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Deaf => 0,
+            Failure::Operation(_) | Failure::Output(_) => 1,
+            Failure::Scenario(_) | Failure::Input(_) => 2,
+            Failure::Interrupted => crate::interrupt::EXIT as u8,
+        }
+    }
+
+    /// The message for standard error, with its line ends; empty where there is nothing to say.
+    pub fn render(&self, tone: Tone) -> String {
+        let error = |message: &str| format!("{}: {}\n", tone.paint(Ink::Error, "error"), message.trim_end());
+        match self {
+            Failure::Scenario(problems) => {
+                let count = match problems.list().len() {
+                    1 => String::from("1 problem"),
+                    several => format!("{several} problems"),
+                };
+                format!("{}\n{count}, nothing was run\n", problems.render(tone))
+            }
+            Failure::Input(message) | Failure::Operation(message) => error(message),
+            Failure::Output(cause) => error(&cause.to_string()),
+            Failure::Interrupted => {
+                format!("{}: stopped on request\n", tone.paint(Ink::Warning, "interrupted"))
+            }
+            Failure::Deaf => String::new(),
+        }
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Failure {
+        Failure::Scenario(problems)
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(cause: OutputError) -> Failure {
+        Failure::Output(cause)
+    }
+}
+
+/// For writing to standard output, which is the only thing that commands do with `?` on an
+/// [`io::Error`].
+impl From<io::Error> for Failure {
+    fn from(cause: io::Error) -> Failure {
+        match cause.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Deaf,
+            _ => Failure::Operation(format!("cannot write to standard output: {cause}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_tell_bad_input_from_bad_luck() {
+        assert_eq!(Failure::Input(String::new()).exit_code(), 2);
+        assert_eq!(Failure::Operation(String::new()).exit_code(), 1);
+        assert_eq!(Failure::Interrupted.exit_code(), 130);
+        let broken = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!((broken.exit_code(), broken.render(Tone::Plain)), (0, String::new()));
+    }
+}

@@ -1,0 +1,16 @@
+//! The `tailcut` command: arguments, scenarios, tables, progress and result files.
+//!
+//! A library only so that its parts can be tested; the binary calls [`command::main`].
+
+pub mod arguments;
+pub mod bench;
+pub mod command;
+pub mod explain;
+pub mod failure;
+pub mod generate;
+pub mod interrupt;
+pub mod output;
+pub mod run;
+pub mod scenario;
+pub mod terminal;
+pub mod trace;

@@ -1,0 +1,194 @@
+//! Result files: whole or not at all, and never in the way of what was already printed.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The folder that takes result files when no other is named.
+pub const DEFAULT_FOLDER: &str = "tailcut-out";
+
+/// A result that could not be kept.
+#[derive(Debug)]
+pub struct OutputError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub cause: io::Error,
+}
+
+impl std::error::Error for OutputError {}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}: {}; {}", self.path.display(), self.cause, self.remedy())
+    }
+}
+
+impl OutputError {
+    fn remedy(&self) -> &'static str {
+        match self.cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "what was printed is complete; make room or name another place for the files"
+            }
+            _ => "what was printed is complete; name another place for the files",
+        }
+    }
+}
+
+/// A folder for the files of one run. Print the results before it is created: everything here may
+/// fail.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Creates the folder and those above it where they are missing. Fails when that is refused
+    /// or when something else has the name.
+    pub fn create(path: &Path) -> Result<Folder, OutputError> {
+        fs::create_dir_all(path).map_err(|cause| OutputError { path: path.to_owned(), cause })?;
+        Ok(Folder { path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the file `name` in this folder, replacing an older one of that name.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), OutputError> {
+        self.write_with(name, |file| file.write_all(content))
+    }
+
+    /// Like [`Folder::write`] for content that is made while it is written.
+    pub fn write_with(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        write_file_with(&self.path.join(name), fill)
+    }
+}
+
+/// Writes one file, replacing an older one. Its folder must exist.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), OutputError> {
+    write_file_with(path, |file| file.write_all(content))
+}
+
+/// Like [`write_file`] for content that is made while it is written: goes to a temporary file in
+/// the same folder that takes the name only when it is complete. A pipe or a device is written to
+/// as it is.
+pub fn write_file_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    let written = match fs::metadata(path) {
+        Ok(old) if !old.is_file() && !old.is_dir() => write_through(path, fill),
+        Ok(_) => fs::canonicalize(path).and_then(|path| replace(&path, fill)),
+        Err(_) => replace(path, fill),
+    };
+    written.map_err(|cause| OutputError { path: path.to_owned(), cause })
+}
+
+fn write_through(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::options().write(true).open(path)?);
+    fill(&mut file)?;
+    file.flush()
+}
+
+fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let temporary = beside(path)?;
+    let written = write_new(&temporary, fill).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first failure is the one to report; the half file is of no use to anybody.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn write_new(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    fill(&mut file)?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    // Some file systems find out that they are full only now.
+    file.sync_all()
+}
+
+/// A name in the same folder that no other process uses.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}.part", std::process::id()));
+    Ok(path.with_file_name(temporary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty folder of this test, gone when it is dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("tailcut-output-{}-{name}", std::process::id()));
+            fs::create_dir_all(&path).expect("the temporary folder is writable");
+            Scratch(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).expect("the folder exists");
+            let name = |entry: io::Result<fs::DirEntry>| entry.map(|e| e.file_name().display().to_string());
+            entries.map(|entry| name(entry).expect("a readable entry")).collect()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn files_are_replaced_as_a_whole() {
+        let scratch = Scratch::new("replace");
+        let folder = Folder::create(&scratch.0.join("a/b")).expect("folders are made");
+        folder.write("result.json", b"old").expect("the first one");
+        folder.write("result.json", b"new").expect("the second one");
+        assert_eq!(fs::read(folder.path().join("result.json")).expect("it is there"), b"new");
+        let failed = folder.write_with("result.json", |file| {
+            file.write_all(b"half")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        });
+        assert!(failed.unwrap_err().to_string().contains("make room"));
+        assert_eq!(fs::read(folder.path().join("result.json")).expect("it is still there"), b"new");
+        assert_eq!(
+            fs::read_dir(folder.path()).expect("the folder exists").count(),
+            1,
+            "nothing is left over"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
+        let scratch = Scratch::new("refused");
+        write_file(&scratch.0.join("file"), b"x").expect("a plain file");
+        let error = Folder::create(&scratch.0.join("file/out")).unwrap_err();
+        assert!(error.to_string().contains("file/out"), "{error}");
+        assert!(write_file(&scratch.0, b"x").is_err(), "a folder is no file");
+        assert_eq!(scratch.names(), ["file"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error_and_a_device_stays_one() {
+        let error = write_file(Path::new("/dev/full"), b"x").unwrap_err();
+        assert_eq!(error.cause.kind(), io::ErrorKind::StorageFull);
+        write_file(Path::new("/dev/null"), b"x").expect("the void takes everything");
+    }
+}

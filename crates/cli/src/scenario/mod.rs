@@ -1,0 +1,79 @@
+//! Scenario files: reading, overriding from the command line, printing, and listing their keys.
+//!
+//! Everything here works on any [`Configure`]: the part describes its keys once, and that one walk
+//! serves the [`reader`], the [`writer`] and the list of [`keys`].
+
+pub mod document;
+pub mod keys;
+pub mod nearest;
+pub mod overrides;
+pub mod problem;
+pub mod reader;
+pub mod source;
+pub mod spelling;
+pub mod standin;
+pub mod writer;
+
+pub use problem::{Problem, Problems};
+pub use source::{Place, Source};
+pub use writer::{Comments, write};
+
+use document::Section;
+use std::path::Path;
+use tailcut_base::config::Configure;
+
+/// Reads a scenario from a file's text and the `--set` settings (without the option's name) into
+/// `part`, whose values are the defaults.
+///
+/// Fails with everything that is wrong; a syntax error of the file hides what the file holds, but
+/// the form of the settings is checked even then. After a failure `part` is of no use.
+pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> Result<(), Problems> {
+    let mut problems = Vec::new();
+    let mut sources = Vec::new();
+    let mut document = Section::default();
+    let mut readable = true;
+    if let Some(file) = file {
+        match document::parse(0, &file) {
+            Ok(parsed) => document = parsed,
+            Err(problem) => {
+                readable = false;
+                problems.push(problem);
+            }
+        }
+        sources.push(file);
+    }
+    for set in sets {
+        let source = Source::argument(format!("{}{set}", overrides::OPTION));
+        problems.extend(overrides::apply(&mut document, sources.len(), &source).err());
+        sources.push(source);
+    }
+    if readable {
+        problems.extend(reader::read(part, &document));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems::new(sources, problems)) }
+}
+
+/// Like [`read`], with the file from the disk. A file that cannot be read or is not UTF-8 is a
+/// problem too.
+pub fn load(part: &mut dyn Configure, file: Option<&Path>, sets: &[String]) -> Result<(), Problems> {
+    let source =
+        file.map(source_of).transpose().map_err(|problem| Problems::new(Vec::new(), vec![problem]))?;
+    read(part, source, sets)
+}
+
+fn source_of(path: &Path) -> Result<Source, Problem> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        Problem::nowhere(format!("cannot read the scenario '{name}': {error}"))
+            .remedy("give the path of a TOML file, or none for the built-in scenario")
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|&byte| byte == b'\n').count();
+        Problem::nowhere(format!("'{name}' is not text: line {line} is not UTF-8"))
+            .remedy("a scenario is a TOML file; a trace is given with --trace")
+    })?;
+    Ok(Source::file(name, text))
+}
+
+#[cfg(test)]
+mod tests;

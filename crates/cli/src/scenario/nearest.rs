@@ -1,0 +1,68 @@
+//! What a misspelt name was meant to be.
+
+/// The most similar of `names`, if one is similar enough to be meant: a third of the letters
+/// wrong, swapped or missing at most, or one name the start of the other.
+pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let wanted = plain(name);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in names {
+        let other = plain(candidate);
+        let distance = strsim::damerau_levenshtein(&wanted, &other);
+        let tolerated = wanted.chars().count().max(other.chars().count()).div_ceil(3);
+        let similar = distance <= tolerated.min(4) && distance < wanted.chars().count();
+        let starts = wanted.len().min(other.len()) >= 4
+            && (wanted.starts_with(other.as_str()) || other.starts_with(wanted.as_str()));
+        if (similar || starts) && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Letter case and the kind of dash are not what a person gets wrong on purpose.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
+/// Names for a sentence: `'a', 'b', 'c'`, cut after a dozen.
+pub fn enumerate(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().take(LISTED).map(|name| format!("'{name}'")).collect();
+    match names.len().saturating_sub(LISTED) {
+        0 => quoted.join(", "),
+        more => format!("{} and {more} more", quoted.join(", ")),
+    }
+}
+
+/// Names that a sentence can hold.
+const LISTED: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_the_finger_are_recognised() {
+        let names = ["read", "program", "erase", "suspend_limit", "planes"];
+        let near = |name| nearest(name, names);
+        assert_eq!(near("raed"), Some("read"));
+        assert_eq!(near("Read"), Some("read"));
+        assert_eq!(near("read_time"), Some("read"));
+        assert_eq!(near("programm"), Some("program"));
+        assert_eq!(near("suspend-limit"), Some("suspend_limit"));
+        assert_eq!(near("plane"), Some("planes"));
+    }
+
+    #[test]
+    fn what_is_like_nothing_gets_no_suggestion() {
+        assert_eq!(nearest("colour", ["read", "program", "erase"]), None);
+        assert_eq!(nearest("a", ["b", "c"]), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn lists_read_like_a_sentence() {
+        assert_eq!(enumerate(&["a"]), "'a'");
+        assert_eq!(enumerate(&["a", "b", "c"]), "'a', 'b', 'c'");
+        assert!(enumerate(&["x"; 15]).ends_with("'x' and 3 more"));
+    }
+}

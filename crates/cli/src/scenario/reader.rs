@@ -1,0 +1,368 @@
+//! Reads a document into the parts of a system and collects everything that is wrong.
+
+use super::document::{Item, Section, Value};
+use super::keys;
+use super::nearest::{enumerate, nearest};
+use super::problem::Problem;
+use super::source::Place;
+use super::spelling::{self, Spelled};
+use std::ops::RangeInclusive;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit};
+use tailcut_base::quantity::{self, BadQuantity};
+
+/// Walks `part` over the document: keys that are written get their values, the others keep
+/// theirs. Returns what is wrong, in no particular order; the part is then of no use.
+pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
+    let mut reader = Reader { levels: Vec::new(), problems: Vec::new(), unknown: Vec::new(), failures: 0 };
+    reader.enter(String::new(), Some(document), None);
+    part.configure(&mut reader);
+    reader.leave();
+    let Reader { mut problems, unknown, .. } = reader;
+    if !unknown.is_empty() {
+        let all = keys::list(part);
+        problems.extend(unknown.into_iter().map(|stranger| stranger.problem(&all)));
+    }
+    problems
+}
+
+/// The walk.
+struct Reader<'d> {
+    /// The sections from the top to where the walk is.
+    levels: Vec<Level<'d>>,
+    problems: Vec<Problem>,
+    unknown: Vec<Stranger>,
+    /// Values that were not read, so that what the part holds is not what the user meant.
+    failures: usize,
+}
+
+/// A section on the way.
+struct Level<'d> {
+    /// Its path with dots; empty at the top.
+    path: String,
+    /// Where its name stands, if it is written.
+    place: Option<Place>,
+    /// What is written in it, if it is written.
+    section: Option<&'d Section>,
+    /// The keys that the part has visited.
+    known: Vec<&'static str>,
+    /// What the part says about its values: blamed key and message.
+    doubts: Vec<(&'static str, String)>,
+    /// Failures before this section.
+    failures: usize,
+}
+
+/// A key that no part knows.
+struct Stranger {
+    place: Place,
+    name: String,
+    section: String,
+    known: Vec<&'static str>,
+}
+
+impl Stranger {
+    /// The same name in another section is meant first, then a similar one beside it.
+    fn problem(self, all: &[keys::Key]) -> Problem {
+        let home = if self.section.is_empty() {
+            String::from("at the top level")
+        } else {
+            format!("in [{}]", self.section)
+        };
+        let problem = Problem::at(self.place, format!("unknown key '{}' {home}", self.name));
+        let beside = nearest(&self.name, self.known.iter().copied());
+        let elsewhere = all.iter().find(|key| key.path.rsplit('.').next() == Some(self.name.as_str()));
+        match (beside, elsewhere) {
+            (_, Some(key)) => problem.remedy(format!("did you mean '{}'?", key.path)),
+            (Some(name), None) => problem.remedy(format!("did you mean '{name}'?")),
+            (None, None) if self.known.is_empty() => problem.remedy("there are no keys here"),
+            (None, None) => problem.remedy(format!("the keys here are {}", enumerate(&self.known))),
+        }
+    }
+}
+
+/// Why a value was not taken: what is wrong, and what would be right.
+struct Refusal {
+    message: String,
+    remedy: String,
+}
+
+impl Refusal {
+    fn new(message: impl Into<String>, remedy: impl Into<String>) -> Refusal {
+        Refusal { message: message.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<BadQuantity> for Refusal {
+    fn from(bad: BadQuantity) -> Refusal {
+        match bad.message.split_once("; ") {
+            Some((wrong, right)) => Refusal::new(wrong, right),
+            None => Refusal::new(bad.message, ""),
+        }
+    }
+}
+
+impl<'d> Reader<'d> {
+    fn enter(&mut self, path: String, section: Option<&'d Section>, place: Option<Place>) {
+        let failures = self.failures;
+        self.levels.push(Level { path, place, section, known: Vec::new(), doubts: Vec::new(), failures });
+    }
+
+    /// Ends a section: what was written and not visited is unknown. What the part thinks of its
+    /// values counts only if they are what the user wrote, or else one slip would be two problems.
+    fn leave(&mut self) {
+        let level = self.levels.pop().expect("every section that is left was entered");
+        for (name, item) in level.section.iter().flat_map(|section| &section.items) {
+            if !level.known.contains(&name.as_str()) {
+                self.failures += 1;
+                let known = level.known.clone();
+                let (name, section) = (name.clone(), level.path.clone());
+                self.unknown.push(Stranger { place: item.key.clone(), name, section, known });
+            }
+        }
+        if self.failures == level.failures {
+            self.problems.extend(level.doubts.iter().map(|(key, message)| level.blame(key, message)));
+        }
+    }
+
+    fn level(&mut self) -> &mut Level<'d> {
+        self.levels.last_mut().expect("the walk is inside the top level")
+    }
+
+    /// The item of a key, which is known from now on.
+    fn find(&mut self, key: &'static str) -> Option<&'d Item> {
+        let level = self.level();
+        level.known.push(key);
+        level.section.and_then(|section| section.items.get(key))
+    }
+
+    fn refuse(&mut self, key: &str, place: &Place, refusal: Refusal) {
+        self.failures += 1;
+        let path = self.level().path_of(key);
+        let problem = Problem::at(place.clone(), format!("{path}: {}", refusal.message));
+        self.problems.push(if refusal.remedy.is_empty() { problem } else { problem.remedy(refusal.remedy) });
+    }
+
+    /// Reads one value where the key is written, and stores it if it is good.
+    fn take<T>(&mut self, key: &'static str, value: &mut T, read: impl Fn(&Value) -> Result<T, Refusal>) {
+        let Some(item) = self.find(key) else { return };
+        match read(&item.value) {
+            Ok(good) => *value = good,
+            Err(refusal) => self.refuse(key, &item.place, refusal),
+        }
+    }
+}
+
+impl Level<'_> {
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Blames the value if it is written, else the section if that is, else nothing.
+    fn blame(&self, key: &str, message: &str) -> Problem {
+        let message = format!("{}: {message}", self.path_of(key));
+        let item = self.section.and_then(|section| section.items.get(key));
+        let place = item.map(|item| match item.value {
+            Value::Section(_) => item.key.clone(),
+            _ => item.place.clone(),
+        });
+        Problem { place: place.or_else(|| self.place.clone()), message, remedy: None }
+    }
+}
+
+/// Something written as a text or as a number, in the form that `parse` reads.
+fn quantity<T>(
+    value: &Value,
+    what: &str,
+    parse: impl Fn(&str) -> Result<T, BadQuantity>,
+) -> Result<T, Refusal> {
+    let Some(text) = value.scalar() else {
+        // The parser knows the example that belongs into the remedy.
+        let remedy = parse("").err().map(Refusal::from).map_or(String::new(), |refusal| refusal.remedy);
+        return Err(Refusal::new(format!("this is {}, not {what}", value.kind()), remedy));
+    };
+    Ok(parse(text)?)
+}
+
+fn within<T: Spelled>(value: T, range: &RangeInclusive<T>, show: impl Fn(T) -> String) -> Result<T, Refusal> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let wrong = format!("{} is out of range", show(value));
+    Err(Refusal::new(wrong, format!("it can be {}", spelling::range(range, show))))
+}
+
+fn read_time(value: &Value, range: &RangeInclusive<Nanos>) -> Result<Nanos, Refusal> {
+    within(quantity(value, "a length of time", quantity::parse_time)?, range, spelling::time)
+}
+
+/// A rate needs its unit, except for zero, which is zero in every unit.
+fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
+    if text == "0" { Ok(0) } else { quantity::parse_rate(text) }
+}
+
+fn read_share(value: &Value) -> Result<u32, Refusal> {
+    let parse = |text: &str| {
+        // TOML writes small numbers with an exponent, people do not.
+        let plain = text.parse::<f64>().ok().filter(|_| text.contains(['e', 'E']));
+        quantity::parse_share(&plain.map_or_else(|| text.to_owned(), |number| format!("{number}")))
+    };
+    quantity(value, "a share", parse)
+}
+
+fn read_number(value: &Value) -> Result<f64, Refusal> {
+    let refusal = |wrong: String| Refusal::new(wrong, "write it like 0.25 or 3");
+    let Some(text) = value.scalar() else {
+        return Err(refusal(format!("this is {}, not a number", value.kind())));
+    };
+    text.trim().parse().map_err(|_| refusal(format!("'{text}' is not a number")))
+}
+
+fn read_flag(value: &Value) -> Result<bool, Refusal> {
+    match value {
+        Value::Flag(flag) => Ok(*flag),
+        other => Err(Refusal::new(
+            format!("this is {}, not true or false", other.kind()),
+            "write true or false, without quotes",
+        )),
+    }
+}
+
+fn read_choice(value: &Value, names: &'static [&'static str]) -> Result<usize, Refusal> {
+    let allowed = || format!("the names are {}", enumerate(names));
+    let Some(text) = value.scalar() else {
+        return Err(Refusal::new(format!("this is {}, not a name", value.kind()), allowed()));
+    };
+    if let Some(index) = names.iter().position(|name| *name == text) {
+        return Ok(index);
+    }
+    let remedy = match nearest(text, names.iter().copied()) {
+        Some(name) => format!("did you mean '{name}'? The names are {}", enumerate(names)),
+        None => allowed(),
+    };
+    Err(Refusal::new(format!("there is no '{text}'"), remedy))
+}
+
+impl Visit for Reader<'_> {
+    fn section(&mut self, key: &'static str, _doc: &'static str, part: &mut dyn Configure) {
+        let item = self.find(key);
+        let path = self.level().path_of(key);
+        let mut section = None;
+        if let Some(item) = item {
+            match &item.value {
+                Value::Section(below) => section = Some(below),
+                other => {
+                    let wrong = format!("this is {}, not a section", other.kind());
+                    let remedy = format!("write [{path}] on a line of its own and the keys below it");
+                    self.refuse(key, &item.place, Refusal::new(wrong, remedy));
+                }
+            }
+        }
+        self.enter(path, section, item.map(|item| item.key.clone()));
+        part.configure(self);
+        self.leave();
+    }
+
+    fn time(
+        &mut self,
+        key: &'static str,
+        _doc: &'static str,
+        value: &mut Nanos,
+        range: RangeInclusive<Nanos>,
+    ) {
+        self.take(key, value, |written| read_time(written, &range));
+    }
+
+    fn times(
+        &mut self,
+        key: &'static str,
+        _doc: &'static str,
+        value: &mut Vec<Nanos>,
+        range: RangeInclusive<Nanos>,
+    ) {
+        let Some(item) = self.find(key) else { return };
+        let before = self.failures;
+        let mut times = Vec::new();
+        let single;
+        let list: &[(Place, Value)] = match &item.value {
+            Value::List(list) => list,
+            other => {
+                single = [(item.place.clone(), other.clone())];
+                &single
+            }
+        };
+        for (place, written) in list {
+            match read_time(written, &range) {
+                Ok(time) => times.push(time),
+                Err(refusal) => self.refuse(key, place, refusal),
+            }
+        }
+        if list.is_empty() {
+            let refusal = Refusal::new("the list is empty", "write at least one length of time");
+            self.refuse(key, &item.place, refusal);
+        }
+        if self.failures == before {
+            *value = times;
+        }
+    }
+
+    fn bytes(&mut self, key: &'static str, _doc: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
+        self.take(key, value, |written| {
+            if let Value::Float(text) = written {
+                return Err(Refusal::new(
+                    format!("{text} is not a whole number of bytes"),
+                    "write it like \"1.5KiB\"",
+                ));
+            }
+            within(quantity(written, "a size", quantity::parse_bytes)?, &range, spelling::bytes)
+        });
+    }
+
+    fn rate(&mut self, key: &'static str, _doc: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
+        self.take(key, value, |written| {
+            within(quantity(written, "a rate", parse_rate)?, &range, spelling::rate)
+        });
+    }
+
+    fn share(&mut self, key: &'static str, _doc: &'static str, value: &mut u32, range: RangeInclusive<u32>) {
+        self.take(key, value, |written| within(read_share(written)?, &range, spelling::share));
+    }
+
+    fn number(&mut self, key: &'static str, _doc: &'static str, value: &mut f64, range: RangeInclusive<f64>) {
+        self.take(key, value, |written| within(read_number(written)?, &range, spelling::number));
+    }
+
+    fn count(&mut self, key: &'static str, _doc: &'static str, value: &mut u64, range: RangeInclusive<u64>) {
+        self.take(key, value, |written| {
+            within(quantity(written, "a whole number", quantity::parse_count)?, &range, spelling::count)
+        });
+    }
+
+    fn flag(&mut self, key: &'static str, _doc: &'static str, value: &mut bool) {
+        self.take(key, value, read_flag);
+    }
+
+    fn choice(
+        &mut self,
+        key: &'static str,
+        _doc: &'static str,
+        value: &mut usize,
+        names: &'static [&'static str],
+    ) {
+        self.take(key, value, |written| read_choice(written, names));
+    }
+
+    fn text(&mut self, key: &'static str, _doc: &'static str, value: &mut String) {
+        // A shell eats quotes, so that `--set title=7` is a number here and meant as a text.
+        self.take(key, value, |written| match written.scalar() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(Refusal::new(
+                format!("this is {}, not a text", written.kind()),
+                "put it into double quotes",
+            )),
+        });
+    }
+
+    fn problem(&mut self, key: &'static str, message: String) {
+        self.level().doubts.push((key, message));
+    }
+}

@@ -1,0 +1,94 @@
+//! The texts that a scenario is read from, and places in them.
+
+use std::ops::Range;
+
+/// One text: a scenario file, or one argument of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// How a person calls it: the path of a file. Empty for an argument, which is its own name.
+    name: String,
+    /// The whole text.
+    text: String,
+}
+
+/// A piece of one of the texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which text, by its number in the order of reading.
+    pub source: usize,
+    /// Bytes from the start of that text.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// A place in the text of that number.
+    pub fn new(source: usize, span: Range<usize>) -> Place {
+        Place { source, span }
+    }
+}
+
+impl Source {
+    /// A file of that name, already read.
+    pub fn file(name: impl Into<String>, text: impl Into<String>) -> Source {
+        Source { name: name.into(), text: text.into() }
+    }
+
+    /// An argument of the command line, shown as it was written: `--set key=value`.
+    pub fn argument(text: impl Into<String>) -> Source {
+        Source { name: String::new(), text: text.into() }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name of the file; `None` for an argument.
+    pub fn file_name(&self) -> Option<&str> {
+        (!self.name.is_empty()).then_some(&self.name)
+    }
+
+    /// The line, counted from 1, and the column in characters, counted from 1, of a byte.
+    pub fn position(&self, byte: usize) -> (usize, usize) {
+        let start = self.line_start(byte);
+        let line = 1 + self.text[..start].matches('\n').count();
+        (line, 1 + self.text[start..self.floor(byte)].chars().count())
+    }
+
+    /// The line around a byte, without its end, and the byte at which it starts.
+    pub fn line_around(&self, byte: usize) -> (&str, usize) {
+        let start = self.line_start(byte);
+        let rest = &self.text[start..];
+        let line = rest.split('\n').next().unwrap_or_default();
+        (line.strip_suffix('\r').unwrap_or(line), start)
+    }
+
+    fn line_start(&self, byte: usize) -> usize {
+        self.text[..self.floor(byte)].rfind('\n').map_or(0, |end| end + 1)
+    }
+
+    /// A parser may blame the end of the text, or a byte inside a character.
+    fn floor(&self, byte: usize) -> usize {
+        let mut byte = byte.min(self.text.len());
+        while !self.text.is_char_boundary(byte) {
+            byte -= 1;
+        }
+        byte
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_one_in_characters() {
+        let source = Source::file("a.toml", "x = 1\r\nµs = 2\n");
+        assert_eq!(source.position(0), (1, 1));
+        assert_eq!(source.position(7), (2, 1));
+        assert_eq!(source.position(9), (2, 2));
+        assert_eq!(source.line_around(3), ("x = 1", 0));
+        assert_eq!(source.line_around(9), ("µs = 2", 7));
+        assert_eq!(source.position(999), (3, 1), "beyond the end is the end");
+    }
+}

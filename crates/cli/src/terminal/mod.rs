@@ -1,0 +1,13 @@
+//! What a person sees: tables, bars, progress and colours.
+//!
+//! Colours and progress appear on a terminal only; what goes into a file or a pipe is plain text.
+
+pub mod bars;
+pub mod progress;
+pub mod table;
+pub mod tone;
+
+pub use bars::Bars;
+pub use progress::Progress;
+pub use table::{Align, Table, window};
+pub use tone::{Ink, Tone};

@@ -1,0 +1,162 @@
+//! The binary as a person meets it: what is wrong is said at once, with its place and what would
+//! be right, and exit code 2.
+//!
+//! The keys come from the binary's own list, so that these tests hold for every scenario.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn tailcut(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tailcut"));
+    command.args(arguments);
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    tailcut(arguments).output().expect("the binary starts")
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+/// What is said about input that must be refused.
+fn refused(arguments: &[&str]) -> String {
+    let output = output(arguments);
+    let report = String::from_utf8(output.stderr).expect("the report is text");
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {report}");
+    assert!(output.stdout.is_empty(), "nothing was run");
+    assert!(!report.contains('\x1b'), "no colours in a pipe");
+    report
+}
+
+/// The path of the first key of a kind, which is not at the top level where `deep`.
+fn key(kind: &str, deep: bool) -> String {
+    let keys: Value = serde_json::from_str(&stdout(&["run", "--keys", "--json", "-"])).expect("this is JSON");
+    let keys = keys.as_array().expect("a list of keys");
+    let path = |key: &Value| key["key"].as_str().expect("a path").to_owned();
+    let fits = |key: &&Value| key["kind"] == kind && (!deep || path(key).contains('.'));
+    keys.iter().find(fits).map(path).expect("a scenario has such a key")
+}
+
+/// A scenario file of one test, gone when it is dropped.
+struct Scenario(PathBuf);
+
+impl Scenario {
+    fn new(name: &str, text: &str) -> Scenario {
+        let path = std::env::temp_dir().join(format!("tailcut-{}-{name}.toml", std::process::id()));
+        std::fs::write(&path, text).expect("the temporary folder is writable");
+        Scenario(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("the path is text")
+    }
+}
+
+impl Drop for Scenario {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_misspelt_key_gets_its_place_and_a_suggestion() {
+    let path = key("time", true);
+    let name = path.rsplit('.').next().expect("a name");
+    let file = Scenario::new("misspelt", &format!("# a comment\n{path}x = \"80us\"\n"));
+    let report = refused(&["run", file.path()]);
+    assert!(report.contains(&format!("unknown key '{name}x'")), "{report}");
+    assert!(report.contains(&format!("{}:2:", file.path())), "{report}");
+    assert!(report.contains(&format!("did you mean '{name}'?")), "{report}");
+    assert!(report.contains("^^^"), "{report}");
+}
+
+#[test]
+fn several_problems_come_at_once() {
+    let (time, share, count) = (key("time", true), key("share", true), key("count", true));
+    let text = format!("{time} = \"80\"\n{share} = \"120%\"\n{count} = \"many\"\nbanana = 1\n");
+    let file = Scenario::new("several", &text);
+    let report = refused(&["run", file.path(), "--set", "banana.split=2", "--set", "seed"]);
+    for part in [
+        format!("{time}: '80' is not a length of time"),
+        format!("{share}: '120%' is not a share"),
+        format!("{count}: 'many' is not a whole number"),
+        String::from("unknown key 'banana'"),
+        String::from("--> --set seed\n"),
+        String::from("5 problems, nothing was run"),
+    ] {
+        assert!(report.contains(&part), "{part}\n{report}");
+    }
+}
+
+#[test]
+fn settings_are_checked_like_the_file() {
+    let time = key("time", true);
+    let report = refused(&["--set", &format!("{time}=80")]);
+    assert!(report.contains(&format!("--> --set {time}=80\n")) && report.contains("80us"), "{report}");
+    let report = refused(&["--set", &format!("{time}x=80us")]);
+    assert!(report.contains("unknown key") && report.contains("did you mean"), "{report}");
+}
+
+#[test]
+fn a_file_that_is_no_scenario_is_refused() {
+    let report = refused(&["run", "/no/such/drive.toml"]);
+    assert!(report.contains("cannot read the scenario '/no/such/drive.toml'"), "{report}");
+    let file = Scenario::new("syntax", "seed = 1\nseed == 2\n");
+    let report = refused(&["run", file.path()]);
+    assert!(report.contains("not TOML") && report.contains(":2:"), "{report}");
+    let file = Scenario::new("binary", "");
+    std::fs::write(file.path(), b"a = 1\n\xff\xfe").expect("the file is writable");
+    let report = refused(&["run", file.path()]);
+    assert!(report.contains("line 2 is not UTF-8"), "{report}");
+}
+
+#[test]
+fn the_command_line_itself_is_checked() {
+    assert!(refused(&["explian"]).contains("'explain'"));
+    assert!(refused(&["run", "--sed", "3"]).contains("--seed"));
+    assert!(refused(&["explain", "out", "--percentile", "100"]).contains("below 100"));
+    assert!(refused(&["run", "--seed=many"]).contains("--seed"));
+}
+
+#[test]
+fn a_printed_scenario_is_a_scenario() {
+    let printed = stdout(&["--resolved", "--seed", "7"]);
+    assert!(printed.contains("seed = 7"), "{printed}");
+    let file = Scenario::new("printed", &printed);
+    assert_eq!(stdout(&["run", file.path(), "--resolved"]), printed);
+}
+
+#[test]
+fn packagers_get_their_files() {
+    assert!(stdout(&["generate", "completions", "bash"]).contains("--skip-bad-lines"));
+    assert!(stdout(&["generate", "man"]).contains(".TH tailcut"));
+    assert!(stdout(&["generate", "keys"]).contains("| key | kind |"));
+    assert!(stdout(&["--version"]).starts_with("tailcut "));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = tailcut(&["run", "--keys"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn json_that_cannot_be_kept_is_a_failure_on_the_way() {
+    let output = output(&["run", "--keys", "--json", "/dev/full"]);
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(report.contains("cannot write /dev/full") && report.contains("make room"), "{report}");
+}
