@@ -1,4 +1,8 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+pub mod scenario;
+pub mod trace;
 pub mod workload;
 pub mod world;
+
+pub use scenario::Scenario;

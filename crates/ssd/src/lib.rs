@@ -11,7 +11,7 @@ pub mod config;
 pub mod controller;
 mod figures;
 pub mod flash;
-mod precondition;
+pub mod precondition;
 pub mod presets;
 pub mod probe;
 mod reads;

@@ -109,6 +109,16 @@ pub trait Source {
         1
     }
 
+    /// Why the stream of requests ended before its time, if it did.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// What a reader of the results should know of how the source was made to fit the device.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Appends up to `count` requests to `ahead`: one dynamic call for many requests.
     fn draw(&mut self, count: usize, ahead: &mut Vec<Request>) {
         for _ in 0..count {

@@ -210,7 +210,8 @@ impl<D: Device, W: Witness> World<D, W> {
             let arrival = self.arrivals.next();
             let event = self.device.next_event();
             let next = arrival.min(event);
-            if next == Time::NEVER {
+            let all_answered = self.in_flight == 0 && arrival == Time::NEVER;
+            if all_answered || next == Time::NEVER {
                 break;
             }
             if self.measured_from.is_none() && next.0 >= self.limits.ramp.0 {

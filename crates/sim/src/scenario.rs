@@ -1,0 +1,244 @@
+//! A scenario: everything that a run needs, as one configuration.
+
+use crate::trace::{self, Replay, ReplayOptions, TraceError};
+use crate::workload::fio::{FioErrors, FioJobs};
+use crate::workload::{Source, SyntheticConfig};
+use crate::world::{Checker, Limits, Witness, World};
+use std::path::Path;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::{Class, Device, Nanos};
+use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::precondition::{PreparedState, prepared_content};
+use tailcut_ssd::{Precondition, Preset, Probe, Ssd};
+
+tailcut_base::choice! {
+    /// When the requests of a trace are issued.
+    pub enum ReplayTiming {
+        /// At their recorded moments, stretched.
+        Recorded = "recorded",
+        /// A fixed number in flight.
+        Closed = "closed",
+    }
+}
+
+/// A trace as the workload of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// The trace's file; empty for none.
+    pub file: String,
+    /// When requests are issued.
+    pub timing: ReplayTiming,
+    /// Parts per million of the recorded times.
+    pub stretch_ppm: u64,
+    /// The most requests in flight.
+    pub depth: u32,
+    /// Ends after so many requests; 0 for all.
+    pub requests: u64,
+    /// The disk to replay, by name or number; empty for all.
+    pub disk: String,
+    /// Latency class of reads.
+    pub read_class: u32,
+    /// Latency class of everything else.
+    pub write_class: u32,
+}
+
+impl Configure for TraceConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.text("file", "The trace to replay; empty for none.", &mut self.file);
+        choose(visit, "timing", "At the recorded moments, or with a fixed number in flight.", &mut self.timing);
+        visit.count("stretch_ppm", "Parts per million of the recorded times: 500000 is twice as fast, 0 all at once.", &mut self.stretch_ppm, 0..=1_000_000_000_000);
+        count_u32(visit, "depth", "The most requests in flight.", &mut self.depth, 1..=1 << 20);
+        visit.count("requests", "Ends after so many requests; 0 for all.", &mut self.requests, 0..=u64::MAX);
+        visit.text("disk", "The disk to replay, by name or number; empty for all, each in a part of the device of its own.", &mut self.disk);
+        count_u32(visit, "read_class", "Latency class of reads.", &mut self.read_class, 1..=5);
+        count_u32(visit, "write_class", "Latency class of everything else.", &mut self.write_class, 1..=5);
+    }
+}
+
+/// A fio job file as the workload of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FioConfig {
+    /// The job file; empty for none.
+    pub file: String,
+}
+
+impl Configure for FioConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.text("file", "The fio job file to run; empty for none.", &mut self.file);
+    }
+}
+
+impl Configure for Limits {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        let day = Nanos::secs(86_400);
+        visit.time("ramp", "Time at the start that does not count.", &mut self.ramp, Nanos(0)..=day);
+        visit.time("duration", "Nothing is issued after this long; 0 for no limit.", &mut self.duration, Nanos(0)..=day * 30);
+        visit.count("requests", "The most requests; 0 for no limit.", &mut self.requests, 0..=u64::MAX);
+        visit.time("round", "Length of a round, in which steady state is judged (SNIA PTS); 0 for none.", &mut self.round, Nanos(0)..=day);
+        visit.flag("until_steady", "End as soon as five rounds show steady state.", &mut self.until_steady);
+        if self.until_steady && self.round == Nanos::ZERO {
+            visit.problem("until_steady", "steady state is judged in rounds; set round = \"1s\", say".into());
+        }
+    }
+}
+
+/// Everything that a run needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Pages keep fingerprints, and every read is checked.
+    pub content: bool,
+    /// The drive.
+    pub device: SsdConfig,
+    /// How the drive is prepared.
+    pub precondition: Precondition,
+    /// When the run measures and ends.
+    pub run: Limits,
+    /// The workload, unless there is a trace or a job file.
+    pub workload: SyntheticConfig,
+    /// A trace as workload.
+    pub trace: TraceConfig,
+    /// A fio job file as workload.
+    pub fio: FioConfig,
+}
+
+impl Default for Scenario {
+    /// The built-in scenario: 70 % reads over an MLC drive near steady state, at about two thirds
+    /// of what it can sustain, so that the tail comes from the drive and not from overload.
+    fn default() -> Scenario {
+        Scenario {
+            seed: 1,
+            content: true,
+            device: Preset::M.config(),
+            precondition: Precondition { state: PreparedState::Steady, fill: 1_000_000 },
+            run: Limits {
+                ramp: Nanos::secs(1),
+                duration: Nanos::secs(21),
+                requests: 0,
+                round: Nanos::secs(1),
+                until_steady: false,
+            },
+            workload: SyntheticConfig::default(),
+            trace: TraceConfig {
+                file: String::new(),
+                timing: ReplayTiming::Recorded,
+                stretch_ppm: 1_000_000,
+                depth: 4096,
+                requests: 0,
+                disk: String::new(),
+                read_class: 3,
+                write_class: 3,
+            },
+            fio: FioConfig::default(),
+        }
+    }
+}
+
+impl Configure for Scenario {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.count("seed", "Seed of all random streams: one seed, one result.", &mut self.seed, 0..=u64::MAX);
+        visit.flag("content", "Pages keep fingerprints, and every read is checked against what was written.", &mut self.content);
+        visit.section("run", "When the run measures and ends.", &mut self.run);
+        visit.section("workload", "The workload, unless there is a trace or a job file.", &mut self.workload);
+        visit.section("trace", "A trace as workload.", &mut self.trace);
+        visit.section("fio", "A fio job file as workload.", &mut self.fio);
+        visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
+        visit.section("device", "The drive.", &mut self.device);
+        if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
+            visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
+        }
+    }
+}
+
+/// Why a scenario cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The fio job file cannot be read.
+    #[error("{file}: {error}")]
+    FioFile {
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The fio job file has errors.
+    #[error(transparent)]
+    Fio(#[from] FioErrors),
+    /// The synthetic workload does not fit the device: key and message of each problem.
+    #[error("the workload does not fit the device")]
+    Workload(Vec<crate::workload::Problem>),
+}
+
+impl Scenario {
+    /// The sources of the workload for a device of `sectors` sectors.
+    ///
+    /// # Errors
+    /// All problems of the trace, the job file or the synthetic workload.
+    pub fn sources(&self, sectors: u64, skip_bad_lines: bool) -> Result<Vec<Box<dyn Source>>, InputError> {
+        if !self.trace.file.is_empty() {
+            return Ok(vec![Box::new(self.replay(sectors, skip_bad_lines)?)]);
+        }
+        if !self.fio.file.is_empty() {
+            let file = &self.fio.file;
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| InputError::FioFile { file: file.clone(), error })?;
+            let sources = FioJobs::parse(file, &text)?.sources(sectors, self.seed)?;
+            return Ok(sources.into_iter().map(|source| Box::new(source) as Box<dyn Source>).collect());
+        }
+        let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
+        Ok(vec![Box::new(source)])
+    }
+
+    fn replay(&self, sectors: u64, skip_bad_lines: bool) -> Result<Replay, TraceError> {
+        let t = &self.trace;
+        let class = |number: u32| Class::new(number as u8).expect("the range of the key is 1 to 5");
+        let timing = match t.timing {
+            ReplayTiming::Recorded => trace::Timing::Recorded { stretch_ppm: t.stretch_ppm, depth: t.depth },
+            ReplayTiming::Closed => trace::Timing::Closed { depth: t.depth, think: Nanos::ZERO },
+        };
+        let options = ReplayOptions {
+            timing,
+            limit: (t.requests > 0).then_some(t.requests),
+            disks: if t.disk.is_empty() { Vec::new() } else { vec![t.disk.clone()] },
+            read_class: class(t.read_class),
+            write_class: class(t.write_class),
+            ..ReplayOptions::new(sectors)
+        };
+        Replay::open(Path::new(&t.file), &trace::Options { format: None, skip_bad_lines }, options)
+    }
+
+    /// The drive, prepared, and a checker that knows what is on it.
+    pub fn prepare<P: Probe>(&self, probe: P) -> (Ssd<P>, Checker) {
+        let mut ssd = Ssd::watched(&self.device, self.seed, self.content, probe);
+        let mapped = ssd.precondition(&self.precondition, self.seed);
+        let identity = ssd.identify();
+        if !self.content {
+            return (ssd, Checker::off());
+        }
+        let mut checker = Checker::new(identity.sectors, identity.page_sectors);
+        checker.prepare(mapped, prepared_content);
+        (ssd, checker)
+    }
+
+    /// The world of this scenario, ready to run.
+    ///
+    /// # Errors
+    /// As [`Scenario::sources`].
+    pub fn world<P: Probe, W: Witness>(
+        &self,
+        probe: P,
+        witness: W,
+        skip_bad_lines: bool,
+    ) -> Result<World<Ssd<P>, W>, InputError> {
+        let sectors = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
+            * u64::from(self.device.geometry.page_sectors());
+        // Bad input is found before seconds are spent on preparing the drive.
+        let sources = self.sources(sectors, skip_bad_lines)?;
+        let (ssd, checker) = self.prepare(probe);
+        Ok(World::witnessed(ssd, checker, sources, self.run.clone(), witness))
+    }
+}

@@ -1,0 +1,145 @@
+//! The text of blkparse in its default format:
+//! `  8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]`.
+//!
+//! Source: blkparse(1), `%D %2c %8s %5T.%9t %5p %2a %3d` and the action's own part.
+
+use super::{Parsed, sectors};
+use crate::trace::disks::Disks;
+use crate::trace::fields::Words;
+use crate::trace::record::Raw;
+use tailcut_base::Op;
+
+/// The parser. A request passes several stages, each with a line of its own; one stage is taken.
+#[derive(Debug)]
+pub struct Blkparse {
+    /// `Q` (queued: what the application asked for) or `D` (issued to the driver); `None` until
+    /// the first of either has been seen.
+    stage: Option<u8>,
+    /// The totals at the end of the text have begun.
+    in_totals: bool,
+}
+
+impl Blkparse {
+    /// For a text that begins with `start`: queue events are taken when there is one in it,
+    /// issue events when there are only those.
+    pub fn new(start: &[u8]) -> Blkparse {
+        let mut stage = None;
+        for line in start.split(|&byte| byte == b'\n') {
+            match action_of(line) {
+                Some(b"Q") => return Blkparse { stage: Some(b'Q'), in_totals: false },
+                Some(b"D") => stage = Some(b'D'),
+                _ => {}
+            }
+        }
+        Blkparse { stage, in_totals: false }
+    }
+
+    /// Reads one line.
+    #[inline]
+    pub fn parse(&mut self, line: &[u8], disks: &mut Disks) -> Parsed {
+        if self.in_totals || self.begins_totals(line) {
+            return Ok(None);
+        }
+        let mut words = Words::new(line);
+        let device = words.text("major,minor")?;
+        if !is_device(device) {
+            return Err(words.fault_at(0, "device", "no major,minor pair"));
+        }
+        words.text("cpu")?;
+        words.text("sequence")?;
+        let clock = words.time("time in s", 1_000_000_000)?;
+        words.text("pid")?;
+        let action = words.text("action")?;
+        if !self.takes(action) {
+            return Ok(None);
+        }
+        let flags = Flags::read(words.text("RWBS")?);
+        let disk = disks.number(device, |name| String::from_utf8_lossy(name).into_owned())?;
+        request(clock, disk, flags, &mut words)
+    }
+
+    #[inline]
+    fn takes(&mut self, action: &[u8]) -> bool {
+        match (action, self.stage) {
+            ([stage], Some(taken)) => *stage == taken,
+            ([stage @ (b'Q' | b'D')], None) => {
+                self.stage = Some(*stage);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The totals begin with a line such as `CPU0 (8,0):` or `Total (8,0):`.
+    #[inline]
+    fn begins_totals(&mut self, line: &[u8]) -> bool {
+        self.in_totals = line.starts_with(b"CPU") || line.starts_with(b"Total");
+        self.in_totals
+    }
+}
+
+/// What the letters of RWBS say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flags {
+    op: Option<Op>,
+    preflush: bool,
+    fua: bool,
+}
+
+impl Flags {
+    /// `F` before the operation is a flush, behind it force unit access; `S`, `A`, `M`, `B`, `E`
+    /// say why it was done and change nothing here.
+    #[inline]
+    fn read(letters: &[u8]) -> Flags {
+        let mut flags = Flags::default();
+        for &letter in letters {
+            match letter {
+                b'R' => flags.op = Some(Op::Read),
+                b'W' => flags.op = Some(Op::Write),
+                b'D' => flags.op = Some(Op::Trim),
+                b'F' if flags.op.is_none() => flags.preflush = true,
+                b'F' => flags.fua = true,
+                _ => {}
+            }
+        }
+        flags
+    }
+}
+
+/// The rest of a line: `sector + sectors [process]`, or only `[process]` without data.
+#[inline]
+fn request(clock: u64, disk: u32, flags: Flags, words: &mut Words<'_>) -> Parsed {
+    let without_data = words.rest().first().is_none_or(|&byte| byte == b'[' || byte == b'(');
+    if without_data {
+        // Such as `N` (no operation, a pass-through command) or a pure flush, `FN` or `FWS`.
+        return Ok(flags.preflush.then(|| Raw::flush(clock, disk)));
+    }
+    let sector = words.number("first sector")?;
+    let place = words.place();
+    if words.text("+")? != b"+" {
+        return Err(words.fault_at(place, "+", "no plus sign between sector and count"));
+    }
+    let count = words.number("sectors")?;
+    match flags.op {
+        _ if count == 0 && flags.preflush => Ok(Some(Raw::flush(clock, disk))),
+        None => Ok(None),
+        Some(op) => {
+            let raw = Raw::new(clock, disk, op, sectors(sector)?, sectors(count)?);
+            Ok(Some(Raw { fua: flags.fua, preflush: flags.preflush, ..raw }))
+        }
+    }
+}
+
+/// The sixth word of a line that begins with a device.
+fn action_of(line: &[u8]) -> Option<&[u8]> {
+    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    words.next().filter(|device| is_device(device))?;
+    words.nth(4)
+}
+
+fn is_device(text: &[u8]) -> bool {
+    let mut parts = text.split(|&byte| byte == b',');
+    let is_number =
+        |part: Option<&[u8]>| part.is_some_and(|p| !p.is_empty() && p.iter().all(u8::is_ascii_digit));
+    is_number(parts.next()) && is_number(parts.next()) && parts.next().is_none()
+}

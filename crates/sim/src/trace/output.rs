@@ -1,0 +1,44 @@
+//! A file that is compressed as its name says.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::{BufWriter, Result, Write};
+use std::path::Path;
+
+/// A file being written: gzip where its name ends in `.gz`, zstd where in `.zst`, else plain.
+pub(super) enum Output {
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
+}
+
+impl Output {
+    /// Creates or empties the file.
+    pub fn create(path: &Path) -> Result<Output> {
+        let file = BufWriter::with_capacity(256 << 10, File::create(path)?);
+        Ok(match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Output::Gzip(GzEncoder::new(file, Compression::default())),
+            Some("zst") => Output::Zstd(zstd::stream::write::Encoder::new(file, 3)?),
+            _ => Output::Plain(file),
+        })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Output::Plain(file) => file.write_all(bytes),
+            Output::Gzip(encoder) => encoder.write_all(bytes),
+            Output::Zstd(encoder) => encoder.write_all(bytes),
+        }
+    }
+
+    /// Writes what is still held back.
+    pub fn finish(self) -> Result<()> {
+        match self {
+            Output::Plain(file) => file,
+            Output::Gzip(encoder) => encoder.finish()?,
+            Output::Zstd(encoder) => encoder.finish()?,
+        }
+        .flush()
+    }
+}
