@@ -205,6 +205,21 @@ fn blank_lines_comments_and_carriage_returns_are_passed_over() {
 }
 
 #[test]
+fn a_byte_order_mark_hides_no_record_and_column_names_are_no_record() {
+    assert_eq!(read(Format::Alibaba, "\u{feff}3,R,0,4096,7\n"), ["0 3 read 0 4096"]);
+    let text = "\u{feff}device_id,opcode,offset,length,timestamp\n3,R,0,4096,7\n";
+    assert_eq!(read(Format::Alibaba, text), ["0 3 read 0 4096"]);
+    let twice = error("t.csv", b"a,b,c,d,e\na,b,c,d,e\n3,R,0,4096,7\n3,R,0,4096,7\n3,R,0,4096,7\n");
+    assert!(twice.to_string().contains("line 2"), "{twice}");
+}
+
+#[test]
+fn a_log_of_another_version_of_fio_is_not_misread() {
+    let error = error("t.log", b"fio version 4 iolog\n0 f add\n0 f open\n1 f read 0 512\n2 f read 0 512\n");
+    assert!(error.to_string().contains("fio version 3 iolog"), "{error}");
+}
+
+#[test]
 fn times_that_run_backwards_are_clamped_and_counted() {
     let text = "100 0 0 8 1\n90 0 8 8 1\n120 0 0 8 1\n110 0 0 8 1\n130 0 0 8 1\n";
     let mut trace = open("t", text.as_bytes(), &Options::default()).unwrap();

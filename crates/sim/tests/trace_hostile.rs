@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use std::io::Cursor;
 use tailcut_base::config::Choice;
-use tailcut_sim::trace::{Format, Options, Trace};
+use tailcut_base::{Op, Time};
+use tailcut_sim::trace::{Format, Options, Replay, ReplayOptions, Timing, Trace};
+use tailcut_sim::workload::Source;
 
 /// Reads to the end; the number of records.
 fn drain(bytes: Vec<u8>, format: Option<Format>, skip_bad_lines: bool) -> usize {
@@ -75,6 +77,26 @@ proptest! {
         drain(text.clone().into_bytes(), None, skip);
         for &format in Format::all() {
             drain(text.clone().into_bytes(), Some(format), skip);
+        }
+    }
+
+    #[test]
+    fn whatever_is_replayed_stays_on_the_device(text in text(), sectors in 0u64..200_000, stretch_ppm: u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hostile");
+        std::fs::write(&path, text).unwrap();
+        let timing = Timing::Recorded { stretch_ppm, depth: 1 };
+        let options = ReplayOptions { timing, limit: Some(10_000), ..ReplayOptions::new(sectors) };
+        let lenient = Options { format: None, skip_bad_lines: true };
+        if let Ok(mut replay) = Replay::open(&path, &lenient, options) {
+            let mut due = Time::ZERO;
+            while let Some(request) = replay.next() {
+                prop_assert!(request.sector + u64::from(request.sectors) <= sectors);
+                prop_assert!(request.sectors <= 65_536 && (request.sectors > 0) == (request.op != Op::Flush));
+                prop_assert!(request.due >= due);
+                due = request.due;
+            }
+            prop_assert!(replay.error().is_none());
         }
     }
 

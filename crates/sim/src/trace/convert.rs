@@ -51,6 +51,9 @@ pub struct Converted {
 /// Disk names become numbers in mqsim, ssdsim, msr-cut, disksim, spc, alibaba and tencent; numbers
 /// become names in msr (`disk,4`), blkparse (`8,4`) and fio (`/dev/disk4`).
 ///
+/// `progress` is told from time to time how many records were read; when it returns false, the
+/// conversion ends there and the file holds a whole trace of what was read so far.
+///
 /// # Errors
 /// Those of reading; [`TraceError::Write`]; [`TraceError::Unusable`] when `to` is `from` or
 /// nothing of the trace can be said in `format`. A file that could not be finished is removed.

@@ -28,7 +28,7 @@ pub(super) fn detect(file: &str, start: &[u8]) -> Result<Option<Format>, TraceEr
     if let Some(format) = vscsi::detect(start) {
         return Ok(Some(format));
     }
-    let lines: Vec<&[u8]> = sample(start);
+    let lines: Vec<&[u8]> = sample(start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start));
     if lines.is_empty() {
         return Ok(None);
     }

@@ -78,13 +78,18 @@ impl Format {
         }
     }
 
-    /// True when addresses are given in sectors, so that parts of a sector cannot be told.
+    /// True when addresses are given in sectors, so that a request cannot begin within one.
     pub const fn in_sectors(self) -> bool {
         matches!(self, Format::Mqsim | Format::Ssdsim | Format::Disksim | Format::Blkparse | Format::Tencent)
             || matches!(self, Format::Vscsi1 | Format::Vscsi2 | Format::Spc)
     }
 
-    /// True for formats of records of bytes rather than of lines.
+    /// True when a line of column names may come first.
+    pub(super) const fn may_have_header(self) -> bool {
+        !matches!(self, Format::Blkparse | Format::Fio2 | Format::Fio3 | Format::Vscsi1 | Format::Vscsi2)
+    }
+
+    /// The size of a record for formats of records of bytes; `None` for formats of lines.
     pub(super) const fn record_bytes(self) -> Option<usize> {
         match self {
             Format::Vscsi1 => Some(32),

@@ -115,6 +115,14 @@ impl Input {
         &self.window
     }
 
+    /// Passes over the mark that some editors put before a text in UTF-8.
+    pub fn skip_byte_order_mark(&mut self) {
+        if self.window[self.ready.clone()].starts_with(b"\xef\xbb\xbf") {
+            self.ready.start += 3;
+            self.taken += 3;
+        }
+    }
+
     /// Says that pieces are records of this size rather than lines.
     pub fn set_record_bytes(&mut self, record_bytes: Option<usize>) {
         self.record_bytes = record_bytes;

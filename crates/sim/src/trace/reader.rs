@@ -52,6 +52,9 @@ impl Tally {
 /// several processors wrote them: a record that is older than one before it takes the latest
 /// moment so far, and is counted in [`Tally::backwards`].
 ///
+/// Blank lines and lines that begin with `#` or `//` are passed over, and so is one line of column
+/// names before the first record of a format whose records begin with a number.
+///
 /// A read, write or trim of 0 bytes, of 4 GiB or more, or one that ends beyond 2^64 bytes is a
 /// bad line.
 pub struct Trace {
@@ -117,6 +120,9 @@ impl Trace {
         };
         let parser = Parser::new(format, start);
         input.set_record_bytes(format.record_bytes());
+        if format.record_bytes().is_none() {
+            input.skip_byte_order_mark();
+        }
         Ok(Trace {
             parser,
             input,
@@ -237,9 +243,8 @@ impl Trace {
         let place = self.input.place();
         let text = self.input.bytes()[piece].trim_ascii();
         let is_header = self.state == State::Start
-            && self.tally.bad == 0
-            && self.format.record_bytes().is_none()
-            && text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'"' || *byte == 0xef);
+            && self.format.may_have_header()
+            && text.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'"');
         if self.state == State::Start {
             self.state = State::Reading;
             if is_header {
