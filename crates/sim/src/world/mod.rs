@@ -500,7 +500,7 @@ impl<D: Device, W: Witness> World<D, W> {
             self.close();
         }
         if let Some(at) = self.issuers[flight.issuer as usize].completed(now) {
-            if at == now {
+            if at <= now {
                 self.issue(now, flight.issuer);
             } else if !self.closed {
                 self.arrivals.set(flight.issuer as usize, at);
