@@ -104,7 +104,7 @@ pub struct Spans {
 
 impl Spans {
     /// The most spans that one request can have at once; beyond it, equal causes are merged.
-    pub const CAPACITY: usize = 24;
+    pub const CAPACITY: usize = 16;
 
     /// No spans.
     pub const fn new() -> Spans {

@@ -60,6 +60,10 @@ impl Nanos {
         if bytes_per_second == 0 {
             return Nanos::ZERO;
         }
+        if bytes < 1 << 34 {
+            // Fits 64 bits, whose division is several times faster.
+            return Nanos((bytes * 1_000_000_000).div_ceil(bytes_per_second));
+        }
         let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second));
         Nanos(nanos as u64)
     }

@@ -45,11 +45,25 @@ pub struct TraceConfig {
 impl Configure for TraceConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         visit.text("file", "The trace to replay; empty for none.", &mut self.file);
-        choose(visit, "timing", "At the recorded moments, or with a fixed number in flight.", &mut self.timing);
-        visit.count("stretch_ppm", "Parts per million of the recorded times: 500000 is twice as fast, 0 all at once.", &mut self.stretch_ppm, 0..=1_000_000_000_000);
+        choose(
+            visit,
+            "timing",
+            "At the recorded moments, or with a fixed number in flight.",
+            &mut self.timing,
+        );
+        visit.count(
+            "stretch_ppm",
+            "Parts per million of the recorded times: 500000 is twice as fast, 0 all at once.",
+            &mut self.stretch_ppm,
+            0..=1_000_000_000_000,
+        );
         count_u32(visit, "depth", "The most requests in flight.", &mut self.depth, 1..=1 << 20);
         visit.count("requests", "Ends after so many requests; 0 for all.", &mut self.requests, 0..=u64::MAX);
-        visit.text("disk", "The disk to replay, by name or number; empty for all, each in a part of the device of its own.", &mut self.disk);
+        visit.text(
+            "disk",
+            "The disk to replay, by name or number; empty for all, each in a part of the device of its own.",
+            &mut self.disk,
+        );
         count_u32(visit, "read_class", "Latency class of reads.", &mut self.read_class, 1..=5);
         count_u32(visit, "write_class", "Latency class of everything else.", &mut self.write_class, 1..=5);
     }
@@ -72,9 +86,19 @@ impl Configure for Limits {
     fn configure(&mut self, visit: &mut dyn Visit) {
         let day = Nanos::secs(86_400);
         visit.time("ramp", "Time at the start that does not count.", &mut self.ramp, Nanos(0)..=day);
-        visit.time("duration", "Nothing is issued after this long; 0 for no limit.", &mut self.duration, Nanos(0)..=day * 30);
+        visit.time(
+            "duration",
+            "Nothing is issued after this long; 0 for no limit.",
+            &mut self.duration,
+            Nanos(0)..=day * 30,
+        );
         visit.count("requests", "The most requests; 0 for no limit.", &mut self.requests, 0..=u64::MAX);
-        visit.time("round", "Length of a round, in which steady state is judged (SNIA PTS); 0 for none.", &mut self.round, Nanos(0)..=day);
+        visit.time(
+            "round",
+            "Length of a round, in which steady state is judged (SNIA PTS); 0 for none.",
+            &mut self.round,
+            Nanos(0)..=day,
+        );
         visit.flag("until_steady", "End as soon as five rounds show steady state.", &mut self.until_steady);
         if self.until_steady && self.round == Nanos::ZERO {
             visit.problem("until_steady", "steady state is judged in rounds; set round = \"1s\", say".into());
@@ -137,8 +161,17 @@ impl Default for Scenario {
 
 impl Configure for Scenario {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        visit.count("seed", "Seed of all random streams: one seed, one result.", &mut self.seed, 0..=u64::MAX);
-        visit.flag("content", "Pages keep fingerprints, and every read is checked against what was written.", &mut self.content);
+        visit.count(
+            "seed",
+            "Seed of all random streams: one seed, one result.",
+            &mut self.seed,
+            0..=u64::MAX,
+        );
+        visit.flag(
+            "content",
+            "Pages keep fingerprints, and every read is checked against what was written.",
+            &mut self.content,
+        );
         visit.section("run", "When the run measures and ends.", &mut self.run);
         visit.section("workload", "The workload, unless there is a trace or a job file.", &mut self.workload);
         visit.section("trace", "A trace as workload.", &mut self.trace);

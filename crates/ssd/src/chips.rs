@@ -5,7 +5,7 @@ use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
 use crate::controller::commit::CommitScheduler;
 use crate::flash::bus::Urgency;
-use crate::flash::unit::{Holder, Phase, Transaction};
+use crate::flash::unit::{Holder, Phase};
 use crate::probe::{ChipRecord, Member, Probe};
 use crate::request::{Kind, NONE, RequestId, Role};
 use crate::ssd::Ssd;
@@ -72,7 +72,8 @@ impl<P: Probe> Ssd<P> {
             return (reads != 0).then_some(Kind::UserRead);
         }
         let writes = if writes != 0 && self.startable(unit, Kind::UserWrite) { writes } else { 0 };
-        let collects = if collects != 0 { self.oldest(unit, &[Kind::GcRead, Kind::GcWrite, Kind::Erase]) } else { None };
+        let collects =
+            if collects != 0 { self.oldest(unit, &[Kind::GcRead, Kind::GcWrite, Kind::Erase]) } else { None };
         if !self.config.gc.preemptible && collects.is_some() {
             return collects;
         }
@@ -109,13 +110,17 @@ impl<P: Probe> Ssd<P> {
 
     fn oldest_order(&self, unit: u32, kind: Kind) -> u64 {
         let u = &self.units[unit];
-        bits(u.places_with(kind)).map(|place| self.requests[u.first(kind, place)].order).min().unwrap_or(u64::MAX)
+        bits(u.places_with(kind))
+            .map(|place| self.requests[self.units.first(unit, kind, place)].order)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// True when a request of `kind` can start: a program needs an erased page.
     fn startable(&self, unit: u32, kind: Kind) -> bool {
         let u = &self.units[unit];
-        bits(u.places_with(kind)).any(|place| self.can_start(u.first(kind, place), unit, place))
+        bits(u.places_with(kind))
+            .any(|place| self.can_start(self.units.first(unit, kind, place), unit, place))
     }
 
     #[inline]
@@ -123,10 +128,12 @@ impl<P: Probe> Ssd<P> {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite => {
-                self.is_void(id) || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+                self.is_void(id)
+                    || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
             }
             Kind::GcWrite => {
-                self.is_void(id) || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+                self.is_void(id)
+                    || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
             }
             _ => true,
         }
@@ -146,8 +153,9 @@ impl<P: Probe> Ssd<P> {
     fn waits_too_long(&self, now: Time, unit: u32) -> bool {
         let u = &self.units[unit];
         let patience = self.config.schedule.write_patience;
-        bits(u.places_with(Kind::UserWrite))
-            .any(|place| now.since(self.requests[u.first(Kind::UserWrite, place)].since) > patience)
+        bits(u.places_with(Kind::UserWrite)).any(|place| {
+            now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
+        })
     }
 
     fn is_short_of_blocks(&self, unit: u32) -> bool {
@@ -227,8 +235,8 @@ impl<P: Probe> Ssd<P> {
         }
         let u = &self.units[unit];
         bits(places)
-            .filter(|&place| self.can_start(u.first(kind, place), unit, place))
-            .min_by_key(|&place| self.requests[u.first(kind, place)].order)
+            .filter(|&place| self.can_start(self.units.first(unit, kind, place), unit, place))
+            .min_by_key(|&place| self.requests[self.units.first(unit, kind, place)].order)
             .unwrap_or(places.trailing_zeros())
     }
 
@@ -257,14 +265,14 @@ impl<P: Probe> Ssd<P> {
     /// The first request of a list that can start; programs that became pointless are dropped.
     fn first_startable(&mut self, now: Time, unit: u32, kind: Kind, place: u32) -> Option<RequestId> {
         loop {
-            let id = self.units[unit].first(kind, place);
+            let id = self.units.first(unit, kind, place);
             if id == NONE {
                 return None;
             }
             if !self.is_void(id) {
                 return self.can_start(id, unit, place).then_some(id);
             }
-            self.units[unit].take(&self.requests, kind, place);
+            self.units.take(&self.requests, unit, kind, place);
             self.left_committed(unit, id);
             self.drop_program(now, id);
         }
@@ -274,14 +282,16 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn board(&mut self, now: Time, unit: u32, place: u32, id: RequestId) {
         let kind = self.requests[id].kind;
-        self.units[unit].take(&self.requests, kind, place);
+        self.units.take(&self.requests, unit, kind, place);
         self.left_committed(unit, id);
         let account = self.units[unit].account(now);
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
             let physical = self.ftl.allocate(self.geometry.plane_at(unit, place), self.requests[id].frontier);
             self.requests[id].physical = physical;
-            if self.requests[id].role == Role::Program && self.buffer[self.requests[id].owner].state == EntryState::Issued {
+            if self.requests[id].role == Role::Program
+                && self.buffer[self.requests[id].owner].state == EntryState::Issued
+            {
                 self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
             }
         }
@@ -340,7 +350,8 @@ impl<P: Probe> Ssd<P> {
         self.units.plane_busy += plane_busy;
         self.units.transactions[kind as usize] += 1;
         self.units.served[kind as usize] += count;
-        self.units.parallelism[usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0)] += 1;
+        self.units.parallelism[usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0)] +=
+            1;
         (bus, end)
     }
 
@@ -375,17 +386,18 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn end_transaction(&mut self, now: Time, unit: u32) {
-        let transaction = self.units[unit].transaction;
         if P::WATCHES {
-            self.report(now, unit, &transaction);
+            self.report(now, unit);
         }
         // The unit stays busy until all members are served, so that work which they cause can
         // share its next transaction.
-        for &id in transaction.members() {
-            match (self.requests[id].role, transaction.kind) {
-                (Role::HostRead, _) => self.host_read_done(now, id, &transaction),
+        let kind = self.units[unit].transaction.kind;
+        for index in 0..self.units[unit].transaction.members().len() {
+            let id = self.units[unit].transaction.member(index);
+            match (self.requests[id].role, kind) {
+                (Role::HostRead, _) => self.host_read_done(now, id),
                 (Role::Merge, _) => self.merge_read_done(now, id),
-                (Role::Program, _) => self.program_done(now, id, &transaction),
+                (Role::Program, _) => self.program_done(now, id),
                 (Role::Copy, Kind::GcRead) => self.copy_read_done(now, id),
                 (Role::Copy, _) => self.copy_program_done(now, id),
                 (Role::Erase, _) => self.erase_done(now, id),
@@ -400,7 +412,8 @@ impl<P: Probe> Ssd<P> {
         self.kick(now, unit);
     }
 
-    fn report(&mut self, now: Time, unit: u32, t: &Transaction) {
+    fn report(&mut self, now: Time, unit: u32) {
+        let t = &self.units[unit].transaction;
         let member = |&id: &RequestId| {
             let request = &self.requests[id];
             let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);

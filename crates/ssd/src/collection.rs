@@ -120,7 +120,8 @@ impl<P: Probe> Ssd<P> {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
-        self.collection.jobs[plane as usize] = Some(Job { victim, purpose, next: 0, moving: 0, erasing: false });
+        self.collection.jobs[plane as usize] =
+            Some(Job { victim, purpose, next: 0, moving: 0, erasing: false });
         self.collection.running += 1;
         self.counters.collections += 1;
         for _ in 0..self.collection.copies {
@@ -223,7 +224,8 @@ impl<P: Probe> Ssd<P> {
     /// Erases the victim when its last page has gone and nobody reads it any more.
     fn finish_if_empty(&mut self, now: Time, plane: u32) {
         let Job { victim, purpose, next, moving, erasing } = *self.job(plane);
-        if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some() {
+        if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some()
+        {
             return;
         }
         if self.ftl.is_pinned(victim) {

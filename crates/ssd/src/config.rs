@@ -43,9 +43,22 @@ impl Configure for ScheduleConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         choose(visit, "commit", "Commit scheduler.", &mut self.commit);
         choose(visit, "chip", "Which of the work committed to a chip goes first.", &mut self.chip);
-        visit.time("write_patience", "How long a committed write may be passed over by reads (chip = \"reads-first\").", &mut self.write_patience, Nanos(0)..=Nanos::secs(10));
-        visit.flag("plane_sharing", "Transactions may span planes of a die (same page offset).", &mut self.plane_sharing);
-        visit.flag("die_interleaving", "Transactions may span dies behind one ready/busy line.", &mut self.die_interleaving);
+        visit.time(
+            "write_patience",
+            "How long a committed write may be passed over by reads (chip = \"reads-first\").",
+            &mut self.write_patience,
+            Nanos(0)..=Nanos::secs(10),
+        );
+        visit.flag(
+            "plane_sharing",
+            "Transactions may span planes of a die (same page offset).",
+            &mut self.plane_sharing,
+        );
+        visit.flag(
+            "die_interleaving",
+            "Transactions may span dies behind one ready/busy line.",
+            &mut self.die_interleaving,
+        );
     }
 }
 
@@ -72,11 +85,33 @@ impl Configure for GcConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         choose(visit, "victim", "Victim policy.", &mut self.victim);
         count_u32(visit, "choices", "Blocks that d-choices looks at.", &mut self.choices, 1..=1024);
-        count_u32(visit, "low", "A plane with fewer free blocks than this collects in the foreground.", &mut self.low, 2..=1 << 16);
-        count_u32(visit, "high", "Free blocks of a plane at which background collection ends.", &mut self.high, 2..=1 << 16);
+        count_u32(
+            visit,
+            "low",
+            "A plane with fewer free blocks than this collects in the foreground.",
+            &mut self.low,
+            2..=1 << 16,
+        );
+        count_u32(
+            visit,
+            "high",
+            "Free blocks of a plane at which background collection ends.",
+            &mut self.high,
+            2..=1 << 16,
+        );
         visit.flag("background", "Collect while a chip is idle, up to the high mark.", &mut self.background);
-        visit.flag("preemptible", "User requests may go between the page copies of a collection.", &mut self.preemptible);
-        count_u32(visit, "copies", "Page copies of one collection under way at a time.", &mut self.copies, 1..=64);
+        visit.flag(
+            "preemptible",
+            "User requests may go between the page copies of a collection.",
+            &mut self.preemptible,
+        );
+        count_u32(
+            visit,
+            "copies",
+            "Page copies of one collection under way at a time.",
+            &mut self.copies,
+            1..=64,
+        );
         if self.high < self.low {
             visit.problem("high", format!("high = {} is below low = {}; raise high", self.high, self.low));
         }
@@ -95,7 +130,13 @@ pub struct WearConfig {
 impl Configure for WearConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         visit.flag("levelling", "Static wear levelling: data leaves the least worn block of a plane when the spread is too large.", &mut self.levelling);
-        count_u32(visit, "spread", "Spread of erases within a plane that starts levelling.", &mut self.spread, 2..=1_000_000);
+        count_u32(
+            visit,
+            "spread",
+            "Spread of erases within a plane that starts levelling.",
+            &mut self.spread,
+            2..=1_000_000,
+        );
     }
 }
 

@@ -32,8 +32,18 @@ pub struct Precondition {
 
 impl Configure for Precondition {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        choose(visit, "state", "Empty, written once in order, or as after endless uniform random writes.", &mut self.state);
-        visit.share("fill", "Share of the user capacity, from its beginning, that holds data.", &mut self.fill, 0..=1_000_000);
+        choose(
+            visit,
+            "state",
+            "Empty, written once in order, or as after endless uniform random writes.",
+            &mut self.state,
+        );
+        visit.share(
+            "fill",
+            "Share of the user capacity, from its beginning, that holds data.",
+            &mut self.fill,
+            0..=1_000_000,
+        );
     }
 }
 
@@ -72,7 +82,8 @@ impl<P: Probe> Ssd<P> {
         let pages = self.geometry.pages;
         let mut k = 0;
         while k < mapped {
-            let block = self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
+            let block =
+                self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
             let count = pages.min(mapped - k);
             for offset in 0..count {
                 self.place(block * pages + offset, logical_of(k + offset));
@@ -108,7 +119,8 @@ impl<P: Probe> Ssd<P> {
         let open = (pages / 2).min(mapped);
         let mapped = mapped - open;
         if law.as_ref().is_none_or(|(known, _)| *known != closed) {
-            let counts = valid_count_law(self.config.gc.victim, self.config.gc.choices, pages, closed, mapped);
+            let counts =
+                valid_count_law(self.config.gc.victim, self.config.gc.choices, pages, closed, mapped);
             *law = Some((closed, counts));
         }
         let (_, weights) = law.as_ref().expect("it was just computed");

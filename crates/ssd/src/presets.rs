@@ -98,7 +98,15 @@ fn g() -> SsdConfig {
     let m = m();
     SsdConfig {
         preset: Preset::G,
-        geometry: Geometry { channels: 4, chips: 2, dies: 1, planes: 2, blocks: 256, pages: 64, ..m.geometry },
+        geometry: Geometry {
+            channels: 4,
+            chips: 2,
+            dies: 1,
+            planes: 2,
+            blocks: 256,
+            pages: 64,
+            ..m.geometry
+        },
         buffer: BufferConfig { size: 1 << 20, ..m.buffer },
         ftl: FtlConfig { spare: 280_000, ..m.ftl },
         ..m

@@ -93,7 +93,7 @@ impl<P: Probe> Ssd<P> {
             if request.role == Role::Program {
                 self.fetch_page(now, id);
             } else {
-                unit.commit(&mut self.requests, id);
+                self.units.commit(&mut self.requests, id);
                 self.woken.push(request.unit);
             }
         }
@@ -109,7 +109,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a host read is in the controller.
     #[inline]
-    pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId, transaction: &Transaction) {
+    pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let content = self.medium.read(request.physical);
         let emptied = self.ftl.unpin(request.physical);
@@ -121,7 +121,15 @@ impl<P: Probe> Ssd<P> {
         t.page_done(request.page);
         if t.remaining == 0 {
             // The last page to arrive is the one that the command waited for.
-            chip_spans(&mut t.spans, self.requests.waited(id), Nanos::ZERO, transaction, self.phases.transfer, now);
+            let transaction = &self.units[request.unit].transaction;
+            chip_spans(
+                &mut t.spans,
+                self.requests.waited(id),
+                Nanos::ZERO,
+                transaction,
+                self.phases.transfer,
+                now,
+            );
             t.mark = now;
         }
         self.requests.remove(id);
@@ -158,7 +166,14 @@ impl<P: Probe> Ssd<P> {
 /// transaction. `link` is the part of its wait during which its own data was on the link;
 /// `transfer` the time of one page on the bus.
 #[inline]
-pub(crate) fn chip_spans(spans: &mut Spans, waited: &Account, link: Nanos, t: &Transaction, transfer: Nanos, end: Time) {
+pub(crate) fn chip_spans(
+    spans: &mut Spans,
+    waited: &Account,
+    link: Nanos,
+    t: &Transaction,
+    transfer: Nanos,
+    end: Time,
+) {
     let wait = |holder: Holder| Nanos(waited[holder as usize]);
     let idle = wait(Holder::Idle);
     let link = Nanos(link.0.min(idle.0));

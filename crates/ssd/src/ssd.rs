@@ -69,7 +69,14 @@ impl<P: Probe> Ssd<P> {
     pub fn watched(config: &SsdConfig, seed: u64, content: bool, probe: P) -> Ssd<P> {
         let geometry = config.geometry.clone();
         let medium = Medium::new(&geometry, &config.faults, seed, content);
-        let ftl = Ftl::new(&config.ftl, &geometry, config.gc.victim, config.gc.choices, config.gc_reserve(), &medium);
+        let ftl = Ftl::new(
+            &config.ftl,
+            &geometry,
+            config.gc.victim,
+            config.gc.choices,
+            config.gc_reserve(),
+            &medium,
+        );
         let units = geometry.units();
         Ssd {
             phases: Phases::new(&config.timing, &geometry),
@@ -284,7 +291,9 @@ impl<P: Probe> Device for Ssd<P> {
         let logical = |c: &Command| ((c.sector >> shift) as u32).min(last);
         let maps = commands.iter().fold(0u64, |sum, c| sum ^ u64::from(self.ftl.touch(logical(c))));
         commands.iter().fold(maps, |sum, c| match self.ftl.lookup(logical(c)) {
-            Mapping::Flash(physical) => sum ^ u64::from(self.medium.touch(physical)),
+            Mapping::Flash(physical) => {
+                sum ^ u64::from(self.medium.touch(physical) ^ self.ftl.touch_block(physical))
+            }
             _ => sum,
         })
     }
@@ -295,14 +304,18 @@ impl<P: Probe> Device for Ssd<P> {
                 ControlReply::Bytes(u64::from(self.ftl.logical_pages()) * self.geometry.page_bytes)
             }
             Control::DeviceCapacity => ControlReply::Bytes(self.geometry.raw_bytes()),
-            Control::EraseBlockSize => ControlReply::Bytes(u64::from(self.geometry.pages) * self.geometry.page_bytes),
+            Control::EraseBlockSize => {
+                ControlReply::Bytes(u64::from(self.geometry.pages) * self.geometry.page_bytes)
+            }
             Control::FreeBlocks => {
                 let planes = 0..self.geometry.plane_count();
                 ControlReply::Blocks(planes.map(|p| u64::from(self.ftl.free_blocks(p))).sum())
             }
             Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds()),
             Control::IsGcRunning => ControlReply::Answer(self.collection.is_running()),
-            Control::SetThresholds(_) | Control::RunGc { .. } | Control::IsReadyForRead => ControlReply::Unsupported,
+            Control::SetThresholds(_) | Control::RunGc { .. } | Control::IsReadyForRead => {
+                ControlReply::Unsupported
+            }
         }
     }
 }

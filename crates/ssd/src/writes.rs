@@ -4,7 +4,6 @@ use crate::controller::buffer::EntryState;
 use crate::controller::commit::CommitScheduler;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
-use crate::flash::unit::Transaction;
 use crate::probe::Probe;
 use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
@@ -61,7 +60,11 @@ impl<P: Probe> Ssd<P> {
             t.spans.add(Cause::Link, transfer.end.since(transfer.start));
             t.mark = transfer.end;
         }
-        self.announce(Direction::ToDevice, transfer.end, Arrival::Data { tag, first: from, pages: page - from });
+        self.announce(
+            Direction::ToDevice,
+            transfer.end,
+            Arrival::Data { tag, first: from, pages: page - from },
+        );
         page == pages
     }
 
@@ -154,7 +157,11 @@ impl<P: Probe> Ssd<P> {
         (waiter.tag, waiter.page) = (tag, page);
         let id = self.requests.add(waiter);
         let e = &mut self.buffer[entry];
-        let list = if e.state == EntryState::Programming && !e.dirty_again { &mut e.programmed_waiters } else { &mut e.waiters };
+        let list = if e.state == EntryState::Programming && !e.dirty_again {
+            &mut e.programmed_waiters
+        } else {
+            &mut e.waiters
+        };
         self.requests[id].next = std::mem::replace(list, id);
     }
 
@@ -206,7 +213,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn commit_own(&mut self, id: RequestId) {
         let unit = self.requests[id].unit;
         self.requests[id].order = self.requests.next_order();
-        self.units[unit].commit(&mut self.requests, id);
+        self.units.commit(&mut self.requests, id);
         self.woken.push(unit);
     }
 
@@ -250,7 +257,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A request of the controller itself, with the fields that most of them leave alone.
-    pub(crate) fn internal(&self, now: Time, kind: Kind, role: Role, owner: u32, unit: u32, place: u32) -> MemoryRequest {
+    pub(crate) fn internal(
+        &self,
+        now: Time,
+        kind: Kind,
+        role: Role,
+        owner: u32,
+        unit: u32,
+        place: u32,
+    ) -> MemoryRequest {
         MemoryRequest {
             since: now,
             order: 0,
@@ -308,7 +323,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A page of the buffer has been programmed.
-    pub(crate) fn program_done(&mut self, now: Time, id: RequestId, transaction: &Transaction) {
+    pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         if !self.medium.program(request.physical, request.logical, request.content) {
             return self.program_failed(now, id);
@@ -316,7 +331,7 @@ impl<P: Probe> Ssd<P> {
         self.counters.programmed_user += 1;
         self.settle_block(now, request.physical);
         if request.tag != NONE {
-            self.written_through(now, id, transaction);
+            self.written_through(now, id);
         }
         self.requests.remove(id);
         self.entry_programmed(now, request.owner, request.physical);
@@ -332,13 +347,14 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A page of a host write in write-through mode is on flash.
-    fn written_through(&mut self, now: Time, id: RequestId, transaction: &Transaction) {
+    fn written_through(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let t = &mut self.tags[request.tag];
         t.page_done(request.page);
         if t.remaining == 0 {
             t.spans.add(Cause::Retry, request.since.since(t.mark));
             let link = Nanos(u64::from(request.link));
+            let transaction = &self.units[request.unit].transaction;
             chip_spans(&mut t.spans, self.requests.waited(id), link, transaction, self.phases.transfer, now);
             t.mark = now;
             self.complete_over_link(now, request.tag);
@@ -526,7 +542,7 @@ impl<P: Probe> Ssd<P> {
     /// plane, or the drive becomes read-only.
     pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
         for place in 0..self.places {
-            let blocked = self.units[unit].first(Kind::UserWrite, place) != NONE;
+            let blocked = self.units.first(unit, Kind::UserWrite, place) != NONE;
             if !blocked || self.can_recover(now, unit, place) {
                 continue;
             }
@@ -536,7 +552,7 @@ impl<P: Probe> Ssd<P> {
 
     fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
         let plane = self.geometry.plane_at(unit, place);
-        let copy = self.units[unit].first(Kind::GcWrite, place);
+        let copy = self.units.first(unit, Kind::GcWrite, place);
         if copy != NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
         }
@@ -544,14 +560,14 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units[unit].first(Kind::UserWrite, place) != NONE {
-            let id = self.units[unit].first(Kind::UserWrite, place);
+        while self.units.first(unit, Kind::UserWrite, place) != NONE {
+            let id = self.units.first(unit, Kind::UserWrite, place);
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
             if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
                 return self.become_read_only(now, self.geometry.plane_at(unit, place));
             }
-            self.units[unit].take(&self.requests, Kind::UserWrite, place);
+            self.units.take(&self.requests, unit, Kind::UserWrite, place);
             let r = &mut self.requests[id];
             (r.unit, r.place) = (plane / self.places, (plane % self.places) as u8);
             let account = self.units[self.requests[id].unit].account(now);
@@ -586,8 +602,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units[unit].first(Kind::UserWrite, place) != NONE {
-            let id = self.units[unit].take(&self.requests, Kind::UserWrite, place);
+        while self.units.first(unit, Kind::UserWrite, place) != NONE {
+            let id = self.units.take(&self.requests, unit, Kind::UserWrite, place);
             let request = self.requests[id];
             self.requests.remove(id);
             if request.tag != NONE {
@@ -600,7 +616,8 @@ impl<P: Probe> Ssd<P> {
             }
             let e = &mut self.buffer[request.owner];
             e.state = EntryState::Stranded;
-            let lists = [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
+            let lists =
+                [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
             for list in lists {
                 self.release_waiters(now, list, Status::WriteProtected);
             }

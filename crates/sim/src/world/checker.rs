@@ -68,7 +68,8 @@ impl Checker {
                 0
             }
             Op::Trim => {
-                let whole = command.sector.div_ceil(sectors)..(command.sector + u64::from(command.sectors)) / sectors;
+                let whole =
+                    command.sector.div_ceil(sectors)..(command.sector + u64::from(command.sectors)) / sectors;
                 for page in whole {
                     self.expected[page as usize] = 0;
                 }

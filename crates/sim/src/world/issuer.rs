@@ -147,7 +147,9 @@ impl Issuer {
     pub(super) fn next_due(&self, now: Time) -> Due {
         let Some(request) = self.drawn.get(self.at) else { return Due::Never };
         match self.pace {
-            Pace::Closed { .. } if self.batch == self.think_every && self.think_every > 1 => Due::AfterCompletion,
+            Pace::Closed { .. } if self.batch == self.think_every && self.think_every > 1 => {
+                Due::AfterCompletion
+            }
             Pace::Closed { .. } => match self.ready.front() {
                 Some(&at) if at <= now => Due::Now(at),
                 Some(&at) => Due::At(at.min(self.stop)),

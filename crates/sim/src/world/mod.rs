@@ -14,7 +14,7 @@ mod stats;
 pub use attribution::{Attribution, Share};
 pub use checker::Checker;
 pub use rounds::{Round, Rounds, SteadyState};
-pub use stats::{OpStats, SlowRequest, Stats};
+pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
 use crate::workload::Source;
 use issuer::{Due, Issuer};
@@ -22,9 +22,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
 use tailcut_base::timers::Timers;
-use tailcut_base::{
-    Cause, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time,
-};
+use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time};
 
 /// When a run measures and when it ends. A run ends when every source has ended, or at the limits
 /// given here; requests in flight are always waited for.
@@ -59,7 +57,9 @@ pub struct Progress {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RunError {
     /// Requests are in flight, and nothing will ever happen again.
-    #[error("the device made no progress at {at}: {in_flight} requests are in flight and no event is pending")]
+    #[error(
+        "the device made no progress at {at}: {in_flight} requests are in flight and no event is pending"
+    )]
     Stuck {
         /// When.
         at: Time,
@@ -102,12 +102,12 @@ struct Flight {
 /// Watches requests from outside: for timelines and exports.
 pub trait Witness {
     /// A request has ended.
-    fn request(&mut self, request: &SlowRequest);
+    fn request(&mut self, request: &Finished<'_>);
 }
 
 impl Witness for () {
     #[inline]
-    fn request(&mut self, _: &SlowRequest) {}
+    fn request(&mut self, _: &Finished<'_>) {}
 }
 
 /// Sources, a device, and what is known of their meeting.
@@ -412,9 +412,9 @@ impl<D: Device, W: Witness> World<D, W> {
             self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
-            let completion =
+            let mut completion =
                 Completion { id: command.id, status, at: now, content: 0, spans: Spans::new() };
-            self.take_completion(&completion);
+            self.take_completion(&mut completion);
         }
         true
     }
@@ -423,7 +423,8 @@ impl<D: Device, W: Witness> World<D, W> {
     fn look_ahead(&mut self, issuer: u32) {
         let l = &mut self.issuers[issuer as usize];
         if let Err((request, due)) = l.refill() {
-            self.error = Some(RunError::TimeRanBackwards { source_name: l.source().name().to_string(), request, due });
+            self.error =
+                Some(RunError::TimeRanBackwards { source_name: l.source().name().to_string(), request, due });
         }
         let ahead = self.issuers[issuer as usize].ahead();
         self.warmth ^= self.device.expect(ahead) ^ self.checker.expect(ahead);
@@ -431,7 +432,7 @@ impl<D: Device, W: Witness> World<D, W> {
     }
 
     fn take_completions(&mut self, completions: &mut Vec<Completion>) {
-        for completion in completions.iter() {
+        for completion in completions.iter_mut() {
             self.now = completion.at;
             self.take_completion(completion);
         }
@@ -460,7 +461,7 @@ impl<D: Device, W: Witness> World<D, W> {
 
     /// A request has been answered: it is checked, counted, and followed by the next.
     #[inline]
-    fn take_completion(&mut self, completion: &Completion) {
+    fn take_completion(&mut self, completion: &mut Completion) {
         let slot = completion.id.0;
         let flight = self.flights[slot as usize];
         self.free.push(slot);
@@ -469,15 +470,15 @@ impl<D: Device, W: Witness> World<D, W> {
         self.in_flight -= 1;
         self.completed += 1;
         self.checker.completed(flight.op, completion, flight.expected, flight.number);
-        let mut spans = Spans::new();
+        let spans = &mut completion.spans;
         spans.add(Cause::HostQueue, flight.eligible.since(flight.due));
         spans.add(Cause::Tag, flight.submitted.since(flight.eligible));
-        spans.extend(&completion.spans);
+        let spans = &completion.spans;
         let latency = now.since(flight.due);
         assert_eq!(spans.total(), latency, "request {}: the spans add up to the latency", flight.number);
         self.digest.add(flight.number);
         self.digest.add(now.0 ^ completion.content.rotate_left(32) ^ ((completion.status as u64) << 56));
-        let request = SlowRequest {
+        let request = Finished {
             number: flight.number,
             source: flight.issuer,
             op: flight.op,
@@ -515,7 +516,8 @@ impl<D: Device, W: Witness> World<D, W> {
     #[inline]
     fn account_area(&mut self, now: Time) {
         if self.measured_from.is_some() && now > self.area_since {
-            self.stats.in_flight_area += u128::from(now.since(self.area_since).0) * u128::from(self.in_flight);
+            self.stats.in_flight_area +=
+                u128::from(now.since(self.area_since).0) * u128::from(self.in_flight);
             self.area_since = now;
         }
     }

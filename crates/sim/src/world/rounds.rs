@@ -82,7 +82,8 @@ impl Rounds {
     /// The first five consecutive rounds in steady state.
     pub fn steady(&self) -> Option<SteadyState> {
         let counts: Vec<f64> = self.finished.iter().map(|round| round.requests as f64).collect();
-        (0..counts.len().saturating_sub(WINDOW - 1)).find_map(|first| judge(first, &counts[first..first + WINDOW]))
+        (0..counts.len().saturating_sub(WINDOW - 1))
+            .find_map(|first| judge(first, &counts[first..first + WINDOW]))
     }
 
     /// True once, after the round that completed steady state.

@@ -12,6 +12,33 @@ const SLOWEST: usize = 1000;
 
 /// A finished request with all that is known of it.
 #[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    /// Its number in the run, from 0.
+    pub number: u64,
+    /// The source that it came from.
+    pub source: u32,
+    /// What it asked for.
+    pub op: Op,
+    /// How it ended.
+    pub status: Status,
+    /// First sector.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// When its latency began.
+    pub due: Time,
+    /// When the device took it.
+    pub submitted: Time,
+    /// When the host saw its end.
+    pub completed: Time,
+    /// `completed - due`.
+    pub latency: Nanos,
+    /// What it waited for.
+    pub spans: &'a Spans,
+}
+
+/// A finished request that is kept.
+#[derive(Clone, Copy, Debug)]
 pub struct SlowRequest {
     /// Its number in the run, from 0.
     pub number: u64,
@@ -35,6 +62,24 @@ pub struct SlowRequest {
     pub latency: Nanos,
     /// What it waited for.
     pub spans: Spans,
+}
+
+impl From<&Finished<'_>> for SlowRequest {
+    fn from(f: &Finished<'_>) -> SlowRequest {
+        SlowRequest {
+            number: f.number,
+            source: f.source,
+            op: f.op,
+            status: f.status,
+            sector: f.sector,
+            sectors: f.sectors,
+            due: f.due,
+            submitted: f.submitted,
+            completed: f.completed,
+            latency: f.latency,
+            spans: *f.spans,
+        }
+    }
 }
 
 /// What is known of all requests of one kind.
@@ -108,10 +153,10 @@ impl Stats {
 
     /// Counts a finished request.
     #[inline]
-    pub fn record(&mut self, request: &SlowRequest) {
+    pub fn record(&mut self, request: &Finished<'_>) {
         let op = &mut self.ops[request.op.index()];
         op.latency.record(request.latency);
-        op.attribution.record(request.latency, &request.spans);
+        op.attribution.record(request.latency, request.spans);
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;
         if request.status != Status::Success {
             op.errors += 1;
@@ -122,8 +167,8 @@ impl Stats {
     }
 
     #[cold]
-    fn keep(&mut self, request: &SlowRequest) {
-        self.slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(*request))));
+    fn keep(&mut self, request: &Finished<'_>) {
+        self.slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.into()))));
         if self.slowest.len() > SLOWEST {
             self.slowest.pop();
         }

@@ -23,9 +23,23 @@ pub struct BufferConfig {
 
 impl Configure for BufferConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        visit.bytes("size", "Write-back buffer; 0 makes writes complete when they are on flash.", &mut self.size, 0..=1 << 36);
-        visit.share("flush_above", "Dirty share of the buffer above which the oldest pages are written to flash.", &mut self.flush_above, 0..=900_000);
-        visit.flag("capacitor", "The buffer survives a power cut, so what is in it is durable.", &mut self.capacitor);
+        visit.bytes(
+            "size",
+            "Write-back buffer; 0 makes writes complete when they are on flash.",
+            &mut self.size,
+            0..=1 << 36,
+        );
+        visit.share(
+            "flush_above",
+            "Dirty share of the buffer above which the oldest pages are written to flash.",
+            &mut self.flush_above,
+            0..=900_000,
+        );
+        visit.flag(
+            "capacitor",
+            "The buffer survives a power cut, so what is in it is durable.",
+            &mut self.capacitor,
+        );
     }
 }
 
@@ -213,7 +227,8 @@ impl Buffer {
     /// Merges a write into an entry.
     #[inline]
     pub fn write(&mut self, id: u32, change: Change, sectors: u64, whole: bool, stream: u8) {
-        let again = self.entries[id as usize].state == EntryState::Programming && !self.entries[id as usize].dirty_again;
+        let again = self.entries[id as usize].state == EntryState::Programming
+            && !self.entries[id as usize].dirty_again;
         if again {
             let epoch = self.join_epoch();
             self.entries[id as usize].epoch = epoch;

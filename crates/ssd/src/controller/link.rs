@@ -18,8 +18,18 @@ pub struct LinkConfig {
 
 impl Configure for LinkConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        visit.rate("rate", "Bandwidth of the host link, in each direction.", &mut self.rate, 1_000_000..=1_000_000_000_000);
-        visit.time("command", "What each command occupies the link for, beside its data.", &mut self.command, Nanos(0)..=Nanos::millis(1));
+        visit.rate(
+            "rate",
+            "Bandwidth of the host link, in each direction.",
+            &mut self.rate,
+            1_000_000..=1_000_000_000_000,
+        );
+        visit.time(
+            "command",
+            "What each command occupies the link for, beside its data.",
+            &mut self.command,
+            Nanos(0)..=Nanos::millis(1),
+        );
         visit.flag("half_duplex", "Only one direction at a time, as with SATA.", &mut self.half_duplex);
     }
 }

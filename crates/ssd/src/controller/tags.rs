@@ -33,10 +33,27 @@ pub const SECTORS_MAX: u32 = 65_536;
 impl Configure for QueueConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         choose(visit, "protocol", "Protocol of the device queue: ahci or nvme.", &mut self.protocol);
-        tailcut_base::config::count_u32(visit, "depth", "Commands that the device takes at a time.", &mut self.depth, 1..=1 << 20);
-        visit.time("firmware", "The controller's own time for each command.", &mut self.firmware, Nanos(0)..=Nanos::millis(1));
+        tailcut_base::config::count_u32(
+            visit,
+            "depth",
+            "Commands that the device takes at a time.",
+            &mut self.depth,
+            1..=1 << 20,
+        );
+        visit.time(
+            "firmware",
+            "The controller's own time for each command.",
+            &mut self.firmware,
+            Nanos(0)..=Nanos::millis(1),
+        );
         if self.protocol == Protocol::Ahci && self.depth > AHCI_DEPTH {
-            visit.problem("depth", format!("AHCI has {AHCI_DEPTH} tags, not {}; lower depth or set protocol = \"nvme\"", self.depth));
+            visit.problem(
+                "depth",
+                format!(
+                    "AHCI has {AHCI_DEPTH} tags, not {}; lower depth or set protocol = \"nvme\"",
+                    self.depth
+                ),
+            );
         }
     }
 }
@@ -126,7 +143,8 @@ impl Tag {
     pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
         let start = u64::from(self.first_page + page) * u64::from(page_sectors);
         let from = self.command.sector.max(start) - start;
-        let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors)) - start;
+        let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors))
+            - start;
         (u64::MAX >> (64 - (to - from))) << from
     }
 

@@ -64,7 +64,13 @@ pub struct Buses {
 impl Buses {
     /// Idle buses for `units` chips, `units_per_channel` on each.
     pub fn new(units: u32, units_per_channel: u32, config: &BusConfig) -> Buses {
-        let idle = Channel { free_at: Time::ZERO, reports_end: false, first: [NONE; 2], last: [NONE; 2], busy: Nanos::ZERO };
+        let idle = Channel {
+            free_at: Time::ZERO,
+            reports_end: false,
+            first: [NONE; 2],
+            last: [NONE; 2],
+            busy: Nanos::ZERO,
+        };
         Buses {
             channels: vec![idle; (units / units_per_channel) as usize],
             next: vec![NONE; units as usize],

@@ -51,10 +51,18 @@ impl Configure for Geometry {
         count_u32(visit, "blocks", "Blocks per plane.", &mut self.blocks, 4..=1 << 20);
         count_u32(visit, "pages", "Pages per block.", &mut self.pages, 1..=16_384);
         visit.bytes("page", "User bytes of a page; a power of two.", &mut self.page_bytes, 512..=32_768);
-        visit.bytes("spare", "Spare bytes of a page, which travel on the bus with it.", &mut self.spare_bytes, 0..=8192);
+        visit.bytes(
+            "spare",
+            "Spare bytes of a page, which travel on the bus with it.",
+            &mut self.spare_bytes,
+            0..=8192,
+        );
         choose(visit, "ready_busy", "What one ready/busy line speaks for.", &mut self.ready_busy);
         if !self.page_bytes.is_power_of_two() {
-            visit.problem("page", format!("a page of {} bytes is no power of two; write 4KiB, say", self.page_bytes));
+            visit.problem(
+                "page",
+                format!("a page of {} bytes is no power of two; write 4KiB, say", self.page_bytes),
+            );
         }
         if self.places_per_unit() as usize > PLACES_MAX {
             visit.problem("planes", format!(
@@ -63,7 +71,10 @@ impl Configure for Geometry {
             ));
         }
         if self.page_count() >= 1 << 31 {
-            visit.problem("blocks", format!("{} pages in all; at most 2^31 - 1: larger pages or fewer blocks", self.page_count()));
+            visit.problem(
+                "blocks",
+                format!("{} pages in all; at most 2^31 - 1: larger pages or fewer blocks", self.page_count()),
+            );
         }
         if self.units() > 1 << 15 {
             visit.problem("chips", format!("{} chips or dies to schedule; at most 32768", self.units()));

@@ -19,9 +19,24 @@ pub struct Faults {
 
 impl Configure for Faults {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        visit.number("factory_bad", "Probability that a block is bad when the drive is new.", &mut self.factory_bad, 0.0..=0.2);
-        visit.number("program_fail", "Probability that a page program fails; its block is then bad.", &mut self.program_fail, 0.0..=0.1);
-        visit.number("erase_fail", "Probability that a block erase fails; the block is then bad.", &mut self.erase_fail, 0.0..=0.1);
+        visit.number(
+            "factory_bad",
+            "Probability that a block is bad when the drive is new.",
+            &mut self.factory_bad,
+            0.0..=0.2,
+        );
+        visit.number(
+            "program_fail",
+            "Probability that a page program fails; its block is then bad.",
+            &mut self.program_fail,
+            0.0..=0.1,
+        );
+        visit.number(
+            "erase_fail",
+            "Probability that a block erase fails; the block is then bad.",
+            &mut self.erase_fail,
+            0.0..=0.1,
+        );
     }
 }
 
@@ -90,7 +105,7 @@ impl Medium {
         Medium {
             pages_per_block: geometry.pages,
             blocks,
-            pages: Table::new(geometry.page_count() as usize * stride),
+            pages: Table::dense(geometry.page_count() as usize * stride),
             stride,
             program_faults: Countdown::new(faults.program_fail, seed, "flash.program-fail"),
             erase_faults: Countdown::new(faults.erase_fail, seed, "flash.erase-fail"),
@@ -114,7 +129,10 @@ impl Medium {
     pub fn read(&self, physical: u32) -> u32 {
         let block = physical / self.pages_per_block;
         let offset = physical % self.pages_per_block;
-        assert!(offset < self.blocks[block as usize].next, "read of a page that was not programmed since the erase");
+        assert!(
+            offset < self.blocks[block as usize].next,
+            "read of a page that was not programmed since the erase"
+        );
         self.content(physical)
     }
 
@@ -131,7 +149,11 @@ impl Medium {
         let fails = self.program_faults.strikes();
         let block = &mut self.blocks[(physical / self.pages_per_block) as usize];
         assert!(!block.bad, "program of a bad block");
-        assert_eq!(block.next, physical % self.pages_per_block, "pages of a block are programmed in order, once");
+        assert_eq!(
+            block.next,
+            physical % self.pages_per_block,
+            "pages of a block are programmed in order, once"
+        );
         block.next += 1;
         block.bad = fails;
         let at = physical as usize * self.stride;
@@ -189,10 +211,11 @@ impl Medium {
         self.stride == 2
     }
 
-    /// Touches a page's record, so that it is in the cache when it is needed.
+    /// Touches the records of a page and its block, so that they are in the cache when needed.
     #[inline]
     pub fn touch(&self, physical: u32) -> u32 {
         self.pages[physical as usize * self.stride]
+            ^ self.blocks[(physical / self.pages_per_block) as usize].next
     }
 }
 

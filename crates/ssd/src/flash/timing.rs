@@ -54,15 +54,33 @@ impl Configure for Timing {
     fn configure(&mut self, visit: &mut dyn Visit) {
         let cells = Nanos(1)..=Nanos::secs(1);
         choose(visit, "cell", "Bits per cell: slc, mlc, tlc or qlc.", &mut self.cell);
-        visit.times("read", "Cell time of a page read; one, or one for each page type, fast page first.", &mut self.read, cells.clone());
-        visit.times("program", "Cell time of a page program; one, or one for each page type, fast page first.", &mut self.program, cells.clone());
+        visit.times(
+            "read",
+            "Cell time of a page read; one, or one for each page type, fast page first.",
+            &mut self.read,
+            cells.clone(),
+        );
+        visit.times(
+            "program",
+            "Cell time of a page program; one, or one for each page type, fast page first.",
+            &mut self.program,
+            cells.clone(),
+        );
         visit.time("erase", "Cell time of a block erase.", &mut self.erase, cells);
         visit.rate("bus", "Transfer rate of a channel's bus.", &mut self.bus, 1_000_000..=100_000_000_000);
-        visit.time("cycle", "One command or address cycle on the bus.", &mut self.cycle, Nanos(0)..=Nanos::micros(10));
+        visit.time(
+            "cycle",
+            "One command or address cycle on the bus.",
+            &mut self.cycle,
+            Nanos(0)..=Nanos::micros(10),
+        );
         let bits = self.cell.bits();
         for (key, times) in [("read", &self.read), ("program", &self.program)] {
             if times.len() != 1 && times.len() != bits {
-                visit.problem(key, format!("{} times; write one, or {bits} for {} cells", times.len(), self.cell));
+                visit.problem(
+                    key,
+                    format!("{} times; write one, or {bits} for {} cells", times.len(), self.cell),
+                );
             }
         }
     }

@@ -87,6 +87,12 @@ impl Transaction {
         &self.members[..usize::from(self.count)]
     }
 
+    /// The memory request at a place of [`Transaction::members`].
+    #[inline]
+    pub fn member(&self, index: usize) -> RequestId {
+        self.members[index]
+    }
+
     /// Adds a memory request.
     #[inline]
     pub fn push(&mut self, request: RequestId) {
@@ -105,15 +111,6 @@ impl Transaction {
 /// Kinds of work that a unit keeps apart.
 const KINDS: usize = 5;
 
-/// First-in first-out lists of committed requests, one for each kind and place.
-#[derive(Clone, Debug)]
-struct Committed {
-    first: [[RequestId; PLACES_MAX]; KINDS],
-    last: [[RequestId; PLACES_MAX]; KINDS],
-    /// For each kind the places whose list is not empty.
-    occupied: [u16; KINDS],
-}
-
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
 pub struct Unit {
@@ -125,7 +122,8 @@ pub struct Unit {
     pub committed_tag: u32,
     /// How many host memory requests are committed and not yet in a transaction.
     pub committed_count: u32,
-    committed: Committed,
+    /// For each kind the places whose list is not empty.
+    occupied: [u16; KINDS],
     account: Account,
     holder: Holder,
     holder_since: Time,
@@ -138,11 +136,7 @@ impl Unit {
             transaction: Transaction::none(),
             committed_tag: NONE,
             committed_count: 0,
-            committed: Committed {
-                first: [[NONE; PLACES_MAX]; KINDS],
-                last: [[NONE; PLACES_MAX]; KINDS],
-                occupied: [0; KINDS],
-            },
+            occupied: [0; KINDS],
             account: [0; HOLDERS],
             holder: Holder::Idle,
             holder_since: Time::ZERO,
@@ -168,55 +162,29 @@ impl Unit {
     /// True when work of any kind is committed.
     #[inline]
     pub fn has_work(&self) -> bool {
-        self.committed.occupied.iter().any(|&places| places != 0)
+        self.occupied.iter().any(|&places| places != 0)
     }
 
     /// The places that have work of `kind`, as a bit mask.
     #[inline]
     pub fn places_with(&self, kind: Kind) -> u16 {
-        self.committed.occupied[kind as usize]
+        self.occupied[kind as usize]
     }
+}
 
-    /// The oldest request of `kind` at `place`.
-    #[inline]
-    pub fn first(&self, kind: Kind, place: u32) -> RequestId {
-        self.committed.first[kind as usize][place as usize]
-    }
-
-    /// Commits a request: appends it to the list of its kind and place.
-    #[inline]
-    pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
-        let (kind, place) = (requests[id].kind as usize, usize::from(requests[id].place));
-        requests[id].next = NONE;
-        match self.committed.last[kind][place] {
-            NONE => {
-                self.committed.first[kind][place] = id;
-                self.committed.occupied[kind] |= 1 << place;
-            }
-            last => requests[last].next = id,
-        }
-        self.committed.last[kind][place] = id;
-    }
-
-    /// Takes the oldest request of `kind` at `place`, which must exist.
-    #[inline]
-    pub fn take(&mut self, requests: &Requests, kind: Kind, place: u32) -> RequestId {
-        let (kind, place) = (kind as usize, place as usize);
-        let id = self.committed.first[kind][place];
-        assert!(id != NONE, "took a request that was not committed");
-        self.committed.first[kind][place] = requests[id].next;
-        if requests[id].next == NONE {
-            self.committed.last[kind][place] = NONE;
-            self.committed.occupied[kind] &= !(1 << place);
-        }
-        id
-    }
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: RequestId,
+    last: RequestId,
 }
 
 /// All units of a drive, with what their cells have done.
 #[derive(Clone, Debug)]
 pub struct Units {
     units: Vec<Unit>,
+    /// First-in first-out lists of committed requests, one for each unit, kind and place.
+    lists: Vec<List>,
+    places: usize,
     /// Cell time summed over dies that were at work.
     pub die_busy: Nanos,
     /// Cell time summed over planes that were at work.
@@ -234,6 +202,8 @@ impl Units {
     pub fn new(geometry: &Geometry) -> Units {
         Units {
             units: vec![Unit::new(); geometry.units() as usize],
+            lists: vec![List { first: NONE, last: NONE }; geometry.plane_count() as usize * KINDS],
+            places: geometry.places_per_unit() as usize,
             die_busy: Nanos::ZERO,
             plane_busy: Nanos::ZERO,
             transactions: [0; KINDS],
@@ -250,6 +220,47 @@ impl Units {
     /// True for a drive without chips, which cannot be configured.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
+    }
+
+    #[inline]
+    fn list(&self, unit: u32, kind: Kind, place: u32) -> usize {
+        (unit as usize * KINDS + kind as usize) * self.places + place as usize
+    }
+
+    /// The oldest request of `kind` at `place`.
+    #[inline]
+    pub fn first(&self, unit: u32, kind: Kind, place: u32) -> RequestId {
+        self.lists[self.list(unit, kind, place)].first
+    }
+
+    /// Commits a request: appends it to the list of its unit, kind and place.
+    #[inline]
+    pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
+        let (unit, kind, place) = (requests[id].unit, requests[id].kind, u32::from(requests[id].place));
+        requests[id].next = NONE;
+        let at = self.list(unit, kind, place);
+        match self.lists[at].last {
+            NONE => {
+                self.lists[at].first = id;
+                self.units[unit as usize].occupied[kind as usize] |= 1 << place;
+            }
+            last => requests[last].next = id,
+        }
+        self.lists[at].last = id;
+    }
+
+    /// Takes the oldest request of `kind` at `place`, which must exist.
+    #[inline]
+    pub fn take(&mut self, requests: &Requests, unit: u32, kind: Kind, place: u32) -> RequestId {
+        let at = self.list(unit, kind, place);
+        let id = self.lists[at].first;
+        assert!(id != NONE, "took a request that was not committed");
+        self.lists[at].first = requests[id].next;
+        if requests[id].next == NONE {
+            self.lists[at].last = NONE;
+            self.units[unit as usize].occupied[kind as usize] &= !(1 << place);
+        }
+        id
     }
 
     /// Each unit in turn.

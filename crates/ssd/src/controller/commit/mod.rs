@@ -43,7 +43,8 @@ pub trait CommitScheduler {
 #[inline]
 pub(crate) fn is_open(units: &Units, unit: u32, tag: u32) -> bool {
     let unit = &units[unit];
-    matches!(unit.phase, Phase::Idle | Phase::AwaitStart) && (unit.committed_tag == NONE || unit.committed_tag == tag)
+    matches!(unit.phase, Phase::Idle | Phase::AwaitStart)
+        && (unit.committed_tag == NONE || unit.committed_tag == tag)
 }
 
 /// The chosen scheduler.

@@ -24,6 +24,7 @@ impl CommitScheduler for Vas {
     #[inline]
     fn next(&mut self, requests: &Requests, units: &Units) -> Option<RequestId> {
         let &id = self.queue.front()?;
-        is_open(units, requests[id].unit, requests[id].tag).then(|| self.queue.pop_front().expect("it has a front"))
+        is_open(units, requests[id].unit, requests[id].tag)
+            .then(|| self.queue.pop_front().expect("it has a front"))
     }
 }

@@ -112,7 +112,13 @@ impl ClosedBlocks {
     }
 
     /// The victim in a plane; `valid` tells the valid pages of a block.
-    pub fn choose(&mut self, plane: u32, now: Time, random: &mut Stream, valid: impl Fn(u32) -> u32) -> Option<u32> {
+    pub fn choose(
+        &mut self,
+        plane: u32,
+        now: Time,
+        random: &mut Stream,
+        valid: impl Fn(u32) -> u32,
+    ) -> Option<u32> {
         match self.policy {
             VictimPolicy::Greedy => self.greedy(plane),
             VictimPolicy::CostBenefit => self.cost_benefit(plane, now),
@@ -156,7 +162,8 @@ impl ClosedBlocks {
                 best = Some((benefit, cost, block));
             }
         }
-        best.map(|(_, _, block)| block).or_else(|| Some(self.first[(base + self.pages) as usize]).filter(|&b| b != NONE))
+        best.map(|(_, _, block)| block)
+            .or_else(|| Some(self.first[(base + self.pages) as usize]).filter(|&b| b != NONE))
     }
 
     #[inline]
@@ -211,7 +218,9 @@ mod tests {
     /// Each policy against a plain list of (block, valid, changed, closed).
     #[test]
     fn each_policy_chooses_as_a_plain_search_would() {
-        for policy in [VictimPolicy::Greedy, VictimPolicy::Fifo, VictimPolicy::CostBenefit, VictimPolicy::Random] {
+        for policy in
+            [VictimPolicy::Greedy, VictimPolicy::Fifo, VictimPolicy::CostBenefit, VictimPolicy::Random]
+        {
             let mut set = blocks(policy);
             let mut model: Vec<(u32, u32, u64, u64)> = Vec::new();
             let mut random = Stream::new(9, "test");
@@ -240,13 +249,22 @@ mod tests {
                         let Some(chosen) = chosen else { continue };
                         let got = *model.iter().find(|m| m.0 == chosen).expect("the victim is closed");
                         let score = |m: &(u32, u32, u64, u64)| {
-                            if m.1 == 0 { f64::INFINITY } else { (8 - m.1) as f64 * (now.0 - m.2 + 1) as f64 / (2 * m.1) as f64 }
+                            if m.1 == 0 {
+                                f64::INFINITY
+                            } else {
+                                (8 - m.1) as f64 * (now.0 - m.2 + 1) as f64 / (2 * m.1) as f64
+                            }
                         };
                         match policy {
-                            VictimPolicy::Greedy => assert_eq!(got.1, model.iter().map(|m| m.1).min().unwrap()),
+                            VictimPolicy::Greedy => {
+                                assert_eq!(got.1, model.iter().map(|m| m.1).min().unwrap())
+                            }
                             VictimPolicy::Fifo => assert_eq!(got.3, model.iter().map(|m| m.3).min().unwrap()),
                             VictimPolicy::CostBenefit => {
-                                assert_eq!(score(&got), model.iter().map(score).fold(f64::NEG_INFINITY, f64::max));
+                                assert_eq!(
+                                    score(&got),
+                                    model.iter().map(score).fold(f64::NEG_INFINITY, f64::max)
+                                );
                             }
                             _ => {}
                         }

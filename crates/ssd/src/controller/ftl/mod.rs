@@ -32,10 +32,31 @@ pub struct FtlConfig {
 
 impl Configure for FtlConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
-        visit.share("spare", "Share of the raw capacity that the host cannot address (over-provisioning).", &mut self.spare, 0..=900_000);
-        choose(visit, "allocation", "Static: the logical page decides the plane; dynamic: the next one in turn.", &mut self.allocation);
-        choose(visit, "order", "Order in which channel, way (chip), die and plane are used, the fastest-changing first.", &mut self.order);
-        count_u32(visit, "streams", "Write streams with blocks of their own; a command's stream beyond the last uses the last.", &mut self.streams, 1..=8);
+        visit.share(
+            "spare",
+            "Share of the raw capacity that the host cannot address (over-provisioning).",
+            &mut self.spare,
+            0..=900_000,
+        );
+        choose(
+            visit,
+            "allocation",
+            "Static: the logical page decides the plane; dynamic: the next one in turn.",
+            &mut self.allocation,
+        );
+        choose(
+            visit,
+            "order",
+            "Order in which channel, way (chip), die and plane are used, the fastest-changing first.",
+            &mut self.order,
+        );
+        count_u32(
+            visit,
+            "streams",
+            "Write streams with blocks of their own; a command's stream beyond the last uses the last.",
+            &mut self.streams,
+            1..=8,
+        );
     }
 }
 
@@ -136,7 +157,14 @@ pub struct Ftl {
 
 impl Ftl {
     /// The empty drive: every good block free.
-    pub fn new(config: &FtlConfig, geometry: &Geometry, victim: VictimPolicy, choices: u32, reserve: u32, medium: &Medium) -> Ftl {
+    pub fn new(
+        config: &FtlConfig,
+        geometry: &Geometry,
+        victim: VictimPolicy,
+        choices: u32,
+        reserve: u32,
+        medium: &Medium,
+    ) -> Ftl {
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = vec![block; geometry.block_count() as usize];
         let closed_frontier = Frontier { block: NO_BLOCK, next: geometry.pages };
@@ -185,6 +213,12 @@ impl Ftl {
         self.map[logical as usize]
     }
 
+    /// The record of a page's block, to warm the cache.
+    #[inline]
+    pub fn touch_block(&self, physical: u32) -> u32 {
+        self.blocks[self.geometry.block_of(physical) as usize].pins
+    }
+
     /// The frontier of a stream.
     #[inline]
     pub fn stream_frontier(&self, stream: u8) -> u8 {
@@ -218,7 +252,8 @@ impl Ftl {
     #[inline]
     pub fn can_allocate(&self, plane: u32, frontier: u8) -> bool {
         let p = &self.planes[plane as usize];
-        p.frontiers[usize::from(frontier)].next < self.geometry.pages || p.free.len() > self.kept_back(frontier)
+        p.frontiers[usize::from(frontier)].next < self.geometry.pages
+            || p.free.len() > self.kept_back(frontier)
     }
 
     #[inline]
@@ -267,7 +302,12 @@ impl Ftl {
     pub fn close(&mut self, block: u32, now: Time) {
         assert_eq!(self.blocks[block as usize].state, BlockState::Open);
         self.blocks[block as usize].state = BlockState::Closed;
-        self.closed.insert(self.geometry.plane_of_block(block), block, self.blocks[block as usize].valid, now);
+        self.closed.insert(
+            self.geometry.plane_of_block(block),
+            block,
+            self.blocks[block as usize].valid,
+            now,
+        );
     }
 
     /// True when the physical page holds the current version of its logical page on flash.
@@ -377,7 +417,10 @@ impl Ftl {
     /// Puts an erased block into the free list.
     pub fn free(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
-        assert!(state.state == BlockState::Victim && state.valid == 0 && state.pins == 0, "freed a block in use");
+        assert!(
+            state.state == BlockState::Victim && state.valid == 0 && state.pins == 0,
+            "freed a block in use"
+        );
         state.state = BlockState::Free;
         self.planes[self.geometry.plane_of_block(block) as usize].free.push_back(block);
     }
@@ -440,6 +483,10 @@ impl Ftl {
         }
         let ones: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
         let counts: u64 = self.blocks.iter().map(|b| u64::from(b.valid)).sum();
-        assert_eq!((mapped, mapped), (ones, counts), "mapped pages, valid bits and counts of valid pages differ");
+        assert_eq!(
+            (mapped, mapped),
+            (ones, counts),
+            "mapped pages, valid bits and counts of valid pages differ"
+        );
     }
 }
