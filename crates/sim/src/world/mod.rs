@@ -271,6 +271,11 @@ impl<D: Device, W: Witness> World<D, W> {
         self.completed
     }
 
+    /// True while every read is checked against what was last written.
+    pub fn is_checking(&self) -> bool {
+        self.checker.is_on()
+    }
+
     /// The sources, for what they have to say at the end.
     pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
         self.issuers.iter().map(Issuer::source)
@@ -480,6 +485,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.digest.add(now.0 ^ completion.content.rotate_left(32) ^ ((completion.status as u64) << 56));
         let request = Finished {
             number: flight.number,
+            id: completion.id,
             source: flight.issuer,
             op: flight.op,
             status: completion.status,
