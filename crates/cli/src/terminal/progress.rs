@@ -26,6 +26,14 @@ impl Progress {
         Progress { label, total, started: Instant::now(), bar: None, wanted }
     }
 
+    /// Changes how many requests there are in all, as far as is known by now.
+    pub fn expect(&mut self, total: Option<u64>) {
+        self.total = total;
+        if let (Some(bar), Some(total)) = (&self.bar, total) {
+            bar.set_length(total);
+        }
+    }
+
     /// Shows that `done` requests are answered at the simulated moment `now`. Costs a reading of
     /// the clock: call it every ten thousand requests or so, not for each.
     pub fn update(&mut self, done: u64, now: Time) {

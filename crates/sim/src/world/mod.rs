@@ -217,7 +217,8 @@ impl<D: Device, W: Witness> World<D, W> {
             if self.measured_from.is_none() && next.0 >= self.limits.ramp.0 {
                 self.begin_measuring(Time(self.limits.ramp.0), at_ramp_end);
             }
-            let caught_up = event > arrival || self.device.advance(arrival, &mut completions);
+            let stop = self.next_stop(arrival);
+            let caught_up = event > stop || self.device.advance(stop, &mut completions);
             if !completions.is_empty() {
                 self.take_completions(&mut completions);
                 if self.completed - told >= PROGRESS_EVERY {
@@ -227,7 +228,7 @@ impl<D: Device, W: Witness> World<D, W> {
                         self.close();
                     }
                 }
-            } else if caught_up && arrival != Time::NEVER {
+            } else if caught_up && stop == arrival && arrival != Time::NEVER {
                 self.now = arrival;
                 self.serve_arrival();
             }
@@ -252,6 +253,13 @@ impl<D: Device, W: Witness> World<D, W> {
         self.stats.digest = self.digest.value();
         self.stats.until = self.now;
         Ok(())
+    }
+
+    /// How far the device may go by itself: to the next arrival, but not over the end of the ramp,
+    /// where its figures are taken.
+    #[inline]
+    fn next_stop(&self, arrival: Time) -> Time {
+        if self.measured_from.is_some() { arrival } else { arrival.min(Time(self.limits.ramp.0 - 1)) }
     }
 
     fn begin_measuring(&mut self, now: Time, at_ramp_end: &mut dyn FnMut(&D, Time)) {
