@@ -51,7 +51,9 @@ pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<
 }
 
 fn causes() -> String {
-    Cause::ALL.map(|cause| format!("{}_ns", cause.label().replace(": ", " ").replace([' ', '-'], "_"))).join(",")
+    Cause::ALL
+        .map(|cause| format!("{}_ns", cause.label().replace(": ", " ").replace([' ', '-'], "_")))
+        .join(",")
 }
 
 fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
@@ -104,7 +106,12 @@ fn points(file: &mut dyn Write, kind: &str, latency: &LatencyHistogram) -> io::R
     let mut below = 0;
     for (to, count) in latency.buckets() {
         below += count;
-        writeln!(file, "{kind},{},{count},{:.9}", to.0.min(latency.max().0), below as f64 / latency.count() as f64)?;
+        writeln!(
+            file,
+            "{kind},{},{count},{:.9}",
+            to.0.min(latency.max().0),
+            below as f64 / latency.count() as f64
+        )?;
     }
     Ok(())
 }

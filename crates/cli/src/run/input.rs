@@ -30,7 +30,9 @@ pub fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failu
 fn text(path: &Path) -> Result<String, Failure> {
     path.to_str().filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(|| {
         let shown = path.display();
-        Failure::Input(format!("the file name '{shown}' is empty or not UTF-8; rename the file or link to it"))
+        Failure::Input(format!(
+            "the file name '{shown}' is empty or not UTF-8; rename the file or link to it"
+        ))
     })
 }
 

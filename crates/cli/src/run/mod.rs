@@ -47,10 +47,8 @@ fn finish(
     options: &RunOptions,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let saved = Saved {
-        report: simulated.report.clone(),
-        scenario: scenario::write(scenario, Comments::Left),
-    };
+    let saved =
+        Saved { report: simulated.report.clone(), scenario: scenario::write(scenario, Comments::Left) };
     let json = saved.to_json();
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;

@@ -116,7 +116,11 @@ pub fn drive<P: Probe, W: Witness>(
     let mut watch = |at: &world::Progress| {
         progress.expect(expected(at));
         progress.update(at.completed, at.now);
-        if interrupt.asked() || at.now >= horizon { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt.asked() || at.now >= horizon {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let done = world.run(&mut watch, at_ramp_end);
     drop(progress);

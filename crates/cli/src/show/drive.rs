@@ -6,9 +6,10 @@ use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
-/// What the drive did, each figure with its limit.
+/// What the drive did, each figure with the least that the work needs.
 pub fn table(report: &Report, tone: Tone) -> String {
-    let head = [("figure", Align::Left), ("measured", Align::Right), ("limit", Align::Right), ("", Align::Left)];
+    let head =
+        [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);
     for [figure, measured, limit, remark] in rows(report) {
         table.row(&[figure, measured, limit, remark]);
@@ -41,7 +42,12 @@ fn rows(report: &Report) -> Vec<Row> {
     ));
     rows.push(buffer(d));
     if d.failures + d.bad_blocks > 0 {
-        rows.push(row("failures", count(d.failures), "0", format!("{} blocks went bad", count(d.bad_blocks))));
+        rows.push(row(
+            "failures",
+            count(d.failures),
+            "0",
+            format!("{} blocks went bad", count(d.bad_blocks)),
+        ));
     }
     rows
 }
@@ -51,16 +57,24 @@ fn utilisations(report: &Report) -> Vec<Row> {
     let d = &report.drive;
     let needed = |name: &str| {
         let resource = report.resources.iter().find(|resource| resource.name == name);
-        resource.map_or(String::from("-"), |resource| format!("{} needed", per_cent(resource.busy)))
+        resource.map_or(String::from("0 %"), |resource| per_cent(resource.busy))
     };
     let [to_host, to_drive] = d.link_utilisation;
-    vec![
+    let planes = per_cent(d.plane_utilisation);
+    let mut rows = vec![
         row("chips held", per_cent(d.chip_utilisation), &needed("chips"), holders(d)),
-        row("dies at work", per_cent(d.die_utilisation), "100 %", parallelism(d)),
-        row("planes at work", per_cent(d.plane_utilisation), "100 %", String::new()),
-        row("buses in use", per_cent(d.bus_utilisation), "100 %", String::new()),
-        row("link to host, to drive", format!("{}, {}", per_cent(to_host), per_cent(to_drive)), "100 %", String::new()),
-    ]
+        row("dies at work", per_cent(d.die_utilisation), &per_cent(d.die_least), parallelism(d)),
+        row("planes at work", planes.clone(), &planes, String::new()),
+        row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()),
+    ];
+    let half_duplex = report.resources.iter().any(|resource| resource.name == "link");
+    if half_duplex {
+        rows.push(row("link in use", per_cent(to_host + to_drive), &needed("link"), String::new()));
+    } else {
+        rows.push(row("link to host", per_cent(to_host), &needed("link to host"), String::new()));
+        rows.push(row("link to drive", per_cent(to_drive), &needed("link to drive"), String::new()));
+    }
+    rows
 }
 
 /// The largest holders of the chips.
@@ -69,7 +83,7 @@ fn holders(d: &DriveReport) -> String {
     times.retain(|(_, share)| *share >= 0.0005);
     times.sort_by(|a, b| b.1.total_cmp(&a.1));
     let parts: Vec<String> =
-        times.iter().take(3).map(|(name, share)| format!("{name} {}", per_cent(*share))).collect();
+        times.iter().take(2).map(|(name, share)| format!("{name} {}", per_cent(*share))).collect();
     parts.join(", ")
 }
 
@@ -90,7 +104,12 @@ fn buffer(d: &DriveReport) -> Row {
         "buffer hits",
         count(b.read_hits + b.write_hits),
         "-",
-        format!("pages: {} read, {} of {} written", count(b.read_hits), count(b.write_hits), count(b.pages_written)),
+        format!(
+            "pages: {} read, {} of {} written",
+            count(b.read_hits),
+            count(b.write_hits),
+            count(b.pages_written)
+        ),
     )
 }
 

@@ -16,7 +16,8 @@ pub fn table(report: &Report, tone: Tone) -> String {
         table.row(&row(&kind.kind, &kind.latency));
     }
     let unresolved = report.kinds.iter().any(|kind| kind.latency.points.iter().any(|point| !point.resolved));
-    let note = if unresolved { "~ fewer than ten requests were slower: little more than chance\n" } else { "" };
+    let note =
+        if unresolved { "~ fewer than ten requests were slower: little more than chance\n" } else { "" };
     format!("{table}\n{note}")
 }
 

@@ -7,8 +7,7 @@ use tailcut_sim::Report;
 
 /// Requests and bytes per second, by kind.
 pub fn kinds(report: &Report, tone: Tone) -> String {
-    let head =
-        ["", "requests", "per second", "bandwidth", "errors"].map(|title| (title, Align::Right));
+    let head = ["", "requests", "per second", "bandwidth", "errors"].map(|title| (title, Align::Right));
     let mut table = Table::new(&[("kind", Align::Left), head[1], head[2], head[3], head[4]], tone);
     for kind in report.kinds.iter().skip(1).chain(&report.kinds[..1]) {
         table.row(&[

@@ -1,5 +1,6 @@
 //! The drive in a report.
 
+use super::Demand;
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
@@ -33,6 +34,8 @@ pub struct DriveReport {
     pub chip_time: Vec<(String, f64)>,
     /// Time of dies whose cells were at work.
     pub die_utilisation: f64,
+    /// What that would have been, had every transaction used all planes of a die.
+    pub die_least: f64,
     /// Time of planes whose cells were at work.
     pub plane_utilisation: f64,
     /// Time of channels' buses in use.
@@ -111,8 +114,12 @@ impl DriveReport {
             bad_blocks: f.bad_blocks,
             wear: Wear { least, mean, most },
             chip_utilisation: f.unit_utilisation(),
-            chip_time: HOLDERS.iter().map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.units.max(1) as f64)).collect(),
+            chip_time: HOLDERS
+                .iter()
+                .map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.units.max(1) as f64))
+                .collect(),
             die_utilisation: f.die_utilisation(),
+            die_least: Demand::new(ssd.config(), f).die_share(),
             plane_utilisation: f.plane_utilisation(),
             bus_utilisation: f.bus_utilisation(),
             link_utilisation: f.link_busy.map(|busy| share(busy.0)),

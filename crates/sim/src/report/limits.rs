@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
+use tailcut_ssd::Figures;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::flash::timing::Phases;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::Figures;
 
 /// A resource that the requests of a run need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct Demand {
     elapsed_ns: f64,
     /// Name and busy time averaged over the parts of the resource, in ns.
     needs: Vec<(&'static str, f64)>,
+    /// Cell time averaged over the dies, in ns.
+    dies: f64,
 }
 
 impl Demand {
@@ -50,7 +52,14 @@ impl Demand {
             needs.push(("link to host", to_host));
             needs.push(("link to drive", to_device));
         }
-        Demand { elapsed_ns: figures.at.0 as f64, needs }
+        let planes = if config.schedule.plane_sharing { f64::from(g.planes) } else { 1.0 };
+        let dies = cells / planes / figures.dies.max(1) as f64;
+        Demand { elapsed_ns: figures.at.0 as f64, needs, dies }
+    }
+
+    /// The least share of the time of all dies during which their cells must have been at work.
+    pub fn die_share(&self) -> f64 {
+        if self.elapsed_ns == 0.0 { 0.0 } else { self.dies / self.elapsed_ns }
     }
 
     /// The resources with their limits, for a measured throughput.
@@ -141,7 +150,8 @@ impl Bare {
         let transfers = self.per_channel(bytes) * p.transfer.0 as f64;
         self.link_ns(bytes.min(self.page_bytes))
             + p.program_command.0 as f64
-            + (self.link_ns(bytes) - self.link_ns(bytes.min(self.page_bytes))).max(transfers - p.transfer.0 as f64)
+            + (self.link_ns(bytes) - self.link_ns(bytes.min(self.page_bytes)))
+                .max(transfers - p.transfer.0 as f64)
             + p.transfer.0 as f64
             + p.program_cell_mean()
     }
@@ -176,7 +186,8 @@ mod tests {
         let mut figures = Figures { at: tailcut_base::Time(1_000_000_000), ..Figures::default() };
         figures.served[Kind::UserRead as usize] = 100_000;
         let resources = Demand::new(&config, &figures).resources(100_000.0);
-        let limit = |name: &str| resources.iter().find(|r| r.name == name).expect("it is there").requests_per_s;
+        let limit =
+            |name: &str| resources.iter().find(|r| r.name == name).expect("it is there").requests_per_s;
         // 64 dies, two planes each, 75 us shared by two and 12.476 us of bus for each.
         assert!((limit("chips") - 64e9 / (37_500.0 + 12_476.0)).abs() < 1.0);
         assert!((limit("buses") - 8e9 / 12_476.0).abs() < 1.0);
