@@ -27,6 +27,8 @@ pub struct Saved {
     /// The report.
     #[serde(flatten)]
     pub report: Report,
+    /// True when lines of the trace that cannot be read were skipped.
+    pub skip_bad_lines: bool,
     /// The complete scenario as TOML.
     pub scenario: String,
 }
@@ -50,10 +52,13 @@ pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<
     folder.write_with(CURVE, |file| curve(file, stats))
 }
 
+/// The name of a cause's column.
+pub fn column(cause: Cause) -> String {
+    format!("{}_ns", cause.label().replace(": ", " ").replace([' ', '-'], "_"))
+}
+
 fn causes() -> String {
-    Cause::ALL
-        .map(|cause| format!("{}_ns", cause.label().replace(": ", " ").replace([' ', '-'], "_")))
-        .join(",")
+    Cause::ALL.map(column).join(",")
 }
 
 fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {

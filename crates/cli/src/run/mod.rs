@@ -4,8 +4,8 @@ mod files;
 mod input;
 mod simulation;
 
-pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved};
-pub use simulation::{Ending, Simulated, simulate};
+pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
+pub use simulation::{Ending, Simulated, drive, prepare, simulate};
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};
 use crate::failure::Failure;
@@ -47,9 +47,33 @@ fn finish(
     options: &RunOptions,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let saved =
-        Saved { report: simulated.report.clone(), scenario: scenario::write(scenario, Comments::Left) };
+    let saved = Saved {
+        report: simulated.report.clone(),
+        skip_bad_lines: options.skip_bad_lines,
+        scenario: scenario::write(scenario, Comments::Left),
+    };
     let json = saved.to_json();
+    // Whoever reads the first lines only still gets the files.
+    let printed = print(&saved, &json, scenario, options, out);
+    let kept = keep(&saved, &json, simulated, options);
+    match (simulated.ending.failure(), printed.and(kept)) {
+        (None, told) => told,
+        (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
+        (Some(failure), Err(unkept)) => {
+            // Both are told; the exit code is that of the run.
+            eprint!("{}", unkept.render(Tone::of_stderr()));
+            Err(failure)
+        }
+    }
+}
+
+fn print(
+    saved: &Saved,
+    json: &str,
+    scenario: &Scenario,
+    options: &RunOptions,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;
     } else {
@@ -58,17 +82,7 @@ fn finish(
         out.write_all(text.as_bytes())?;
         writeln!(out, "{}", show::whereabouts(&saved.report, &options.out, tone))?;
     }
-    out.flush()?;
-    let kept = keep(&saved, &json, simulated, options);
-    match (simulated.ending.failure(), kept) {
-        (None, kept) => kept,
-        (Some(failure), Ok(())) => Err(failure),
-        (Some(failure), Err(unkept)) => {
-            // Both are told; the exit code is that of the run.
-            eprint!("{}", unkept.render(Tone::of_stderr()));
-            Err(failure)
-        }
-    }
+    Ok(out.flush()?)
 }
 
 fn keep(saved: &Saved, json: &str, simulated: &Simulated, options: &RunOptions) -> Result<(), Failure> {

@@ -15,6 +15,8 @@ use std::path::Path;
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::{SteadyReport, Tail};
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_ssd::precondition::PreparedState;
 
 /// The whole report, `width` columns wide.
 pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) -> String {
@@ -47,15 +49,11 @@ impl Page {
 /// What ran, and for how long.
 fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
     let drive = format!(
-        "{}, {}, prepared {}",
+        "{}, {}, {}",
         report.drive_name,
         show_bytes(report.capacity_bytes as f64),
-        scenario.precondition.state
+        prepared(scenario)
     );
-    let sources = match report.sources.as_slice() {
-        [one] => one.clone(),
-        several => format!("{} sources", several.len()),
-    };
     let measured = format!(
         "{} requests in {} after a ramp of {}{}",
         show_count(report.all().requests as f64),
@@ -63,7 +61,32 @@ fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
         show_time(report.from_ns as f64),
         steady(report.steady.as_ref())
     );
-    format!("{drive}; {sources}\n{}\n", tone.paint(Ink::Faint, &measured))
+    format!("{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+}
+
+fn prepared(scenario: &Scenario) -> String {
+    let how = &scenario.precondition;
+    match how.state {
+        PreparedState::Empty => String::from("empty"),
+        state => format!("prepared {state}, {} full", per_cent(f64::from(how.fill) / 1e6)),
+    }
+}
+
+fn workload(report: &Report, scenario: &Scenario) -> String {
+    let w = &scenario.workload;
+    let is_synthetic = scenario.trace.file.is_empty() && scenario.fio.file.is_empty();
+    let pace = match w.pace {
+        PaceKind::Closed => format!("closed loop of {}", w.depth),
+        PaceKind::Open => format!("open loop, {} arrivals at {}/s", w.arrivals, show_count(w.rate as f64)),
+    };
+    match report.sources.as_slice() {
+        [_] if is_synthetic => {
+            let reads = per_cent(f64::from(w.read) / 1e6);
+            format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
+        }
+        [one] => one.clone(),
+        several => format!("{} sources, {} and others", several.len(), several[0]),
+    }
 }
 
 fn steady(steady: Option<&SteadyReport>) -> String {
