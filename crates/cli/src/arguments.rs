@@ -177,6 +177,9 @@ pub enum BenchCommand {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+        /// Measure one case in this process and print the result as JSON
+        #[arg(long, value_name = "CASE/PART", hide = true)]
+        alone: Option<String>,
     },
 }
 

@@ -102,7 +102,8 @@ impl Timeline {
         let mut own: Vec<Occupation> = chips.records.iter().filter(is_own).map(Occupation::new).collect();
         own.sort_by_key(|o| (o.start_ns, o.unit));
         let is_beside = |record: &&ChipRecord| {
-            own.iter().any(|o| o.unit == record.unit) && record.end > request.submitted
+            let meanwhile = record.end > request.submitted && record.start < request.completed;
+            meanwhile && own.iter().any(|o| o.unit == record.unit)
         };
         let all = chips.records.iter().filter(|record| own.is_empty() || is_beside(record));
         let mut meanwhile: Vec<Occupation> = all.map(Occupation::new).collect();
@@ -223,7 +224,6 @@ fn table(occupations: &[Occupation], due: u64, tone: Tone) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         right("chip"),
-        right("bus"),
         ("work", Align::Left),
         right("begins"),
         right("command"),
@@ -238,7 +238,6 @@ fn table(occupations: &[Occupation], due: u64, tone: Tone) -> String {
         let time = |from: u64, to: u64| if to > from { short_time((to - from) as f64) } else { "-".into() };
         table.row(&[
             o.unit.to_string(),
-            o.channel.to_string(),
             o.kind.to_string(),
             after(due, o.start_ns),
             time(o.start_ns, o.command_end_ns),

@@ -93,6 +93,7 @@ fn steady(steady: Option<&SteadyReport>) -> String {
     match steady {
         None => String::new(),
         Some(SteadyReport { first: Some(first), .. }) => format!("; steady from round {}", first + 1),
+        Some(rounds) if rounds.requests.len() < 5 => String::from("; too short to judge steady state"),
         Some(rounds) => format!("; not steady within {} rounds", rounds.requests.len()),
     }
 }

@@ -13,12 +13,17 @@ impl Waiting {
     /// Says `what` while a file is read that is large enough to take a while.
     pub fn for_file(file: &Path, what: &'static str, quiet: bool) -> Waiting {
         let is_long = std::fs::metadata(file).is_ok_and(|data| data.len() > LONG_BYTES);
-        if quiet || !is_long || !std::io::stderr().is_terminal() {
+        if is_long { Waiting::new(what, quiet) } else { Waiting(None) }
+    }
+
+    /// Says `what` until it is dropped.
+    pub fn new(what: impl Into<String>, quiet: bool) -> Waiting {
+        if quiet || !std::io::stderr().is_terminal() {
             return Waiting(None);
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}, {elapsed}").expect("a good template"));
-        bar.set_message(what);
+        bar.set_message(what.into());
         bar.enable_steady_tick(Duration::from_millis(200));
         Waiting(Some(bar))
     }
