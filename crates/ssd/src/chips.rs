@@ -34,7 +34,7 @@ impl<P: Probe> Ssd<P> {
         self.units[unit].phase = Phase::AwaitStart;
         let channel = self.buses.channel_of(unit);
         if self.buses.is_free(channel, now) {
-            return self.start(now, unit, channel);
+            return self.start(now, unit, channel, kind);
         }
         self.units[unit].hold(now, Holder::BusWait);
         let urgency = if kind.is_read() { Urgency::Read } else { Urgency::Write };
@@ -65,75 +65,53 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn choose(&self, now: Time, unit: u32) -> Option<Kind> {
         let u = &self.units[unit];
-        let places = |kind: Kind| u.places_with(kind);
-        let (reads, writes) = (places(Kind::UserRead), places(Kind::UserWrite));
-        let collects = places(Kind::GcRead) | places(Kind::GcWrite) | places(Kind::Erase);
-        if writes | collects == 0 {
-            return (reads != 0).then_some(Kind::UserRead);
+        if u.has_only(Kind::UserRead) {
+            return Some(Kind::UserRead);
         }
-        let writes = if writes != 0 && self.startable(unit, Kind::UserWrite) { writes } else { 0 };
-        let collects =
-            if collects != 0 { self.oldest(unit, &[Kind::GcRead, Kind::GcWrite, Kind::Erase]) } else { None };
-        if !self.config.gc.preemptible && collects.is_some() {
-            return collects;
+        let mut collection = (u64::MAX, Kind::Erase);
+        for kind in [Kind::GcRead, Kind::GcWrite, Kind::Erase] {
+            collection = collection.min_by_order(self.oldest(unit, kind), kind);
         }
-        let user: &[Kind] = match (reads != 0, writes != 0) {
-            (true, true) => &[Kind::UserRead, Kind::UserWrite],
-            (true, false) => &[Kind::UserRead],
-            (false, true) => &[Kind::UserWrite],
-            (false, false) => return collects,
-        };
-        match self.config.schedule.chip {
+        if !self.config.gc.preemptible && collection.0 != u64::MAX {
+            return Some(collection.1);
+        }
+        let (read, write) = (self.oldest(unit, Kind::UserRead), self.oldest(unit, Kind::UserWrite));
+        let first = match self.config.schedule.chip {
             ChipPolicy::Fifo => {
-                let user = self.oldest(unit, user);
-                let order = |kind: Option<Kind>| kind.map_or(u64::MAX, |k| self.oldest_order(unit, k));
-                if order(user) < order(collects) { user } else { collects }
+                collection.min_by_order(read, Kind::UserRead).min_by_order(write, Kind::UserWrite)
             }
-            ChipPolicy::ReadsFirst => {
-                let overdue = writes != 0 && self.waits_too_long(now, unit);
-                if reads != 0 && !overdue {
-                    return Some(Kind::UserRead);
-                }
-                if collects.is_some() && (writes == 0 || self.is_short_of_blocks(unit)) {
-                    return collects;
-                }
-                Some(Kind::UserWrite)
+            ChipPolicy::ReadsFirst if read != u64::MAX && !self.waits_too_long(now, unit, write) => {
+                (read, Kind::UserRead)
+            }
+            ChipPolicy::ReadsFirst if write == u64::MAX || self.is_short_of_blocks(unit) => {
+                collection.or(write, Kind::UserWrite)
+            }
+            ChipPolicy::ReadsFirst => (write, Kind::UserWrite),
+        };
+        (first.0 != u64::MAX).then_some(first.1)
+    }
+
+    /// The order of the oldest request of a kind that can start; `u64::MAX` when there is none.
+    #[inline]
+    fn oldest(&self, unit: u32, kind: Kind) -> u64 {
+        let mut oldest = u64::MAX;
+        for place in bits(self.units[unit].places_with(kind)) {
+            let id = self.units.first(unit, kind, place);
+            if self.can_start(id, unit, place) {
+                oldest = oldest.min(self.requests[id].order);
             }
         }
-    }
-
-    /// The kind, of some, that has the oldest request that can start.
-    fn oldest(&self, unit: u32, kinds: &[Kind]) -> Option<Kind> {
-        let startable = kinds.iter().copied().filter(|&k| self.startable(unit, k));
-        startable.min_by_key(|&k| self.oldest_order(unit, k))
-    }
-
-    fn oldest_order(&self, unit: u32, kind: Kind) -> u64 {
-        let u = &self.units[unit];
-        bits(u.places_with(kind))
-            .map(|place| self.requests[self.units.first(unit, kind, place)].order)
-            .min()
-            .unwrap_or(u64::MAX)
-    }
-
-    /// True when a request of `kind` can start: a program needs an erased page.
-    fn startable(&self, unit: u32, kind: Kind) -> bool {
-        let u = &self.units[unit];
-        bits(u.places_with(kind))
-            .any(|place| self.can_start(self.units.first(unit, kind, place), unit, place))
+        oldest
     }
 
     #[inline]
     fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite => {
-                self.is_void(id)
+            Kind::UserWrite | Kind::GcWrite => {
+                request.physical != NONE
                     || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
-            }
-            Kind::GcWrite => {
-                self.is_void(id)
-                    || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+                    || self.is_void(id)
             }
             _ => true,
         }
@@ -141,7 +119,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a program has become pointless: its page was trimmed or overwritten meanwhile.
     #[inline]
-    fn is_void(&self, id: RequestId) -> bool {
+    pub(crate) fn is_void(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
         match request.role {
             Role::Copy => request.kind == Kind::GcWrite && !self.ftl.is_valid(request.source),
@@ -150,12 +128,14 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn waits_too_long(&self, now: Time, unit: u32) -> bool {
-        let u = &self.units[unit];
+    /// True when the oldest write that could start has been passed over for too long.
+    fn waits_too_long(&self, now: Time, unit: u32, write: u64) -> bool {
         let patience = self.config.schedule.write_patience;
-        bits(u.places_with(Kind::UserWrite)).any(|place| {
-            now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
-        })
+        let writes = bits(self.units[unit].places_with(Kind::UserWrite));
+        write != u64::MAX
+            && writes.into_iter().any(|place| {
+                now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
+            })
     }
 
     fn is_short_of_blocks(&self, unit: u32) -> bool {
@@ -167,7 +147,13 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
-                Phase::AwaitStart => self.start(now, unit, channel),
+                Phase::AwaitStart => match self.choose(now, unit) {
+                    Some(kind) => self.start(now, unit, channel, kind),
+                    None => {
+                        self.units[unit].phase = Phase::Idle;
+                        self.rest(now, unit);
+                    }
+                },
                 Phase::AwaitOut => self.start_out(now, unit, channel),
                 phase => unreachable!("a unit in phase {phase:?} does not wait for the bus"),
             }
@@ -179,11 +165,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit starts: now its transaction is composed of what has been
     /// committed to it.
-    fn start(&mut self, now: Time, unit: u32, channel: u32) {
-        let Some(kind) = self.choose(now, unit) else {
-            self.units[unit].phase = Phase::Idle;
-            return self.rest(now, unit);
-        };
+    fn start(&mut self, now: Time, unit: u32, channel: u32, kind: Kind) {
         self.units[unit].transaction.clear(kind);
         let (command, cell) = self.compose(now, unit, kind);
         if self.units[unit].transaction.members().is_empty() {
@@ -201,7 +183,7 @@ impl<P: Probe> Ssd<P> {
         u.transaction.started = now;
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
-        self.timers.set(unit as usize, now + cell);
+        self.set_unit_timer(unit, now + cell);
     }
 
     /// Composes a transaction: the oldest request of `kind`, and what can go with it in other
@@ -211,6 +193,12 @@ impl<P: Probe> Ssd<P> {
         let planes = self.geometry.planes;
         let mut offsets = [NONE; 16];
         let mut left = self.units[unit].places_with(kind);
+        if left.is_power_of_two() && kind.is_read() {
+            let place = left.trailing_zeros();
+            let id = self.units.first(unit, kind, place);
+            self.board(now, unit, place, id);
+            return self.durations(unit, kind);
+        }
         let mut first = true;
         while left != 0 {
             let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
@@ -233,7 +221,6 @@ impl<P: Probe> Ssd<P> {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
-        let u = &self.units[unit];
         bits(places)
             .filter(|&place| self.can_start(self.units.first(unit, kind, place), unit, place))
             .min_by_key(|&place| self.requests[self.units.first(unit, kind, place)].order)
@@ -254,7 +241,7 @@ impl<P: Probe> Ssd<P> {
     fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite | Kind::GcWrite => {
+            Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
                 self.ftl.next_offset(self.geometry.plane_at(unit, place), request.frontier)
             }
             Kind::Erase => 0,
@@ -287,8 +274,11 @@ impl<P: Probe> Ssd<P> {
         let account = self.units[unit].account(now);
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
-            let physical = self.ftl.allocate(self.geometry.plane_at(unit, place), self.requests[id].frontier);
-            self.requests[id].physical = physical;
+            // Block-level mapping has chosen the page already.
+            if self.requests[id].physical == NONE {
+                let plane = self.geometry.plane_at(unit, place);
+                self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
+            }
             if self.requests[id].role == Role::Program
                 && self.buffer[self.requests[id].owner].state == EntryState::Issued
             {
@@ -300,7 +290,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A host request is not committed any more, but on its way.
     #[inline]
-    fn left_committed(&mut self, unit: u32, id: RequestId) {
+    pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
         if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
             return;
         }
@@ -321,6 +311,11 @@ impl<P: Probe> Ssd<P> {
             Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
             Kind::Erase => p.erase_command,
         };
+        if let &[id] = self.units[unit].transaction.members() {
+            let cell = self.cell_time(id, kind);
+            self.units.count(kind, 1, cell, cell, 0);
+            return (command, command + cell);
+        }
         let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);
         let (mut die_busy, mut plane_busy) = (Nanos::ZERO, Nanos::ZERO);
         let members = self.units[unit].transaction.members();
@@ -328,12 +323,7 @@ impl<P: Probe> Ssd<P> {
         // but share their page offset and so their cell time.
         for &id in members {
             let request = &self.requests[id];
-            let offset = self.geometry.offset_of(request.physical);
-            let cell = match kind {
-                Kind::UserRead | Kind::GcRead => p.read_cell(offset),
-                Kind::UserWrite | Kind::GcWrite => p.program_cell(offset),
-                Kind::Erase => p.erase,
-            };
+            let cell = self.cell_time(id, kind);
             bus += command;
             end = end.max(bus + cell);
             let die = 1u16 << (u32::from(request.place) / self.geometry.planes);
@@ -346,13 +336,19 @@ impl<P: Probe> Ssd<P> {
             dies |= die;
         }
         let count = members.len() as u64;
-        self.units.die_busy += die_busy;
-        self.units.plane_busy += plane_busy;
-        self.units.transactions[kind as usize] += 1;
-        self.units.served[kind as usize] += count;
-        self.units.parallelism[usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0)] +=
-            1;
+        let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
+        self.units.count(kind, count, die_busy, plane_busy, parallelism);
         (bus, end)
+    }
+
+    #[inline]
+    fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
+        let offset = self.geometry.offset_of(self.requests[id].physical);
+        match kind {
+            Kind::UserRead | Kind::GcRead => self.phases.read_cell(offset),
+            Kind::UserWrite | Kind::GcWrite => self.phases.program_cell(offset),
+            Kind::Erase => self.phases.erase,
+        }
     }
 
     /// The cells of a unit are done: data of reads goes out, everything else is over.
@@ -376,7 +372,7 @@ impl<P: Probe> Ssd<P> {
         u.phase = Phase::Out;
         u.transaction.out_start = now;
         let end = self.buses.take(channel, now, time, true);
-        self.timers.set(unit as usize, end);
+        self.set_unit_timer(unit, end);
     }
 
     /// A read's data is in the controller; the bus is free for whoever waits.
@@ -401,6 +397,9 @@ impl<P: Probe> Ssd<P> {
                 (Role::Copy, Kind::GcRead) => self.copy_read_done(now, id),
                 (Role::Copy, _) => self.copy_program_done(now, id),
                 (Role::Erase, _) => self.erase_done(now, id),
+                (Role::BlockCopy, Kind::GcRead) => self.block_copy_read(now, id),
+                (Role::BlockCopy, _) => self.block_copy_done(now, id),
+                (Role::BlockErase, _) => self.block_erased(now, id),
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }
         }
@@ -431,6 +430,24 @@ impl<P: Probe> Ssd<P> {
             members: t.members().iter().map(member).collect(),
         };
         self.probe.transaction(record);
+    }
+}
+
+/// Choosing the older of two.
+trait Older: Sized {
+    fn min_by_order(self, order: u64, kind: Kind) -> Self;
+    fn or(self, order: u64, kind: Kind) -> Self;
+}
+
+impl Older for (u64, Kind) {
+    #[inline]
+    fn min_by_order(self, order: u64, kind: Kind) -> Self {
+        if order < self.0 { (order, kind) } else { self }
+    }
+
+    #[inline]
+    fn or(self, order: u64, kind: Kind) -> Self {
+        if self.0 == u64::MAX { (order, kind) } else { self }
     }
 }
 

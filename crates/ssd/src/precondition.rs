@@ -59,6 +59,9 @@ impl<P: Probe> Ssd<P> {
         if how.state == PreparedState::Empty {
             return 0;
         }
+        if self.block_mapped.is_some() {
+            return self.fill_logical_blocks(how);
+        }
         let planes = self.ftl.allocator().planes().to_vec();
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = (logical / planes.len() as u64) as u32;
@@ -76,6 +79,26 @@ impl<P: Probe> Ssd<P> {
             self.fill_plane(plane, &layout, &order, logical_of, &mut random);
         }
         per_plane * planes.len() as u32
+    }
+
+    /// Under block-level mapping every logical block lies in a block, in order, whatever was
+    /// written before.
+    fn fill_logical_blocks(&mut self, how: &Precondition) -> u32 {
+        let pages = self.geometry.pages;
+        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let blocks = (logical / u64::from(pages)) as u32;
+        for logical_block in 0..blocks {
+            let plane = self.ftl.plane_for(logical_block * pages, 0);
+            let block =
+                self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
+            for offset in 0..pages {
+                self.place(block * pages + offset, logical_block * pages + offset);
+            }
+            self.ftl.set_valid_pages(block, block * pages..(block + 1) * pages);
+            self.medium.prepare_block(block, pages, 0);
+            self.block_mapped.as_mut().expect("mapped by block").place(logical_block, block);
+        }
+        blocks * pages
     }
 
     fn fill_plane_in_order(&mut self, plane: u32, mapped: u32, logical_of: impl Fn(u32) -> u32) {
@@ -244,16 +267,19 @@ fn take_victim(weights: &mut [f64], policy: VictimPolicy, choices: u32, closed: 
     taken
 }
 
-/// Each valid page dies with probability `rate`, in steps small enough for the first order.
+/// Each valid page dies at `rate` (pages per page): backward Euler, which is stable for any step,
+/// in steps small enough for 1 % of the change.
 fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
-    let steps = (rate * n as f64 / 0.05).ceil().max(1.0);
+    let steps = (rate * n as f64 / 0.2).ceil().clamp(1.0, 64.0);
     let step = rate / steps;
     for _ in 0..steps as u64 {
-        for j in 0..=n {
-            let from_above = if j < n { step * (j + 1) as f64 * weights[j + 1] } else { 0.0 };
-            weights[j] += from_above - step * j as f64 * weights[j];
+        let mut above = 0.0;
+        for (j, weight) in weights.iter_mut().enumerate().rev() {
+            *weight = (*weight + step * above) / (1.0 + step * j as f64);
+            above = *weight * j as f64;
         }
     }
+    debug_assert_eq!(weights.len(), n + 1);
 }
 
 /// FIFO cleaning: a block of age `x` (0 youngest … 1 oldest) has the valid share

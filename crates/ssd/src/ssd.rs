@@ -1,10 +1,11 @@
 //! The drive as a machine: what it is made of, and the loop over its events.
 
+use crate::block_mapped::BlockMapped;
 use crate::collection::Collection;
 use crate::config::SsdConfig;
 use crate::controller::buffer::Buffer;
 use crate::controller::commit::Scheduler;
-use crate::controller::ftl::{Ftl, Mapping};
+use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::Counters;
@@ -20,6 +21,10 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
+
+/// The timers: one for each direction of the link, then one for each unit, then one for each
+/// channel.
+const FIRST_UNIT: usize = 2;
 
 /// A simulated SSD.
 ///
@@ -43,6 +48,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buffer: Buffer,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
+    /// Present when the drive maps by block.
+    pub(crate) block_mapped: Option<BlockMapped>,
     pub(crate) timers: Timers,
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
@@ -103,6 +110,8 @@ impl<P: Probe> Ssd<P> {
             flushed: Vec::new(),
             config: config.clone(),
             geometry,
+            block_mapped: (config.ftl.mapping == MappingLevel::Block)
+                .then(|| BlockMapped::new(&config.geometry, ftl.logical_pages())),
             medium,
             ftl,
             probe,
@@ -151,11 +160,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn channel_timer(&self, channel: u32) -> usize {
-        self.units.len() + channel as usize
+        FIRST_UNIT + self.units.len() + channel as usize
     }
 
-    pub(crate) fn link_timer(&self, direction: Direction) -> usize {
-        self.units.len() + self.geometry.channels as usize + direction as usize
+    #[inline]
+    pub(crate) fn set_unit_timer(&mut self, unit: u32, at: Time) {
+        self.timers.set(FIRST_UNIT + unit as usize, at);
     }
 
     fn refusal(&self, command: &Command) -> Option<Status> {
@@ -171,20 +181,25 @@ impl<P: Probe> Ssd<P> {
     /// Serves the event of a timer.
     #[inline]
     fn serve(&mut self, now: Time, slot: usize) {
-        let units = self.units.len();
-        if slot < units {
-            return match self.units[slot as u32].phase {
-                Phase::Cell => self.cells_done(now, slot as u32),
-                Phase::Out => self.data_out(now, slot as u32),
+        if slot < FIRST_UNIT {
+            let direction =
+                if slot == Direction::ToHost as usize { Direction::ToHost } else { Direction::ToDevice };
+            return self.serve_link(now, direction);
+        }
+        let unit = slot - FIRST_UNIT;
+        if unit < self.units.len() {
+            return match self.units[unit as u32].phase {
+                Phase::Cell => self.cells_done(now, unit as u32),
+                Phase::Out => self.data_out(now, unit as u32),
                 phase => unreachable!("a unit in phase {phase:?} has no event"),
             };
         }
-        let channel = (slot - units) as u32;
-        if channel < self.geometry.channels {
-            return self.serve_bus(now, channel);
-        }
-        let direction =
-            if slot == self.link_timer(Direction::ToHost) { Direction::ToHost } else { Direction::ToDevice };
+        self.serve_bus(now, (unit - self.units.len()) as u32);
+    }
+
+    /// Serves what has arrived over the link.
+    #[inline]
+    fn serve_link(&mut self, now: Time, direction: Direction) {
         while let Some(arrival) = self.link.arrived(direction, now) {
             match arrival {
                 Arrival::Completion(tag) => self.complete(now, tag),
@@ -193,7 +208,7 @@ impl<P: Probe> Ssd<P> {
             }
         }
         if let Some(next) = self.link.next_arrival(direction) {
-            self.timers.set(slot, next);
+            self.timers.set(direction as usize, next);
         }
     }
 
@@ -201,7 +216,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) {
         if let Some(at) = self.link.announce(direction, end, arrival) {
-            self.timers.set(self.link_timer(direction), at);
+            self.timers.set(direction as usize, at);
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Entry {
     pub sectors: u64,
     /// True when the whole page is here.
     pub whole: bool,
+    /// It has room in the buffer; until then its data is still with the host.
+    has_room: bool,
     /// Written again while it was being programmed.
     pub dirty_again: bool,
     /// Trimmed while it was issued or programmed: not to be mapped.
@@ -160,12 +162,6 @@ impl Buffer {
         self.capacity == 0
     }
 
-    /// True when another page finds room.
-    #[inline]
-    pub fn has_room(&self) -> bool {
-        self.used < self.capacity
-    }
-
     /// Pages in the buffer.
     pub fn len(&self) -> usize {
         self.used
@@ -190,10 +186,9 @@ impl Buffer {
     }
 
     /// Makes an entry for a logical page whose flash version is `old` (or [`NONE`]) with content
-    /// `base`.
+    /// `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline]
     pub fn create(&mut self, logical: u32, old: u32, base: u32) -> u32 {
-        self.used += 1;
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -202,6 +197,7 @@ impl Buffer {
             change: Change::NONE,
             sectors: 0,
             whole: old == NONE,
+            has_room: false,
             dirty_again: false,
             trimmed: false,
             stream: 0,
@@ -222,6 +218,21 @@ impl Buffer {
                 (self.entries.len() - 1) as u32
             }
         }
+    }
+
+    /// Gives an entry room, if it has none. False when there is none left.
+    #[inline]
+    pub fn make_room(&mut self, id: u32) -> bool {
+        let entry = &mut self.entries[id as usize];
+        if entry.has_room {
+            return true;
+        }
+        if self.used >= self.capacity {
+            return false;
+        }
+        entry.has_room = true;
+        self.used += 1;
+        true
     }
 
     /// Merges a write into an entry.
@@ -326,7 +337,7 @@ impl Buffer {
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
-        self.used -= 1;
+        self.used -= usize::from(entry.has_room);
         self.free.push(id);
     }
 

@@ -165,6 +165,13 @@ impl Unit {
         self.occupied.iter().any(|&places| places != 0)
     }
 
+    /// True when work of `kind` is committed, and no other.
+    #[inline]
+    pub fn has_only(&self, kind: Kind) -> bool {
+        let others = Kind::ALL.iter().filter(|&&k| k != kind);
+        self.occupied[kind as usize] != 0 && others.fold(0, |sum, &k| sum | self.occupied[k as usize]) == 0
+    }
+
     /// The places that have work of `kind`, as a bit mask.
     #[inline]
     pub fn places_with(&self, kind: Kind) -> u16 {
@@ -220,6 +227,16 @@ impl Units {
     /// True for a drive without chips, which cannot be configured.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
+    }
+
+    /// Counts a transaction: members, cell time of its dies and planes, and its parallelism.
+    #[inline]
+    pub fn count(&mut self, kind: Kind, members: u64, dies: Nanos, planes: Nanos, parallelism: usize) {
+        self.die_busy += dies;
+        self.plane_busy += planes;
+        self.transactions[kind as usize] += 1;
+        self.served[kind as usize] += members;
+        self.parallelism[parallelism] += 1;
     }
 
     #[inline]
