@@ -18,14 +18,12 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// From the runs of the whole, fastest first, and from one run of each part.
-    pub fn new(case: Case, runs: &[Measured], parts: &[(Part, Measured)]) -> Breakdown {
+    /// From the runs of the whole and of each part, the fastest first.
+    pub fn new(case: Case, runs: &[Measured], parts: &[(Part, Vec<Measured>)]) -> Breakdown {
         let median = &runs[runs.len() / 2];
         let part = |wanted: Part| {
-            parts
-                .iter()
-                .find(|(part, _)| *part == wanted)
-                .map_or(0.0, |(_, measured)| measured.ns_per_request())
+            let found = parts.iter().find(|(part, _)| *part == wanted);
+            found.map_or(0.0, |(_, runs)| runs[runs.len() / 2].ns_per_request())
         };
         let per_request = |count: u64| count as f64 / median.requests.max(1) as f64;
         Breakdown {

@@ -34,10 +34,12 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
     let mut study = Study::new("bench-sim");
     let mut breakdowns = Vec::new();
     for &case in Case::all() {
-        let runs = repeat(case)?;
+        let runs = repeat(case, Part::Whole)?;
         study.add(case, &runs);
         if case.is_load() {
-            breakdowns.push(Breakdown::new(case, &runs, &measure_parts(case)?));
+            let part = |&part: &Part| Ok((part, repeat(case, part)?));
+            let parts: Result<Vec<_>, Failure> = Part::all()[1..].iter().map(part).collect();
+            breakdowns.push(Breakdown::new(case, &runs, &parts?));
         }
     }
     if !to_stdout {
@@ -52,24 +54,15 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
     }
 }
 
-/// Measures a case several times, the fastest first.
-fn repeat(case: Case) -> Result<Vec<Measured>, Failure> {
+/// Measures a part of a case several times, the fastest first.
+fn repeat(case: Case, part: Part) -> Result<Vec<Measured>, Failure> {
     let mut runs = Vec::new();
     for repetition in 1..=REPETITIONS {
-        let _waiting = Waiting::new(format!("{case}: {repetition} of {REPETITIONS}"), false);
-        runs.push(spawn(case, Part::Whole)?);
+        let _waiting = Waiting::new(format!("{case}, {part}: {repetition} of {REPETITIONS}"), false);
+        runs.push(spawn(case, part)?);
     }
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     Ok(runs)
-}
-
-fn measure_parts(case: Case) -> Result<Vec<(Part, Measured)>, Failure> {
-    let mut parts = Vec::new();
-    for &part in &Part::all()[1..] {
-        let _waiting = Waiting::new(format!("{case}: {part}"), false);
-        parts.push((part, spawn(case, part)?));
-    }
-    Ok(parts)
 }
 
 /// One measurement in a process of its own.

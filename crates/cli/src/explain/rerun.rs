@@ -25,16 +25,6 @@ impl Rerun {
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
     }
 
-    /// The scenario that is repeated.
-    pub fn scenario(&self) -> &Scenario {
-        &self.scenario
-    }
-
-    /// What the run left behind.
-    pub fn kept(&self) -> &Kept {
-        &self.kept
-    }
-
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
         Ok(self.repeat((), Lookout { number, seen: None })?.witness.seen)

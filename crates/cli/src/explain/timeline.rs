@@ -18,7 +18,7 @@ use tailcut_ssd::ChipRecord;
 /// Transactions that are kept at most.
 const MOST: usize = 1 << 20;
 /// Transactions of a chip that are shown at most.
-const SHOWN: usize = 24;
+const SHOWN: usize = 32;
 
 /// A request with all that happened to it. Moments are in ns since the start of the run.
 #[derive(Debug, Serialize)]
@@ -107,7 +107,9 @@ impl Timeline {
         };
         let all = chips.records.iter().filter(|record| own.is_empty() || is_beside(record));
         let mut meanwhile: Vec<Occupation> = all.map(Occupation::new).collect();
-        meanwhile.sort_by_key(|o| (o.unit, o.start_ns));
+        // The chip that the request waited for longest comes first.
+        let last = own.iter().max_by_key(|o| o.end_ns).map(|o| o.unit);
+        meanwhile.sort_by_key(|o| (Some(o.unit) != last, o.unit, o.start_ns));
         Timeline {
             number: request.number,
             op: request.op.to_string(),

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::scenario::{self, Problem, Problems};
 use std::path::Path;
 use tailcut_sim::scenario::InputError;
+use tailcut_sim::trace::TraceError;
 
 /// Puts the trace or the job file of the command line in the place of the scenario's workload.
 /// Paths become absolute, so that the scenario can be run again from another folder.
@@ -36,6 +37,17 @@ fn text(path: &Path) -> Result<String, Failure> {
     })
 }
 
+/// The failure of a trace that cannot be read or written.
+pub fn trace_failure(error: &TraceError) -> Failure {
+    match error {
+        TraceError::Write { .. } => Failure::Operation(error.to_string()),
+        TraceError::BadRecords { .. } => {
+            Failure::Input(format!("{error}\nto skip and count them: --skip-bad-lines"))
+        }
+        _ => Failure::Input(error.to_string()),
+    }
+}
+
 /// The failure of a run that did not come to results.
 pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
@@ -49,6 +61,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
             Problems::new(Vec::new(), list).into()
         }
+        NotRun::Input(InputError::Trace(error)) => trace_failure(&error),
         NotRun::Input(error) => Failure::Input(error.to_string()),
         NotRun::Failed(failure) => failure,
     }

@@ -5,6 +5,7 @@ mod input;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
+pub use input::trace_failure;
 pub use simulation::{Ending, Simulated, drive, prepare, simulate};
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};

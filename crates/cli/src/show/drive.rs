@@ -31,7 +31,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.push(row(
         "erases",
         count(d.erases),
-        &show_count(d.erases_least),
+        &format!("~{}", show_count(d.erases_least)),
         format!("{} blocks emptied, {} for wear", count(d.collections), count(d.levelled)),
     ));
     rows.push(row(

@@ -1,8 +1,8 @@
 //! `tailcut trace convert`.
 
-use super::failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::run::trace_failure;
 use crate::scenario::nearest::nearest;
 use crate::terminal::Progress;
 use std::io::Write;
@@ -27,7 +27,7 @@ pub fn convert(
         !interrupt.asked()
     });
     progress.finish();
-    let converted = converted.map_err(|error| failure(&error))?;
+    let converted = converted.map_err(|error| trace_failure(&error))?;
     out.write_all(tell(&converted, output, format).as_bytes())?;
     out.flush()?;
     if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }

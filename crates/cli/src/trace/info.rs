@@ -1,8 +1,8 @@
 //! `tailcut trace info`.
 
-use super::failure;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::run::trace_failure;
 use crate::show::{per_cent, short_time};
 use crate::terminal::{Align, Ink, Progress, Table, Tone, Waiting};
 use std::io::Write;
@@ -27,7 +27,7 @@ pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> 
     });
     drop(waiting);
     progress.finish();
-    let info = info.map_err(|error| failure(&error))?;
+    let info = info.map_err(|error| trace_failure(&error))?;
     let text = if json {
         serde_json::to_string_pretty(&info).expect("plain data") + "\n"
     } else {

@@ -6,7 +6,7 @@ mod info;
 use crate::arguments::TraceCommand;
 use crate::failure::Failure;
 use std::io::Write;
-use tailcut_sim::trace::{Options, TraceError};
+use tailcut_sim::trace::Options;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure> {
@@ -22,12 +22,4 @@ pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure>
 
 fn options(skip_bad_lines: bool) -> Options {
     Options { format: None, skip_bad_lines }
-}
-
-/// What could not be written is bad luck, everything else is bad input.
-fn failure(error: &TraceError) -> Failure {
-    match error {
-        TraceError::Write { .. } => Failure::Operation(error.to_string()),
-        _ => Failure::Input(error.to_string()),
-    }
 }
