@@ -9,11 +9,11 @@ use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::Counters;
-use crate::flash::Geometry;
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::{Phase, Units};
+use crate::flash::{Geometry, Layout};
 use crate::probe::Probe;
 use crate::request::Requests;
 use tailcut_base::config::Choice;
@@ -35,8 +35,11 @@ const FIRST_UNIT: usize = 2;
 pub struct Ssd<P: Probe = ()> {
     pub(crate) config: SsdConfig,
     pub(crate) geometry: Geometry,
+    pub(crate) layout: Layout,
     pub(crate) phases: Phases,
     pub(crate) page_sectors: u32,
+    /// User capacity in sectors.
+    pub(crate) sectors: u64,
     pub(crate) places: u32,
     pub(crate) medium: Medium,
     pub(crate) units: Units,
@@ -91,8 +94,10 @@ impl<P: Probe> Ssd<P> {
         );
         let units = geometry.units();
         Ssd {
+            layout: Layout::new(&geometry),
             phases: Phases::new(&config.timing, &geometry),
             page_sectors: geometry.page_sectors(),
+            sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
             places: geometry.places_per_unit(),
             units: Units::new(&geometry),
             buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
@@ -172,9 +177,8 @@ impl<P: Probe> Ssd<P> {
         if command.op == Op::Flush {
             return None;
         }
-        let sectors = u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors);
         let end = command.sector.checked_add(u64::from(command.sectors));
-        let fits = command.sectors > 0 && end.is_some_and(|end| end <= sectors);
+        let fits = command.sectors > 0 && end.is_some_and(|end| end <= self.sectors);
         (!fits || command.sectors > SECTORS_MAX).then_some(Status::InvalidField)
     }
 
@@ -262,7 +266,7 @@ impl<P: Probe> Device for Ssd<P> {
     fn identify(&self) -> Identify {
         Identify {
             model: self.config.preset.name().to_string(),
-            sectors: u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors),
+            sectors: self.sectors,
             page_sectors: self.page_sectors,
             queue_depth: self.config.queue.depth,
             max_sectors: SECTORS_MAX,
