@@ -1,7 +1,6 @@
 //! What is measured.
 
 use crate::run::Scenario;
-use tailcut_base::Nanos;
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
@@ -74,13 +73,7 @@ impl Case {
         Scenario {
             device: if self == Case::Start512 { large() } else { preset.config() },
             precondition: Precondition { state: PreparedState::Steady, fill },
-            run: Limits {
-                ramp: Nanos::ZERO,
-                duration: Nanos::ZERO,
-                requests,
-                round: Nanos::ZERO,
-                until_steady: false,
-            },
+            run: Limits { requests, ..Limits::NONE },
             workload: SyntheticConfig {
                 read,
                 depth,

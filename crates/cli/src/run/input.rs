@@ -7,10 +7,26 @@ use crate::scenario::{self, Problem, Problems};
 use std::path::Path;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::trace::TraceError;
+use tailcut_sim::world::Limits;
+
+/// Reads the scenario and what the command line says besides.
+pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
+    let settings = arguments.options.settings();
+    scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+    choose(scenario, &arguments.options)?;
+    if !scenario.trace.file.is_empty() || !scenario.fio.file.is_empty() {
+        // A trace and a job file end by themselves; the limits of the built-in load are not
+        // theirs.
+        *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
+        scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+        choose(scenario, &arguments.options)?;
+    }
+    Ok(())
+}
 
 /// Puts the trace or the job file of the command line in the place of the scenario's workload.
 /// Paths become absolute, so that the scenario can be run again from another folder.
-pub fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> {
+fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> {
     if let Some(trace) = &options.trace {
         scenario.trace.file = text(trace)?;
         scenario.fio.file.clear();

@@ -28,8 +28,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     if options.keys {
         return print_keys(&mut scenario, options.json.as_deref(), out);
     }
-    scenario::load(&mut scenario, arguments.scenario.as_deref(), &options.settings())?;
-    input::choose(&mut scenario, options)?;
+    input::read(&mut scenario, arguments)?;
     if options.resolved {
         out.write_all(scenario::write(&mut scenario, Comments::Shown).as_bytes())?;
         return Ok(out.flush()?);

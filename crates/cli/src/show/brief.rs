@@ -8,10 +8,20 @@ pub fn short_time(nanos: f64) -> String {
 /// A share as per cent: `61 %`, `0.3 %`.
 pub fn per_cent(share: f64) -> String {
     match share * 100.0 {
-        p if p == 0.0 => String::from("0 %"),
+        0.0 => String::from("0 %"),
         p if p < 0.05 => String::from("<0.1 %"),
         p if p < 10.0 => format!("{p:.1} %"),
         p => format!("{p:.0} %"),
+    }
+}
+
+/// A rate per second: `65.0 k`, `16.3`, `0.024`.
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        0.0 => String::from("0"),
+        r if r < 1.0 => format!("{r:.3}"),
+        r if r < 100.0 => format!("{r:.1}"),
+        r => tailcut_base::quantity::show_count(r),
     }
 }
 

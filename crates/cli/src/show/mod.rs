@@ -7,7 +7,7 @@ mod latency;
 mod throughput;
 pub mod waits;
 
-pub use brief::{per_cent, short_time};
+pub use brief::{per_cent, per_second, short_time};
 
 use crate::run::{REPORT, Scenario};
 use crate::terminal::{Ink, Tone};
@@ -55,10 +55,14 @@ fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
         prepared(scenario)
     );
     let measured = format!(
-        "{} requests in {} after a ramp of {}{}",
+        "{} requests in {}{}{}",
         show_count(report.all().requests as f64),
         show_time(report.seconds() * 1e9),
-        show_time(report.from_ns as f64),
+        if report.from_ns == 0 {
+            String::new()
+        } else {
+            format!(" after a ramp of {}", show_time(report.from_ns as f64))
+        },
         steady(report.steady.as_ref())
     );
     format!("{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
@@ -85,6 +89,7 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
             format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
         }
         [one] => one.clone(),
+        several if several.len() <= 3 => several.join("; "),
         several => format!("{} sources, {} and others", several.len(), several[0]),
     }
 }

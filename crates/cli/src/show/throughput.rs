@@ -1,6 +1,6 @@
 //! Throughput and what limits it.
 
-use super::per_cent;
+use super::{per_cent, per_second};
 use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_count, show_rate};
 use tailcut_sim::Report;
@@ -13,7 +13,7 @@ pub fn kinds(report: &Report, tone: Tone) -> String {
         table.row(&[
             kind.kind.clone(),
             show_count(kind.requests as f64),
-            show_count(kind.requests_per_s),
+            per_second(kind.requests_per_s),
             show_rate(kind.bytes_per_s),
             show_count(kind.errors as f64),
         ]);
@@ -26,7 +26,7 @@ pub fn resources(report: &Report, tone: Tone) -> String {
     let head = [("limit of", Align::Left), ("needed at least", Align::Right), ("full at", Align::Right)];
     let mut table = Table::new(&head, tone);
     for resource in &report.resources {
-        let most = format!("{}/s", show_count(resource.requests_per_s));
+        let most = format!("{}/s", per_second(resource.requests_per_s));
         table.row(&[resource.name.clone(), per_cent(resource.busy), most]);
     }
     if table.is_empty() { String::new() } else { format!("\n{table}\n") }

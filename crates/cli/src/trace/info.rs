@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
-use crate::show::{per_cent, short_time};
+use crate::show::{per_cent, per_second, short_time};
 use crate::terminal::{Align, Ink, Progress, Table, Tone, Waiting};
 use std::io::Write;
 use std::path::Path;
@@ -135,8 +135,7 @@ fn pace(info: &Info, tone: Tone) -> String {
     let right = |title| (title, Align::Right);
     let mut table = Table::new(&[("rate", Align::Left), right("requests/s"), right("bandwidth")], tone);
     let mut row = |what: &str, requests: f64, bytes: f64| {
-        let requests = if requests < 10.0 { format!("{requests:.3}") } else { show_count(requests) };
-        table.row(&[what.to_string(), requests, show_rate(bytes)]);
+        table.row(&[what.to_string(), per_second(requests), show_rate(bytes)]);
     };
     row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
     row("busiest second", r.peak_1s_requests as f64, r.peak_1s_bytes as f64);

@@ -40,6 +40,17 @@ pub struct Limits {
     pub until_steady: bool,
 }
 
+impl Limits {
+    /// Everything counts, and the sources end by themselves.
+    pub const NONE: Limits = Limits {
+        ramp: Nanos::ZERO,
+        duration: Nanos::ZERO,
+        requests: 0,
+        round: Nanos::ZERO,
+        until_steady: false,
+    };
+}
+
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
