@@ -1,0 +1,6 @@
+//! The drive against theory, against arithmetic, and against a model of it that is too simple to be
+//! wrong.
+
+mod content;
+mod drives;
+mod naive;
