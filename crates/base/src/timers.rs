@@ -3,7 +3,9 @@
 //! A machine knows in advance everything that can happen to it (one thing per die, channel, link
 //! or timer), so its events need no allocation and no payload: the slot says what to do. A
 //! winner tree keeps the earliest slot at its root; setting a slot costs one comparison per level.
-//! Moments that coincide are served in the order of their slots, which makes the order total.
+//! The first few slots stand beside the tree: they are compared directly, which is cheaper for
+//! those that are set with almost every event. Moments that coincide are served in the order of
+//! their slots, which makes the order total.
 
 use crate::time::Time;
 
@@ -15,7 +17,12 @@ pub struct Timers {
     tree: Vec<u64>,
     leaves: usize,
     slot_bits: u32,
+    /// The keys of the first slots.
+    beside: [u64; BESIDE],
 }
+
+/// How many slots stand beside the tree.
+pub const BESIDE: usize = 2;
 
 const IDLE: u64 = u64::MAX;
 
@@ -23,7 +30,7 @@ impl Timers {
     /// `slots` slots, all idle.
     pub fn new(slots: usize) -> Timers {
         let leaves = slots.max(2).next_power_of_two();
-        Timers { tree: vec![IDLE; 2 * leaves], leaves, slot_bits: leaves.trailing_zeros() }
+        Timers { tree: vec![IDLE; 2 * leaves], leaves, slot_bits: leaves.trailing_zeros(), beside: [IDLE; BESIDE] }
     }
 
     /// The latest moment that these timers can hold: 2^(64 - log2(slots)) ns, which is 52 days
@@ -36,34 +43,34 @@ impl Timers {
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
         assert!(at.0 < IDLE >> self.slot_bits, "moment beyond the horizon of the timers");
-        self.update(slot, (at.0 << self.slot_bits) | slot as u64);
+        self.put(slot, self.key(slot, at));
     }
 
     /// Makes `slot` idle.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
-        self.update(slot, IDLE);
+        self.put(slot, IDLE);
     }
 
     /// Makes `slot` idle if its moment is still `at`: the end of serving an event whose slot may
     /// have been set anew.
     #[inline]
     pub fn expire(&mut self, slot: usize, at: Time) {
-        if self.tree[self.leaves + slot] == (at.0 << self.slot_bits) | slot as u64 {
-            self.update(slot, IDLE);
+        if self.pending(slot) == self.key(slot, at) {
+            self.put(slot, IDLE);
         }
     }
 
     /// True when `slot` has a pending moment.
     #[inline]
     pub fn is_set(&self, slot: usize) -> bool {
-        self.tree[self.leaves + slot] != IDLE
+        self.pending(slot) != IDLE
     }
 
     /// The earliest moment and its slot.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
-        let key = self.tree[1];
+        let key = self.earliest();
         (key != IDLE).then(|| (Time(key >> self.slot_bits), (key & ((1 << self.slot_bits) - 1)) as usize))
     }
 
@@ -71,6 +78,30 @@ impl Timers {
     #[inline]
     pub fn next(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, _)| at)
+    }
+
+    #[inline]
+    fn earliest(&self) -> u64 {
+        self.beside.iter().fold(self.tree[1], |least, &key| least.min(key))
+    }
+
+    #[inline]
+    fn key(&self, slot: usize, at: Time) -> u64 {
+        (at.0 << self.slot_bits) | slot as u64
+    }
+
+    #[inline]
+    fn pending(&self, slot: usize) -> u64 {
+        if slot < BESIDE { self.beside[slot] } else { self.tree[self.leaves + slot] }
+    }
+
+    #[inline]
+    fn put(&mut self, slot: usize, key: u64) {
+        if slot < BESIDE {
+            self.beside[slot] = key;
+        } else {
+            self.update(slot, key);
+        }
     }
 
     #[inline]

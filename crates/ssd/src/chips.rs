@@ -34,7 +34,7 @@ impl<P: Probe> Ssd<P> {
         self.units[unit].phase = Phase::AwaitStart;
         let channel = self.buses.channel_of(unit);
         if self.buses.is_free(channel, now) {
-            return self.start(now, unit, channel);
+            return self.start(now, unit, channel, kind);
         }
         self.units[unit].hold(now, Holder::BusWait);
         let urgency = if kind.is_read() { Urgency::Read } else { Urgency::Write };
@@ -167,7 +167,13 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
-                Phase::AwaitStart => self.start(now, unit, channel),
+                Phase::AwaitStart => match self.choose(now, unit) {
+                    Some(kind) => self.start(now, unit, channel, kind),
+                    None => {
+                        self.units[unit].phase = Phase::Idle;
+                        self.rest(now, unit);
+                    }
+                },
                 Phase::AwaitOut => self.start_out(now, unit, channel),
                 phase => unreachable!("a unit in phase {phase:?} does not wait for the bus"),
             }
@@ -179,11 +185,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit starts: now its transaction is composed of what has been
     /// committed to it.
-    fn start(&mut self, now: Time, unit: u32, channel: u32) {
-        let Some(kind) = self.choose(now, unit) else {
-            self.units[unit].phase = Phase::Idle;
-            return self.rest(now, unit);
-        };
+    fn start(&mut self, now: Time, unit: u32, channel: u32, kind: Kind) {
         self.units[unit].transaction.clear(kind);
         let (command, cell) = self.compose(now, unit, kind);
         if self.units[unit].transaction.members().is_empty() {
@@ -201,7 +203,7 @@ impl<P: Probe> Ssd<P> {
         u.transaction.started = now;
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
-        self.timers.set(unit as usize, now + cell);
+        self.set_unit_timer(unit, now + cell);
     }
 
     /// Composes a transaction: the oldest request of `kind`, and what can go with it in other
@@ -211,6 +213,12 @@ impl<P: Probe> Ssd<P> {
         let planes = self.geometry.planes;
         let mut offsets = [NONE; 16];
         let mut left = self.units[unit].places_with(kind);
+        if left.is_power_of_two() && kind.is_read() {
+            let place = left.trailing_zeros();
+            let id = self.units.first(unit, kind, place);
+            self.board(now, unit, place, id);
+            return self.durations(unit, kind);
+        }
         let mut first = true;
         while left != 0 {
             let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
@@ -233,7 +241,6 @@ impl<P: Probe> Ssd<P> {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
-        let u = &self.units[unit];
         bits(places)
             .filter(|&place| self.can_start(self.units.first(unit, kind, place), unit, place))
             .min_by_key(|&place| self.requests[self.units.first(unit, kind, place)].order)
@@ -321,6 +328,11 @@ impl<P: Probe> Ssd<P> {
             Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
             Kind::Erase => p.erase_command,
         };
+        if let &[id] = self.units[unit].transaction.members() {
+            let cell = self.cell_time(id, kind);
+            self.units.count(kind, 1, cell, cell, 0);
+            return (command, command + cell);
+        }
         let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);
         let (mut die_busy, mut plane_busy) = (Nanos::ZERO, Nanos::ZERO);
         let members = self.units[unit].transaction.members();
@@ -328,12 +340,7 @@ impl<P: Probe> Ssd<P> {
         // but share their page offset and so their cell time.
         for &id in members {
             let request = &self.requests[id];
-            let offset = self.geometry.offset_of(request.physical);
-            let cell = match kind {
-                Kind::UserRead | Kind::GcRead => p.read_cell(offset),
-                Kind::UserWrite | Kind::GcWrite => p.program_cell(offset),
-                Kind::Erase => p.erase,
-            };
+            let cell = self.cell_time(id, kind);
             bus += command;
             end = end.max(bus + cell);
             let die = 1u16 << (u32::from(request.place) / self.geometry.planes);
@@ -346,13 +353,19 @@ impl<P: Probe> Ssd<P> {
             dies |= die;
         }
         let count = members.len() as u64;
-        self.units.die_busy += die_busy;
-        self.units.plane_busy += plane_busy;
-        self.units.transactions[kind as usize] += 1;
-        self.units.served[kind as usize] += count;
-        self.units.parallelism[usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0)] +=
-            1;
+        let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
+        self.units.count(kind, count, die_busy, plane_busy, parallelism);
         (bus, end)
+    }
+
+    #[inline]
+    fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
+        let offset = self.geometry.offset_of(self.requests[id].physical);
+        match kind {
+            Kind::UserRead | Kind::GcRead => self.phases.read_cell(offset),
+            Kind::UserWrite | Kind::GcWrite => self.phases.program_cell(offset),
+            Kind::Erase => self.phases.erase,
+        }
     }
 
     /// The cells of a unit are done: data of reads goes out, everything else is over.
@@ -376,7 +389,7 @@ impl<P: Probe> Ssd<P> {
         u.phase = Phase::Out;
         u.transaction.out_start = now;
         let end = self.buses.take(channel, now, time, true);
-        self.timers.set(unit as usize, end);
+        self.set_unit_timer(unit, end);
     }
 
     /// A read's data is in the controller; the bus is free for whoever waits.

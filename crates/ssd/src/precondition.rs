@@ -244,16 +244,19 @@ fn take_victim(weights: &mut [f64], policy: VictimPolicy, choices: u32, closed: 
     taken
 }
 
-/// Each valid page dies with probability `rate`, in steps small enough for the first order.
+/// Each valid page dies at `rate` (pages per page): backward Euler, which is stable for any step,
+/// in steps small enough for 1 % of the change.
 fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
-    let steps = (rate * n as f64 / 0.05).ceil().max(1.0);
+    let steps = (rate * n as f64 / 0.2).ceil().clamp(1.0, 64.0);
     let step = rate / steps;
     for _ in 0..steps as u64 {
-        for j in 0..=n {
-            let from_above = if j < n { step * (j + 1) as f64 * weights[j + 1] } else { 0.0 };
-            weights[j] += from_above - step * j as f64 * weights[j];
+        let mut above = 0.0;
+        for (j, weight) in weights.iter_mut().enumerate().rev() {
+            *weight = (*weight + step * above) / (1.0 + step * j as f64);
+            above = *weight * j as f64;
         }
     }
+    debug_assert_eq!(weights.len(), n + 1);
 }
 
 /// FIFO cleaning: a block of age `x` (0 youngest … 1 oldest) has the valid share

@@ -21,6 +21,10 @@ use tailcut_base::device::Identify;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
 
+/// The timers: one for each direction of the link, then one for each unit, then one for each
+/// channel.
+const FIRST_UNIT: usize = 2;
+
 /// A simulated SSD.
 ///
 /// Its events are one per unit (the end of the present phase), one per channel (the bus is free
@@ -146,11 +150,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn channel_timer(&self, channel: u32) -> usize {
-        self.units.len() + channel as usize
+        FIRST_UNIT + self.units.len() + channel as usize
     }
 
-    pub(crate) fn link_timer(&self, direction: Direction) -> usize {
-        self.units.len() + self.geometry.channels as usize + direction as usize
+    #[inline]
+    pub(crate) fn set_unit_timer(&mut self, unit: u32, at: Time) {
+        self.timers.set(FIRST_UNIT + unit as usize, at);
     }
 
     fn refusal(&self, command: &Command) -> Option<Status> {
@@ -166,20 +171,25 @@ impl<P: Probe> Ssd<P> {
     /// Serves the event of a timer.
     #[inline]
     fn serve(&mut self, now: Time, slot: usize) {
-        let units = self.units.len();
-        if slot < units {
-            return match self.units[slot as u32].phase {
-                Phase::Cell => self.cells_done(now, slot as u32),
-                Phase::Out => self.data_out(now, slot as u32),
+        if slot < FIRST_UNIT {
+            let direction =
+                if slot == Direction::ToHost as usize { Direction::ToHost } else { Direction::ToDevice };
+            return self.serve_link(now, direction);
+        }
+        let unit = slot - FIRST_UNIT;
+        if unit < self.units.len() {
+            return match self.units[unit as u32].phase {
+                Phase::Cell => self.cells_done(now, unit as u32),
+                Phase::Out => self.data_out(now, unit as u32),
                 phase => unreachable!("a unit in phase {phase:?} has no event"),
             };
         }
-        let channel = (slot - units) as u32;
-        if channel < self.geometry.channels {
-            return self.serve_bus(now, channel);
-        }
-        let direction =
-            if slot == self.link_timer(Direction::ToHost) { Direction::ToHost } else { Direction::ToDevice };
+        self.serve_bus(now, (unit - self.units.len()) as u32);
+    }
+
+    /// Serves what has arrived over the link.
+    #[inline]
+    fn serve_link(&mut self, now: Time, direction: Direction) {
         while let Some(arrival) = self.link.arrived(direction, now) {
             match arrival {
                 Arrival::Completion(tag) => self.complete(now, tag),
@@ -188,7 +198,7 @@ impl<P: Probe> Ssd<P> {
             }
         }
         if let Some(next) = self.link.next_arrival(direction) {
-            self.timers.set(slot, next);
+            self.timers.set(direction as usize, next);
         }
     }
 
@@ -196,7 +206,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) {
         if let Some(at) = self.link.announce(direction, end, arrival) {
-            self.timers.set(self.link_timer(direction), at);
+            self.timers.set(direction as usize, at);
         }
     }
 

@@ -29,7 +29,8 @@ pub(super) struct Issuer {
     at: usize,
     number: u64,
     in_flight: u32,
-    /// Closed loop: when each free place may issue again, oldest first.
+    /// Closed loop: when each free place may issue again, oldest first; without pauses only the
+    /// first filling stands here.
     ready: VecDeque<Time>,
     /// Since when the issuer has had room for another request.
     room_since: Time,

@@ -222,6 +222,16 @@ impl Units {
         self.units.is_empty()
     }
 
+    /// Counts a transaction: members, cell time of its dies and planes, and its parallelism.
+    #[inline]
+    pub fn count(&mut self, kind: Kind, members: u64, dies: Nanos, planes: Nanos, parallelism: usize) {
+        self.die_busy += dies;
+        self.plane_busy += planes;
+        self.transactions[kind as usize] += 1;
+        self.served[kind as usize] += members;
+        self.parallelism[parallelism] += 1;
+    }
+
     #[inline]
     fn list(&self, unit: u32, kind: Kind, place: u32) -> usize {
         (unit as usize * KINDS + kind as usize) * self.places + place as usize
