@@ -47,6 +47,7 @@ impl<P: Probe> Ssd<P> {
         if self.units[unit].has_work() {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
+            self.wake(now);
         } else {
             self.units[unit].hold(now, Holder::Idle);
             if self.config.gc.background {
@@ -124,7 +125,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
+    pub(crate) fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite => {
@@ -141,7 +142,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a program has become pointless: its page was trimmed or overwritten meanwhile.
     #[inline]
-    fn is_void(&self, id: RequestId) -> bool {
+    pub(crate) fn is_void(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
         match request.role {
             Role::Copy => request.kind == Kind::GcWrite && !self.ftl.is_valid(request.source),
@@ -307,7 +308,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A host request is not committed any more, but on its way.
     #[inline]
-    fn left_committed(&mut self, unit: u32, id: RequestId) {
+    pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
         if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
             return;
         }

@@ -9,7 +9,7 @@ use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;
-use tailcut_base::{Cause, Nanos, Status, Time};
+use tailcut_base::{Cause, Nanos, Op, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a write.
@@ -29,9 +29,62 @@ impl<P: Probe> Ssd<P> {
         let t = &mut self.tags[tag];
         t.spans.add(Cause::Controller, firmware);
         t.mark += firmware;
-        if !self.buffer.line.is_empty() || !self.admit(now, tag) {
-            self.buffer.line.push_back(tag);
+        if !self.buffer.line().is_empty() || !self.admit(now, tag) {
+            self.join_line(tag);
             self.write_back(now);
+        }
+    }
+
+    fn join_line(&mut self, tag: u32) {
+        self.buffer.join_line(tag, self.tags[tag].touched());
+    }
+
+    /// True when a read or trim touches a page of a command that waits for room in the buffer: it
+    /// has been put behind that command, so that requests for one page keep their order.
+    #[inline]
+    pub(crate) fn waits_in_line(&mut self, tag: u32) -> bool {
+        if !self.buffer.may_overlap_line(self.tags[tag].touched()) {
+            return false;
+        }
+        let mine = self.tags[tag].touched();
+        let overlaps = |&other: &u32| {
+            let other = self.tags[other].touched();
+            mine.start < other.end && other.start < mine.end
+        };
+        let waits = self.buffer.line().iter().any(overlaps);
+        if waits {
+            self.join_line(tag);
+        }
+        waits
+    }
+
+    /// Serves the line, as far as there is room.
+    fn serve_line(&mut self, now: Time) {
+        if std::mem::replace(&mut self.serving_line, true) {
+            // A trim in the line has freed an entry: who comes next must see all of the trim.
+            return;
+        }
+        while let Some(&tag) = self.buffer.line().front() {
+            if self.tags[tag].command.op != Op::Write {
+                self.leave_line(now, tag);
+            } else if self.admit(now, tag) {
+                self.buffer.leave_line(self.tags[tag].touched());
+            } else {
+                break;
+            }
+        }
+        self.serving_line = false;
+    }
+
+    /// A read or trim has waited for the writes before it.
+    fn leave_line(&mut self, now: Time, tag: u32) {
+        self.buffer.leave_line(self.tags[tag].touched());
+        let t = &mut self.tags[tag];
+        t.spans.add(Cause::Hazard, now.since(t.mark));
+        t.mark = now;
+        match t.command.op {
+            Op::Read => self.read(now, tag),
+            _ => self.trim(now, tag),
         }
     }
 
@@ -54,6 +107,7 @@ impl<P: Probe> Ssd<P> {
         }
         let bytes = t.bytes_of(from, page, self.page_sectors);
         t.admitted = page;
+        t.in_transit += 1;
         let transfer = self.link.reserve(Direction::ToDevice, t.mark, bytes, from == 0);
         if page == pages {
             t.spans.add(Cause::LinkWait, transfer.start.since(t.mark));
@@ -121,8 +175,14 @@ impl<P: Probe> Ssd<P> {
                 self.buffer.make_dirty(entry);
             }
         }
-        if first + pages == self.tags[tag].pages {
-            if self.tags[tag].command.fua && !self.buffer.capacitor {
+        let t = &mut self.tags[tag];
+        t.in_transit -= 1;
+        if t.status == Status::WriteProtected {
+            if t.in_transit == 0 {
+                self.refuse(now, tag);
+            }
+        } else if first + pages == t.pages {
+            if t.command.fua && !self.buffer.capacitor {
                 self.force(now, tag);
             } else {
                 self.complete(now, tag);
@@ -229,7 +289,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends a dirty entry on its way to flash.
     fn issue(&mut self, now: Time, entry: u32) {
-        self.buffer.leave_line(entry);
+        self.buffer.leave_dirty(entry);
         if self.buffer[entry].whole {
             self.issue_program(now, entry);
         } else {
@@ -428,12 +488,7 @@ impl<P: Probe> Ssd<P> {
     /// Frees an entry and lets writes that wait for room come in.
     fn release_entry(&mut self, now: Time, entry: u32) {
         self.buffer.release(entry);
-        while let Some(&tag) = self.buffer.line.front() {
-            if !self.admit(now, tag) {
-                break;
-            }
-            self.buffer.line.pop_front();
-        }
+        self.serve_line(now);
     }
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
@@ -511,7 +566,7 @@ impl<P: Probe> Ssd<P> {
         }
         let has_request = match e.state {
             EntryState::Dirty => {
-                self.buffer.leave_line(entry);
+                self.buffer.leave_dirty(entry);
                 false
             }
             EntryState::Filling => self.buffer.is_write_through(),
@@ -532,7 +587,14 @@ impl<P: Probe> Ssd<P> {
 
     /// Takes a flush.
     pub(crate) fn flush(&mut self, now: Time, tag: u32) {
-        if self.buffer.is_write_through() || self.buffer.capacitor || self.buffer.flush(tag) {
+        if self.buffer.is_write_through() || self.buffer.capacitor {
+            return self.complete_over_link(now, tag);
+        }
+        if self.read_only.is_some() && !self.buffer.is_durable() {
+            self.tags[tag].status = Status::WriteProtected;
+            return self.complete_over_link(now, tag);
+        }
+        if self.buffer.flush(tag) {
             return self.complete_over_link(now, tag);
         }
         self.write_back(now);
@@ -562,6 +624,10 @@ impl<P: Probe> Ssd<P> {
     fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
         while self.units.first(unit, Kind::UserWrite, place) != NONE {
             let id = self.units.first(unit, Kind::UserWrite, place);
+            if self.can_start(id, unit, place) {
+                // It stood behind a write of another stream, whose block is full.
+                return self.woken.push(unit);
+            }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
             if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
@@ -587,10 +653,23 @@ impl<P: Probe> Ssd<P> {
                 self.counters.bad_blocks
             ));
         }
-        while let Some(tag) = self.buffer.line.pop_front() {
+        while let Some(&tag) = self.buffer.line().front() {
+            if self.tags[tag].command.op != Op::Write {
+                self.leave_line(now, tag);
+                continue;
+            }
+            self.buffer.leave_line(self.tags[tag].touched());
+            self.tags[tag].status = Status::WriteProtected;
+            if self.tags[tag].in_transit == 0 {
+                self.refuse(now, tag);
+            }
+        }
+        let mut flushes = Vec::new();
+        self.buffer.give_up_flushes(&mut flushes);
+        for tag in flushes {
             let t = &mut self.tags[tag];
             t.status = Status::WriteProtected;
-            t.spans.add(Cause::BufferFull, now.since(t.mark));
+            t.spans.add(Cause::Flush, now.since(t.mark));
             t.mark = now;
             self.complete_over_link(now, tag);
         }
@@ -601,17 +680,27 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
+    /// Answers a write for which there will never be room.
+    fn refuse(&mut self, now: Time, tag: u32) {
+        let t = &mut self.tags[tag];
+        // The controller's own work for a write that has just come may not be over yet.
+        let end = now.max(t.mark);
+        t.spans.add(Cause::BufferFull, end.since(t.mark));
+        t.mark = end;
+        self.complete_over_link(end, tag);
+    }
+
     fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
         while self.units.first(unit, Kind::UserWrite, place) != NONE {
             let id = self.units.take(&self.requests, unit, Kind::UserWrite, place);
+            self.left_committed(unit, id);
+            if self.is_void(id) {
+                self.drop_program(now, id);
+                continue;
+            }
             let request = self.requests[id];
             self.requests.remove(id);
             if request.tag != NONE {
-                let u = &mut self.units[unit];
-                u.committed_count -= 1;
-                if u.committed_count == 0 {
-                    u.committed_tag = NONE;
-                }
                 self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
             }
             let e = &mut self.buffer[request.owner];

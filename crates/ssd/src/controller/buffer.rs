@@ -7,6 +7,7 @@
 
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::device::content::Change;
 
@@ -103,6 +104,8 @@ impl Entry {
     }
 }
 
+const RESIDUES: usize = 1024;
+
 #[derive(Clone, Debug, Default)]
 struct Epoch {
     pending: u32,
@@ -124,8 +127,11 @@ pub struct Buffer {
     dirty: usize,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
-    /// Tags that wait for room, oldest first.
-    pub line: VecDeque<u32>,
+    /// Writes that wait for room, and what must not overtake them; the oldest first.
+    line: VecDeque<u32>,
+    /// For each residue of page numbers, how many pages of commands in the line have it: tells
+    /// most commands at once that they need not look through the line.
+    waiting: Vec<u32>,
     /// Writes merged into an entry that was there already.
     pub write_hits: u64,
     /// Pages read from the buffer.
@@ -149,6 +155,7 @@ impl Buffer {
             epochs: VecDeque::from([Epoch::default()]),
             first_epoch: 0,
             line: VecDeque::new(),
+            waiting: vec![0; RESIDUES],
             write_hits: 0,
             read_hits: 0,
         }
@@ -164,6 +171,34 @@ impl Buffer {
     #[inline]
     pub fn has_room(&self) -> bool {
         self.used < self.capacity
+    }
+
+    /// Puts a command that touches these logical pages at the end of the line.
+    pub fn join_line(&mut self, tag: u32, pages: Range<u32>) {
+        self.line.push_back(tag);
+        for page in pages {
+            self.waiting[page as usize % RESIDUES] += 1;
+        }
+    }
+
+    /// Takes the first command out of the line; `pages` are those that it joined with.
+    pub fn leave_line(&mut self, pages: Range<u32>) {
+        self.line.pop_front().expect("the line has a first command");
+        for page in pages {
+            self.waiting[page as usize % RESIDUES] -= 1;
+        }
+    }
+
+    /// The commands in the line, the oldest first.
+    #[inline]
+    pub fn line(&self) -> &VecDeque<u32> {
+        &self.line
+    }
+
+    /// False when no command in the line touches these pages; true when one may.
+    #[inline]
+    pub fn may_overlap_line(&self, mut pages: Range<u32>) -> bool {
+        !self.line.is_empty() && pages.any(|page| self.waiting[page as usize % RESIDUES] > 0)
     }
 
     /// Pages in the buffer.
@@ -264,7 +299,7 @@ impl Buffer {
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
     #[inline]
-    pub fn leave_line(&mut self, id: u32) {
+    pub fn leave_dirty(&mut self, id: u32) {
         let Entry { prev, next, state, .. } = self.entries[id as usize];
         assert_eq!(state, EntryState::Dirty);
         match prev {
@@ -330,10 +365,20 @@ impl Buffer {
         self.free.push(id);
     }
 
+    /// True when nothing is pending.
+    pub fn is_durable(&self) -> bool {
+        self.epochs.iter().all(|epoch| epoch.pending == 0)
+    }
+
+    /// Gives up all flush commands that wait: appends them to `flushes`.
+    pub fn give_up_flushes(&mut self, flushes: &mut Vec<u32>) {
+        flushes.extend(self.epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
+    }
+
     /// A flush command: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
     pub fn flush(&mut self, tag: u32) -> bool {
-        if self.epochs.iter().all(|epoch| epoch.pending == 0) {
+        if self.is_durable() {
             return true;
         }
         self.epochs.back_mut().expect("there is always an epoch").flushes.push(tag);

@@ -77,6 +77,8 @@ pub struct Tag {
     pub returned: u32,
     /// Pages of a write that have found room in the buffer.
     pub admitted: u32,
+    /// Transfers of a write's data that are on the link.
+    pub in_transit: u32,
     /// Fold of the contents read so far.
     pub content: u64,
     /// How it will end.
@@ -109,6 +111,7 @@ impl Tag {
             remaining: 0,
             returned: 0,
             admitted: 0,
+            in_transit: 0,
             content: 0,
             status: Status::Success,
             spans: Spans::new(),
@@ -128,6 +131,7 @@ impl Tag {
         self.remaining = self.pages;
         self.returned = 0;
         self.admitted = 0;
+        self.in_transit = 0;
         self.content = 0;
         self.status = Status::Success;
         self.spans.clear();
@@ -136,6 +140,12 @@ impl Tag {
             self.done.clear();
             self.done.resize((self.pages as usize).div_ceil(64), 0);
         }
+    }
+
+    /// The logical pages that the command touches.
+    #[inline]
+    pub fn touched(&self) -> std::ops::Range<u32> {
+        self.first_page..self.first_page + self.pages
     }
 
     /// The sectors of page `page` of the command that it covers, as a bit mask.

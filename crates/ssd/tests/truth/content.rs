@@ -97,6 +97,7 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
     let result = runner.run(&strategy, |(seed, steps)| {
         let mut drive = drives::random(seed);
         tune(&mut drive);
+        if std::env::var_os("TAILCUT_SHOW").is_some() { eprintln!("{seed} {drive:?}"); }
         let mut pair = Pair::new(&drive, seed);
         let load = Load::random(seed, pair.pages());
         for step in steps {
@@ -110,7 +111,7 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
             proptest::test_runner::TestError::Fail(_, (seed, _)) => *seed,
             proptest::test_runner::TestError::Abort(_) => 0,
         };
-        panic!("{error}\nof {:#?}", drives::random(seed));
+        panic!("{error}\nof {:?}\nunder {:?}", drives::random(seed), Load::random(seed, 100));
     }
 }
 

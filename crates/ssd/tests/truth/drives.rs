@@ -97,7 +97,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
         config.faults.erase_fail = rate(r);
     }
     // From the tightest drive that is accepted to one with a lot of room.
-    config.ftl.spare = least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize];
+    config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config
 }
 
