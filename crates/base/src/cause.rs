@@ -93,82 +93,61 @@ causes! {
 /// How many causes there are.
 pub const CAUSES: usize = Cause::ALL.len();
 
-/// The spans of one request: a list of causes and the time that each took. A cause may stand in
-/// the list more than once; spans of no length are not kept.
-#[derive(Clone, Copy, Debug)]
+/// The spans of one request: the time that each cause took. One number for each cause, so that
+/// adding, summing and copying spans is a fixed row of additions without branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
-    causes: [Cause; Spans::CAPACITY],
-    nanos: [u64; Spans::CAPACITY],
-    len: u8,
+    nanos: [u64; CAUSES],
 }
 
 impl Spans {
-    /// The most spans that one request can have at once; beyond it, equal causes are merged.
-    pub const CAPACITY: usize = 16;
-
     /// No spans.
     pub const fn new() -> Spans {
-        Spans { causes: [Cause::HostQueue; Spans::CAPACITY], nanos: [0; Spans::CAPACITY], len: 0 }
+        Spans { nanos: [0; CAUSES] }
     }
 
     /// Forgets all spans.
     #[inline]
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.nanos = [0; CAUSES];
     }
 
-    /// Adds `time` for `cause`; nothing when `time` is zero.
+    /// Adds `time` for `cause`.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: Nanos) {
-        if time.0 == 0 {
-            return;
-        }
-        let at = usize::from(self.len);
-        if at == Spans::CAPACITY {
-            return self.merge(cause, time);
-        }
-        self.causes[at] = cause;
-        self.nanos[at] = time.0;
-        self.len += 1;
-    }
-
-    /// Makes room by merging equal causes, then adds.
-    #[cold]
-    fn merge(&mut self, cause: Cause, time: Nanos) {
-        let mut sums = [0u64; CAUSES];
-        for (c, n) in self.iter() {
-            sums[c as usize] += n.0;
-        }
-        sums[cause as usize] += time.0;
-        self.clear();
-        for (i, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0) {
-            assert!(
-                usize::from(self.len) < Spans::CAPACITY,
-                "more distinct causes than one request can have"
-            );
-            self.add(Cause::ALL[i], Nanos(sum));
-        }
+        self.nanos[cause as usize] += time.0;
     }
 
     /// Adds every span of `other`.
     #[inline]
     pub fn extend(&mut self, other: &Spans) {
-        for (cause, time) in other.iter() {
-            self.add(cause, time);
+        for (sum, time) in self.nanos.iter_mut().zip(&other.nanos) {
+            *sum += time;
         }
     }
 
-    /// The spans in the order in which they were added.
+    /// The time that `cause` took.
+    #[inline]
+    pub fn of(&self, cause: Cause) -> Nanos {
+        Nanos(self.nanos[cause as usize])
+    }
+
+    /// The causes that took any time, in the order in which a request meets them.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (Cause, Nanos)> + '_ {
-        let len = usize::from(self.len);
-        self.causes[..len].iter().zip(&self.nanos[..len]).map(|(&c, &n)| (c, Nanos(n)))
+        Cause::ALL.into_iter().zip(&self.nanos).filter(|(_, n)| **n > 0).map(|(cause, &n)| (cause, Nanos(n)))
+    }
+
+    /// The time of every cause, in ns, in the order of [`Cause::ALL`].
+    #[inline]
+    pub fn nanos(&self) -> &[u64; CAUSES] {
+        &self.nanos
     }
 
     /// The sum of all spans.
     #[inline]
     pub fn total(&self) -> Nanos {
-        Nanos(self.nanos[..usize::from(self.len)].iter().sum())
+        Nanos(self.nanos.iter().sum())
     }
 }
 
@@ -183,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_keep_their_sum_when_they_overflow() {
+    fn spans_add_up() {
         let mut spans = Spans::new();
         for i in 0..100u64 {
             spans.add(Cause::ALL[i as usize % 7], Nanos(i));

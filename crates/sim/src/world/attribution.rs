@@ -44,8 +44,8 @@ impl Attribution {
         let row = row_of(latency);
         self.counts[row] += 1;
         let sums = &mut self.nanos[row * CAUSES..(row + 1) * CAUSES];
-        for (cause, time) in spans.iter() {
-            sums[cause as usize] += time.0;
+        for (sum, time) in sums.iter_mut().zip(spans.nanos()) {
+            *sum += time;
         }
     }
 
