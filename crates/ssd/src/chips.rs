@@ -47,6 +47,9 @@ impl<P: Probe> Ssd<P> {
         if self.units[unit].has_work() {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
+            // What is queued behind these writes may be a read that the erase waits for.
+            self.scheduler.released(unit);
+            self.commit(now);
             self.wake(now);
         } else {
             self.units[unit].hold(now, Holder::Idle);

@@ -493,9 +493,18 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
     fn forget(&mut self, now: Time, entry: u32) {
-        let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
-        self.settle(now, self.buffer.epoch(entry));
+        let e = &mut self.buffer[entry];
+        let waiters = std::mem::replace(&mut e.waiters, NONE);
+        // A program that failed and was to be repeated has an epoch and waiters of its own.
+        let failed = std::mem::replace(&mut e.programmed_waiters, NONE);
+        let epoch = if e.state == EntryState::Programming {
+            self.buffer.programmed_epoch(entry)
+        } else {
+            self.buffer.epoch(entry)
+        };
+        self.settle(now, epoch);
         self.release_waiters(now, waiters, Status::Success);
+        self.release_waiters(now, failed, Status::Success);
         self.release_entry(now, entry);
     }
 
