@@ -30,7 +30,12 @@ impl Timers {
     /// `slots` slots, all idle.
     pub fn new(slots: usize) -> Timers {
         let leaves = slots.max(2).next_power_of_two();
-        Timers { tree: vec![IDLE; 2 * leaves], leaves, slot_bits: leaves.trailing_zeros(), beside: [IDLE; BESIDE] }
+        Timers {
+            tree: vec![IDLE; 2 * leaves],
+            leaves,
+            slot_bits: leaves.trailing_zeros(),
+            beside: [IDLE; BESIDE],
+        }
     }
 
     /// The latest moment that these timers can hold: 2^(64 - log2(slots)) ns, which is 52 days

@@ -131,12 +131,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite => {
-                self.is_void(id)
-                    || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
-            }
-            Kind::GcWrite => {
-                self.is_void(id)
+            Kind::UserWrite | Kind::GcWrite => {
+                request.physical != NONE
+                    || self.is_void(id)
                     || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
             }
             _ => true,
@@ -265,7 +262,7 @@ impl<P: Probe> Ssd<P> {
     fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite | Kind::GcWrite => {
+            Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
                 self.ftl.next_offset(self.geometry.plane_at(unit, place), request.frontier)
             }
             Kind::Erase => 0,
@@ -298,8 +295,11 @@ impl<P: Probe> Ssd<P> {
         let account = self.units[unit].account(now);
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
-            let physical = self.ftl.allocate(self.geometry.plane_at(unit, place), self.requests[id].frontier);
-            self.requests[id].physical = physical;
+            // Block-level mapping has chosen the page already.
+            if self.requests[id].physical == NONE {
+                let plane = self.geometry.plane_at(unit, place);
+                self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
+            }
             if self.requests[id].role == Role::Program
                 && self.buffer[self.requests[id].owner].state == EntryState::Issued
             {
@@ -418,6 +418,9 @@ impl<P: Probe> Ssd<P> {
                 (Role::Copy, Kind::GcRead) => self.copy_read_done(now, id),
                 (Role::Copy, _) => self.copy_program_done(now, id),
                 (Role::Erase, _) => self.erase_done(now, id),
+                (Role::BlockCopy, Kind::GcRead) => self.block_copy_read(now, id),
+                (Role::BlockCopy, _) => self.block_copy_done(now, id),
+                (Role::BlockErase, _) => self.block_erased(now, id),
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }
         }

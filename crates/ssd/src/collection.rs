@@ -84,13 +84,17 @@ impl<P: Probe> Ssd<P> {
     /// Starts a collection where a plane is short of free blocks.
     #[inline]
     pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
-        if self.ftl.free_blocks(plane) < self.collection.thresholds.low && !self.collection.is_busy(plane) {
+        let is_short = self.ftl.free_blocks(plane) < self.collection.thresholds.low;
+        if is_short && !self.collection.is_busy(plane) && self.block_mapped.is_none() {
             self.start_collection(now, plane, true);
         }
     }
 
     /// Starts collections of an idle unit that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
+        if self.block_mapped.is_some() {
+            return;
+        }
         for place in 0..self.places {
             let plane = self.geometry.plane_at(unit, place);
             let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
@@ -188,19 +192,24 @@ impl<P: Probe> Ssd<P> {
         }
         self.counters.programmed_gc += 1;
         if self.ftl.is_valid(request.source) {
-            self.ftl.invalidate(request.source, now);
-            self.ftl.validate(request.physical);
-            match self.ftl.lookup(request.logical) {
-                Mapping::Buffer(entry) => self.buffer[entry].old = request.physical,
-                mapping => {
-                    assert_eq!(mapping, Mapping::Flash(request.source), "a valid page is mapped");
-                    self.ftl.set(request.logical, Mapping::Flash(request.physical));
-                }
-            }
+            self.move_page(now, request.logical, request.source, request.physical);
         }
         self.settle_block(now, request.physical);
         self.requests.remove(id);
         self.copy_ended(now, request.owner);
+    }
+
+    /// The newest version on flash of a logical page is now in another place.
+    pub(crate) fn move_page(&mut self, now: Time, logical: u32, from: u32, to: u32) {
+        self.ftl.invalidate(from, now);
+        self.ftl.validate(to);
+        match self.ftl.lookup(logical) {
+            Mapping::Buffer(entry) => self.buffer[entry].old = to,
+            mapping => {
+                assert_eq!(mapping, Mapping::Flash(from), "a valid page is mapped");
+                self.ftl.set(logical, Mapping::Flash(to));
+            }
+        }
     }
 
     fn copy_failed(&mut self, now: Time, id: RequestId) {
@@ -247,6 +256,9 @@ impl<P: Probe> Ssd<P> {
 
     /// The last read of a block that is being emptied has ended.
     pub(crate) fn resume_erase(&mut self, now: Time, block: u32) {
+        if self.block_mapped.is_some() {
+            return self.erase_block(now, block);
+        }
         let plane = self.geometry.plane_of_block(block);
         if self.collection.jobs[plane as usize].is_some_and(|job| job.victim == block) {
             self.finish_if_empty(now, plane);
@@ -259,16 +271,21 @@ impl<P: Probe> Ssd<P> {
         let plane = self.requests[id].owner;
         self.requests.remove(id);
         let victim = self.job(plane).victim;
+        self.count_erase(victim);
+        self.collection.erases_since_check[plane as usize] += 1;
+        self.job_ended(now, plane);
+    }
+
+    /// Erases an empty block: it is free, or retired if the erase fails.
+    pub(crate) fn count_erase(&mut self, block: u32) {
         self.counters.erases += 1;
-        if self.medium.erase(victim) {
-            self.ftl.free(victim);
+        if self.medium.erase(block) {
+            self.ftl.free(block);
         } else {
             self.counters.erase_failures += 1;
             self.counters.bad_blocks += 1;
-            self.ftl.retire(victim);
+            self.ftl.retire(block);
         }
-        self.collection.erases_since_check[plane as usize] += 1;
-        self.job_ended(now, plane);
     }
 
     fn job_ended(&mut self, now: Time, plane: u32) {

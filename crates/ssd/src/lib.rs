@@ -5,6 +5,7 @@
 //! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
 //! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
 
+mod block_mapped;
 mod chips;
 mod collection;
 pub mod config;

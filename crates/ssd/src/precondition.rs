@@ -59,6 +59,9 @@ impl<P: Probe> Ssd<P> {
         if how.state == PreparedState::Empty {
             return 0;
         }
+        if self.block_mapped.is_some() {
+            return self.fill_logical_blocks(how);
+        }
         let planes = self.ftl.allocator().planes().to_vec();
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = (logical / planes.len() as u64) as u32;
@@ -76,6 +79,26 @@ impl<P: Probe> Ssd<P> {
             self.fill_plane(plane, &layout, &order, logical_of, &mut random);
         }
         per_plane * planes.len() as u32
+    }
+
+    /// Under block-level mapping every logical block lies in a block, in order, whatever was
+    /// written before.
+    fn fill_logical_blocks(&mut self, how: &Precondition) -> u32 {
+        let pages = self.geometry.pages;
+        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let blocks = (logical / u64::from(pages)) as u32;
+        for logical_block in 0..blocks {
+            let plane = self.ftl.plane_for(logical_block * pages, 0);
+            let block =
+                self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
+            for offset in 0..pages {
+                self.place(block * pages + offset, logical_block * pages + offset);
+            }
+            self.ftl.set_valid_pages(block, block * pages..(block + 1) * pages);
+            self.medium.prepare_block(block, pages, 0);
+            self.block_mapped.as_mut().expect("mapped by block").place(logical_block, block);
+        }
+        blocks * pages
     }
 
     fn fill_plane_in_order(&mut self, plane: u32, mapped: u32, logical_of: impl Fn(u32) -> u32) {

@@ -3,9 +3,9 @@
 use crate::config::{ChipPolicy, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
 use crate::controller::buffer::BufferConfig;
 use crate::controller::commit::CommitPolicy;
-use crate::controller::ftl::FtlConfig;
 use crate::controller::ftl::allocation::{Allocation, Order};
 use crate::controller::ftl::closed::VictimPolicy;
+use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::link::LinkConfig;
 use crate::controller::tags::{Protocol, QueueConfig};
 use crate::flash::bus::{Arbitration, BusConfig};
@@ -80,7 +80,13 @@ fn m() -> SsdConfig {
             die_interleaving: true,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
-        ftl: FtlConfig { spare: 70_000, allocation: Allocation::Dynamic, order: Order::Cwdp, streams: 1 },
+        ftl: FtlConfig {
+            spare: 70_000,
+            mapping: MappingLevel::Page,
+            allocation: Allocation::Dynamic,
+            order: Order::Cwdp,
+            streams: 1,
+        },
         gc: GcConfig {
             victim: VictimPolicy::Greedy,
             choices: 8,

@@ -61,6 +61,10 @@ pub enum Role {
     Copy,
     /// The erase of a victim block; `owner` is the plane.
     Erase,
+    /// A page that is copied within its logical block, or padding; `owner` is the plane.
+    BlockCopy,
+    /// The erase of a block that was replaced; `owner` is the plane.
+    BlockErase,
     /// A host write that waits for a buffer entry to reach flash; `owner` is the tag.
     Waiter,
 }

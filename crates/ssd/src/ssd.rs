@@ -1,10 +1,11 @@
 //! The drive as a machine: what it is made of, and the loop over its events.
 
+use crate::block_mapped::BlockMapped;
 use crate::collection::Collection;
 use crate::config::SsdConfig;
 use crate::controller::buffer::Buffer;
 use crate::controller::commit::Scheduler;
-use crate::controller::ftl::{Ftl, Mapping};
+use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::Counters;
@@ -47,6 +48,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buffer: Buffer,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
+    /// Present when the drive maps by block.
+    pub(crate) block_mapped: Option<BlockMapped>,
     pub(crate) timers: Timers,
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
@@ -105,6 +108,8 @@ impl<P: Probe> Ssd<P> {
             flushed: Vec::new(),
             config: config.clone(),
             geometry,
+            block_mapped: (config.ftl.mapping == MappingLevel::Block)
+                .then(|| BlockMapped::new(&config.geometry, ftl.logical_pages())),
             medium,
             ftl,
             probe,

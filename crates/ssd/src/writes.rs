@@ -29,62 +29,28 @@ impl<P: Probe> Ssd<P> {
         let t = &mut self.tags[tag];
         t.spans.add(Cause::Controller, firmware);
         t.mark += firmware;
-        if !self.buffer.line().is_empty() || !self.admit(now, tag) {
-            self.join_line(tag);
+        for page in 0..self.tags[tag].pages {
+            self.enter_buffer(tag, page);
+        }
+        if !self.buffer.line.is_empty() || !self.admit(now, tag) {
+            self.buffer.line.push_back(tag);
             self.write_back(now);
         }
     }
 
-    fn join_line(&mut self, tag: u32) {
-        self.buffer.join_line(tag, self.tags[tag].touched());
-    }
-
-    /// True when a read or trim touches a page of a command that waits for room in the buffer: it
-    /// has been put behind that command, so that requests for one page keep their order.
+    /// Enters a page of a write into the buffer's book: from now on later commands find its
+    /// content, although its data is with the host until it has room.
     #[inline]
-    pub(crate) fn waits_in_line(&mut self, tag: u32) -> bool {
-        if !self.buffer.may_overlap_line(self.tags[tag].touched()) {
-            return false;
-        }
-        let mine = self.tags[tag].touched();
-        let overlaps = |&other: &u32| {
-            let other = self.tags[other].touched();
-            mine.start < other.end && other.start < mine.end
-        };
-        let waits = self.buffer.line().iter().any(overlaps);
-        if waits {
-            self.join_line(tag);
-        }
-        waits
-    }
-
-    /// Serves the line, as far as there is room.
-    fn serve_line(&mut self, now: Time) {
-        if std::mem::replace(&mut self.serving_line, true) {
-            // A trim in the line has freed an entry: who comes next must see all of the trim.
-            return;
-        }
-        while let Some(&tag) = self.buffer.line().front() {
-            if self.tags[tag].command.op != Op::Write {
-                self.leave_line(now, tag);
-            } else if self.admit(now, tag) {
-                self.buffer.leave_line(self.tags[tag].touched());
-            } else {
-                break;
+    fn enter_buffer(&mut self, tag: u32, page: u32) {
+        let logical = self.tags[tag].first_page + page;
+        match self.ftl.lookup(logical) {
+            Mapping::Buffer(entry) => {
+                self.buffer.write_hits += 1;
+                self.merge(tag, page, entry);
             }
-        }
-        self.serving_line = false;
-    }
-
-    /// A read or trim has waited for the writes before it.
-    fn leave_line(&mut self, now: Time, tag: u32) {
-        self.buffer.leave_line(self.tags[tag].touched());
-        let t = &mut self.tags[tag];
-        t.spans.add(Cause::Hazard, now.since(t.mark));
-        t.mark = now;
-        match t.command.op {
-            Op::Read => self.read(now, tag),
-            _ => self.trim(now, tag),
+            mapping => {
+                self.new_entry(tag, page, mapping);
+            }
         }
     }
 
@@ -94,7 +60,7 @@ impl<P: Probe> Ssd<P> {
         let from = self.tags[tag].admitted;
         let pages = self.tags[tag].pages;
         let mut page = from;
-        while page < pages && self.enter_buffer(tag, page) {
+        while page < pages && self.has_room(tag, page) {
             page += 1;
         }
         if page == from {
@@ -122,22 +88,12 @@ impl<P: Probe> Ssd<P> {
         page == pages
     }
 
-    /// Writes a page into the buffer; false when there is no room. The content counts from now
-    /// on, so that later commands find it; its data is on the link.
+    /// True when a page of a write has room in the buffer, or needs none because it was trimmed.
     #[inline]
-    fn enter_buffer(&mut self, tag: u32, page: u32) -> bool {
-        let logical = self.tags[tag].first_page + page;
-        match self.ftl.lookup(logical) {
-            Mapping::Buffer(entry) => {
-                self.buffer.write_hits += 1;
-                self.merge(tag, page, entry);
-                true
-            }
-            _ if !self.buffer.has_room() => false,
-            mapping => {
-                self.new_entry(tag, page, mapping);
-                true
-            }
+    fn has_room(&mut self, tag: u32, page: u32) -> bool {
+        match self.ftl.lookup(self.tags[tag].first_page + page) {
+            Mapping::Buffer(entry) => self.buffer.make_room(entry),
+            _ => true,
         }
     }
 
@@ -261,7 +217,7 @@ impl<P: Probe> Ssd<P> {
         let entry = self.requests[id].owner;
         self.buffer[entry].state = EntryState::Issued;
         if self.buffer[entry].whole || self.buffer[entry].trimmed {
-            self.commit_own(id);
+            self.commit_program(now, id);
         } else {
             self.read_rest(now, entry, id);
         }
@@ -302,7 +258,7 @@ impl<P: Probe> Ssd<P> {
         let unit = request.unit;
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
-        self.commit_own(id);
+        self.commit_program(now, id);
     }
 
     fn program_request(&mut self, now: Time, entry: u32) -> MemoryRequest {
@@ -373,7 +329,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.buffer[entry].whole = true;
         if program != NONE {
-            self.commit_own(program);
+            self.commit_program(now, program);
         } else if self.buffer[entry].trimmed {
             self.forget(now, entry);
         } else {
@@ -385,8 +341,10 @@ impl<P: Probe> Ssd<P> {
     /// A page of the buffer has been programmed.
     pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
+        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
         if !self.medium.program(request.physical, request.logical, request.content) {
-            return self.program_failed(now, id);
+            self.program_failed(now, id);
+            return self.block_program_ended(now, plane, request.physical, false);
         }
         self.counters.programmed_user += 1;
         self.settle_block(now, request.physical);
@@ -395,13 +353,14 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests.remove(id);
         self.entry_programmed(now, request.owner, request.physical);
-        self.collect_if_short(now, self.geometry.plane_at(request.unit, u32::from(request.place)));
+        self.block_program_ended(now, plane, request.physical, true);
+        self.collect_if_short(now, plane);
     }
 
     /// Closes the block of a page that has just been programmed, if it was the last.
     #[inline]
     pub(crate) fn settle_block(&mut self, now: Time, physical: u32) {
-        if self.geometry.offset_of(physical) + 1 == self.geometry.pages {
+        if self.geometry.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
             self.ftl.close(self.geometry.block_of(physical), now);
         }
     }
@@ -519,13 +478,18 @@ impl<P: Probe> Ssd<P> {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }
         self.forget(now, request.owner);
+        if request.physical != NONE {
+            self.block_program_dropped(now, self.geometry.plane_at(request.unit, u32::from(request.place)));
+        }
     }
 
     /// A program has failed: its block is bad, its data is still in the buffer and goes elsewhere.
     fn program_failed(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         self.counters.program_failures += 1;
-        self.lose_block(now, self.geometry.block_of(request.physical));
+        if self.block_mapped.is_none() {
+            self.lose_block(now, self.geometry.block_of(request.physical));
+        }
         if request.tag != NONE {
             // Committed again, as a host request.
             self.units[request.unit].committed_tag = request.tag;
@@ -537,7 +501,10 @@ impl<P: Probe> Ssd<P> {
         r.since = now;
         r.link = 0;
         self.requests.snapshot(id, self.units[request.unit].account(now));
-        self.commit_own(id);
+        match &mut self.block_mapped {
+            None => self.commit_own(id),
+            Some(_) => self.requeue_program(id),
+        }
     }
 
     /// Takes a trim: whole pages are forgotten.
@@ -549,6 +516,7 @@ impl<P: Probe> Ssd<P> {
         for logical in first..end {
             self.trim_page(now, logical as u32);
         }
+        self.release_trimmed(now, first as u32, end as u32);
         self.complete_over_link(now, tag);
         self.wake(now);
     }
@@ -653,7 +621,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The drive has no room for another write and cannot make any. What is in the buffer stays
     /// readable there; writes that wait are answered.
-    fn become_read_only(&mut self, now: Time, plane: u32) {
+    pub(crate) fn become_read_only(&mut self, now: Time, plane: u32) {
         if self.read_only.is_none() {
             self.read_only = Some(format!(
                 "at {now} plane {plane} had {} free blocks, {} blocks of the drive had gone bad, and collection had no victim \
@@ -702,25 +670,26 @@ impl<P: Probe> Ssd<P> {
     fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
         while self.units.first(unit, Kind::UserWrite, place) != NONE {
             let id = self.units.take(&self.requests, unit, Kind::UserWrite, place);
-            self.left_committed(unit, id);
-            if self.is_void(id) {
-                self.drop_program(now, id);
-                continue;
-            }
-            let request = self.requests[id];
-            self.requests.remove(id);
-            if request.tag != NONE {
-                self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
-            }
-            let e = &mut self.buffer[request.owner];
-            e.state = EntryState::Stranded;
-            let lists =
-                [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
-            for list in lists {
-                self.release_waiters(now, list, Status::WriteProtected);
-            }
+            self.strand(now, id);
         }
         self.scheduler.released(unit);
         self.commit(now);
+    }
+
+    /// Gives up a program: its data stays in the buffer, and whoever waits for it is told.
+    pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        self.left_committed(request.unit, id);
+        self.requests.remove(id);
+        if request.tag != NONE {
+            self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
+        }
+        let e = &mut self.buffer[request.owner];
+        e.state = EntryState::Stranded;
+        let lists =
+            [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
+        for list in lists {
+            self.release_waiters(now, list, Status::WriteProtected);
+        }
     }
 }

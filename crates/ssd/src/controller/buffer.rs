@@ -78,6 +78,8 @@ pub struct Entry {
     pub sectors: u64,
     /// True when the whole page is here.
     pub whole: bool,
+    /// It has room in the buffer; until then its data is still with the host.
+    has_room: bool,
     /// Written again while it was being programmed.
     pub dirty_again: bool,
     /// Trimmed while it was issued or programmed: not to be mapped.
@@ -167,40 +169,6 @@ impl Buffer {
         self.capacity == 0
     }
 
-    /// True when another page finds room.
-    #[inline]
-    pub fn has_room(&self) -> bool {
-        self.used < self.capacity
-    }
-
-    /// Puts a command that touches these logical pages at the end of the line.
-    pub fn join_line(&mut self, tag: u32, pages: Range<u32>) {
-        self.line.push_back(tag);
-        for page in pages {
-            self.waiting[page as usize % RESIDUES] += 1;
-        }
-    }
-
-    /// Takes the first command out of the line; `pages` are those that it joined with.
-    pub fn leave_line(&mut self, pages: Range<u32>) {
-        self.line.pop_front().expect("the line has a first command");
-        for page in pages {
-            self.waiting[page as usize % RESIDUES] -= 1;
-        }
-    }
-
-    /// The commands in the line, the oldest first.
-    #[inline]
-    pub fn line(&self) -> &VecDeque<u32> {
-        &self.line
-    }
-
-    /// False when no command in the line touches these pages; true when one may.
-    #[inline]
-    pub fn may_overlap_line(&self, mut pages: Range<u32>) -> bool {
-        !self.line.is_empty() && pages.any(|page| self.waiting[page as usize % RESIDUES] > 0)
-    }
-
     /// Pages in the buffer.
     pub fn len(&self) -> usize {
         self.used
@@ -225,10 +193,9 @@ impl Buffer {
     }
 
     /// Makes an entry for a logical page whose flash version is `old` (or [`NONE`]) with content
-    /// `base`.
+    /// `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline]
     pub fn create(&mut self, logical: u32, old: u32, base: u32) -> u32 {
-        self.used += 1;
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -237,6 +204,7 @@ impl Buffer {
             change: Change::NONE,
             sectors: 0,
             whole: old == NONE,
+            has_room: false,
             dirty_again: false,
             trimmed: false,
             stream: 0,
@@ -257,6 +225,21 @@ impl Buffer {
                 (self.entries.len() - 1) as u32
             }
         }
+    }
+
+    /// Gives an entry room, if it has none. False when there is none left.
+    #[inline]
+    pub fn make_room(&mut self, id: u32) -> bool {
+        let entry = &mut self.entries[id as usize];
+        if entry.has_room {
+            return true;
+        }
+        if self.used >= self.capacity {
+            return false;
+        }
+        entry.has_room = true;
+        self.used += 1;
+        true
     }
 
     /// Merges a write into an entry.
@@ -361,7 +344,7 @@ impl Buffer {
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
-        self.used -= 1;
+        self.used -= usize::from(entry.has_room);
         self.free.push(id);
     }
 

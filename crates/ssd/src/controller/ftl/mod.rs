@@ -17,11 +17,23 @@ use tailcut_base::table::Table;
 /// No block.
 pub const NO_BLOCK: u32 = u32::MAX;
 
+tailcut_base::choice! {
+    /// The unit of mapping.
+    pub enum MappingLevel {
+        /// Each page anywhere.
+        Page = "page",
+        /// The pages of a logical block together in one block, each at its own offset.
+        Block = "block",
+    }
+}
+
 /// Configuration of the translation layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FtlConfig {
     /// Share of the raw capacity that the host cannot address, in parts per million.
     pub spare: u32,
+    /// The unit of mapping.
+    pub mapping: MappingLevel,
     /// How a write finds its plane.
     pub allocation: Allocation,
     /// The order in which planes are used.
@@ -37,6 +49,12 @@ impl Configure for FtlConfig {
             "Share of the raw capacity that the host cannot address (over-provisioning).",
             &mut self.spare,
             0..=900_000,
+        );
+        choose(
+            visit,
+            "mapping",
+            "Page: each page anywhere; block: the pages of a logical block together, in order.",
+            &mut self.mapping,
         );
         choose(
             visit,
@@ -61,12 +79,15 @@ impl Configure for FtlConfig {
 }
 
 impl FtlConfig {
-    /// Logical pages that a drive of this geometry offers: rounded down to a multiple of the
-    /// number of planes, so that static allocation fills all planes alike.
+    /// Logical pages that a drive of this geometry offers: rounded down so that all planes are
+    /// filled alike, and under block-level mapping by whole blocks.
     pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
-        let planes = u128::from(geometry.plane_count());
-        (user / planes * planes) as u32
+        let unit = match self.mapping {
+            MappingLevel::Page => u128::from(geometry.plane_count()),
+            MappingLevel::Block => u128::from(geometry.plane_count()) * u128::from(geometry.pages),
+        };
+        (user / unit * unit) as u32
     }
 }
 
@@ -150,6 +171,7 @@ pub struct Ftl {
     closed: ClosedBlocks,
     allocator: Allocator,
     geometry: Geometry,
+    mapping: MappingLevel,
     streams: u32,
     /// Free blocks of a plane that only garbage collection may take.
     reserve: usize,
@@ -185,6 +207,7 @@ impl Ftl {
             closed: ClosedBlocks::new(victim, choices, geometry),
             allocator: Allocator::new(config.allocation, config.order, geometry),
             geometry: geometry.clone(),
+            mapping: config.mapping,
             streams: config.streams,
             reserve: reserve as usize,
         }
@@ -235,6 +258,10 @@ impl Ftl {
     /// without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
+        if self.mapping == MappingLevel::Block {
+            let planes = self.allocator.planes();
+            return planes[(logical / self.geometry.pages) as usize % planes.len()];
+        }
         let first = self.allocator.next(logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
@@ -439,7 +466,7 @@ impl Ftl {
         all.filter(|&b| self.blocks[b as usize].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
     }
 
-    /// Access for preparation of a drive.
+    /// Takes a free block of a plane out of the free list, to be written.
     pub(crate) fn take_free(&mut self, plane: u32) -> Option<u32> {
         let block = self.planes[plane as usize].free.pop_front()?;
         self.blocks[block as usize].state = BlockState::Open;

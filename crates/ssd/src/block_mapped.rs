@@ -1,0 +1,386 @@
+//! Block-level mapping: a logical block lies in one physical block, each page at its own offset.
+//!
+//! Pages of a block are programmed in order, so a write beyond the next page first copies (or
+//! pads) what lies between, and a write before it opens a replacement block and copies what lies
+//! before. When a replacement is complete the old block is erased. A host that writes its blocks
+//! in order and trims them whole (SWAN, section 6) causes no copies at all; random writes cost
+//! nearly a block of copies each.
+//!
+//! The model keeps its page map and valid bits as under page-level mapping, for reads and checks;
+//! the drive that it stands for needs one entry per block.
+
+use crate::controller::ftl::Mapping;
+use crate::flash::Geometry;
+use crate::probe::Probe;
+use crate::request::{Kind, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use std::collections::VecDeque;
+use tailcut_base::Time;
+
+/// Where a logical block lies.
+#[derive(Clone, Debug, Default)]
+struct LogicalBlock {
+    /// The block that is being written, or was written last.
+    write: Option<u32>,
+    /// Blocks that still hold pages which `write` does not have yet.
+    old: Vec<u32>,
+}
+
+/// What a plane is at work on: one step at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// Nothing.
+    None,
+    /// Towards the program of this memory request.
+    Program(RequestId),
+    /// Towards the completion of a replacement, to get a free block.
+    Complete(u32),
+}
+
+#[derive(Clone, Debug)]
+struct PlaneWork {
+    /// Programs that wait for their turn.
+    queue: VecDeque<RequestId>,
+    work: Work,
+    /// A flash operation of the work is under way.
+    is_busy: bool,
+    /// Logical blocks that hold more than one physical block, oldest first.
+    replaced: VecDeque<u32>,
+    /// Erases under way or waiting for reads to end.
+    erasing: u32,
+}
+
+/// The state of block-level mapping.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockMapped {
+    blocks: Vec<LogicalBlock>,
+    planes: Vec<PlaneWork>,
+}
+
+impl BlockMapped {
+    pub(crate) fn new(geometry: &Geometry, logical_pages: u32) -> BlockMapped {
+        let idle = PlaneWork {
+            queue: VecDeque::new(),
+            work: Work::None,
+            is_busy: false,
+            replaced: VecDeque::new(),
+            erasing: 0,
+        };
+        BlockMapped {
+            blocks: vec![LogicalBlock::default(); (logical_pages / geometry.pages) as usize],
+            planes: vec![idle; geometry.plane_count() as usize],
+        }
+    }
+
+    /// Declares where a logical block lies, while a drive is being prepared.
+    pub(crate) fn place(&mut self, logical_block: u32, block: u32) {
+        self.blocks[logical_block as usize].write = Some(block);
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    fn block_mapped(&mut self) -> &mut BlockMapped {
+        self.block_mapped.as_mut().expect("the drive maps by block")
+    }
+
+    fn logical_block(&mut self, logical_block: u32) -> &mut LogicalBlock {
+        &mut self.block_mapped().blocks[logical_block as usize]
+    }
+
+    fn plane_work(&mut self, plane: u32) -> &mut PlaneWork {
+        &mut self.block_mapped().planes[plane as usize]
+    }
+
+    /// Commits the program of a page of the buffer: at once under page-level mapping, when its
+    /// turn comes under block-level mapping.
+    #[inline]
+    pub(crate) fn commit_program(&mut self, now: Time, id: RequestId) {
+        if self.block_mapped.is_none() {
+            return self.commit_own(id);
+        }
+        let request = self.requests[id];
+        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
+        self.plane_work(plane).queue.push_back(id);
+        self.work_on(now, plane);
+    }
+
+    /// Takes the next steps of a plane, until a flash operation is under way or nothing is left.
+    fn work_on(&mut self, now: Time, plane: u32) {
+        while !self.plane_work(plane).is_busy {
+            let done = match self.plane_work(plane).work {
+                Work::None => !self.next_work(now, plane),
+                Work::Program(id) => !self.step_to_program(now, plane, id),
+                Work::Complete(logical_block) => !self.step_to_completion(now, plane, logical_block),
+            };
+            if done {
+                break;
+            }
+        }
+        self.wake(now);
+    }
+
+    fn next_work(&mut self, now: Time, plane: u32) -> bool {
+        let Some(id) = self.plane_work(plane).queue.pop_front() else { return false };
+        if self.is_void(id) {
+            let unit = self.requests[id].unit;
+            self.left_committed(unit, id);
+            self.drop_program(now, id);
+        } else {
+            self.plane_work(plane).work = Work::Program(id);
+        }
+        true
+    }
+
+    /// One step towards the program of a request. False when nothing can be done now.
+    fn step_to_program(&mut self, now: Time, plane: u32, id: RequestId) -> bool {
+        let pages = self.geometry.pages;
+        let (logical_block, offset) = (self.requests[id].logical / pages, self.requests[id].logical % pages);
+        let Some(write) = self.logical_block(logical_block).write else {
+            return self.open_block(now, plane, logical_block);
+        };
+        let next = self.medium.next_page(write);
+        if offset < next {
+            if !self.logical_block(logical_block).old.is_empty() {
+                return self.step_to_completion(now, plane, logical_block);
+            }
+            let block = self.logical_block(logical_block);
+            block.write = None;
+            block.old.push(write);
+            self.plane_work(plane).replaced.push_back(logical_block);
+            return true;
+        }
+        if offset > next {
+            self.copy_page(now, plane, logical_block, write, next);
+            return true;
+        }
+        self.requests[id].physical = write * pages + offset;
+        self.plane_work(plane).is_busy = true;
+        self.commit_own(id);
+        true
+    }
+
+    /// One step towards a logical block that lies in one physical block.
+    fn step_to_completion(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+        let old = self.logical_block(logical_block).old.clone();
+        let write = self.logical_block(logical_block).write;
+        let all_moved = old.iter().all(|&block| self.ftl.valid_pages(block) == 0);
+        if !all_moved {
+            let Some(write) = write else { return self.open_block(now, plane, logical_block) };
+            let next = self.medium.next_page(write);
+            assert!(next < self.geometry.pages, "a full block has all pages of its logical block");
+            self.copy_page(now, plane, logical_block, write, next);
+            return true;
+        }
+        self.logical_block(logical_block).old.clear();
+        for block in old {
+            self.release_block(now, plane, block);
+        }
+        if self.plane_work(plane).work == Work::Complete(logical_block) {
+            self.plane_work(plane).work = Work::None;
+        }
+        true
+    }
+
+    /// Gives a logical block a free block to write to. Where none is free, a replacement is
+    /// completed, or an erase is waited for.
+    fn open_block(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+        if let Some(block) = self.ftl.take_free(plane) {
+            self.logical_block(logical_block).write = Some(block);
+            return true;
+        }
+        while let Some(other) = self.plane_work(plane).replaced.pop_front() {
+            let other_block = self.logical_block(other);
+            if other != logical_block && !other_block.old.is_empty() && other_block.write.is_some() {
+                let work = std::mem::replace(&mut self.plane_work(plane).work, Work::Complete(other));
+                if let Work::Program(id) = work {
+                    self.plane_work(plane).queue.push_front(id);
+                }
+                return true;
+            }
+        }
+        if self.plane_work(plane).erasing == 0 {
+            self.strand_queue(now, plane);
+        }
+        false
+    }
+
+    /// No block can be had any more: the programs that wait are given up.
+    fn strand_queue(&mut self, now: Time, plane: u32) {
+        if let Work::Program(id) = std::mem::replace(&mut self.plane_work(plane).work, Work::None) {
+            self.plane_work(plane).queue.push_front(id);
+        }
+        let queue = std::mem::take(&mut self.plane_work(plane).queue);
+        self.become_read_only(now, plane);
+        for id in queue {
+            self.strand(now, id);
+        }
+    }
+
+    /// Programs page `offset` of a logical block into the block that is being written: with what
+    /// the page holds, or with padding.
+    fn copy_page(&mut self, now: Time, plane: u32, logical_block: u32, write: u32, offset: u32) {
+        let logical = logical_block * self.geometry.pages + offset;
+        let source = match self.ftl.lookup(logical) {
+            Mapping::Unmapped => NONE,
+            Mapping::Flash(physical) => physical,
+            Mapping::Buffer(entry) => self.buffer[entry].old,
+        };
+        let kind = if source == NONE { Kind::GcWrite } else { Kind::GcRead };
+        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let mut request = self.internal(now, kind, Role::BlockCopy, plane, unit, place);
+        request.logical = logical;
+        request.source = source;
+        request.physical = if source == NONE { write * self.geometry.pages + offset } else { source };
+        request.content = write * self.geometry.pages + offset;
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.plane_work(plane).is_busy = true;
+        self.commit_own(id);
+    }
+
+    /// A page that is being copied has been read; it is programmed at its offset. Its target
+    /// stands in `content` until then.
+    pub(crate) fn block_copy_read(&mut self, now: Time, id: RequestId) {
+        let target = self.requests[id].content;
+        let content = self.medium.read(self.requests[id].source);
+        let r = &mut self.requests[id];
+        r.kind = Kind::GcWrite;
+        r.physical = target;
+        r.content = content;
+        r.since = now;
+        let unit = r.unit;
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    /// A page has been copied or padded.
+    pub(crate) fn block_copy_done(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        let plane = request.owner;
+        self.requests.remove(id);
+        self.plane_work(plane).is_busy = false;
+        if self.medium.program(request.physical, request.logical, request.content) {
+            self.counters.programmed_gc += 1;
+            if request.source != NONE && self.ftl.is_valid(request.source) {
+                self.move_page(now, request.logical, request.source, request.physical);
+            }
+        } else {
+            self.counters.program_failures += 1;
+            self.replace_bad(plane, request.physical);
+        }
+        self.work_on(now, plane);
+    }
+
+    /// A program under block-level mapping has ended; true when it succeeded.
+    pub(crate) fn block_program_ended(&mut self, now: Time, plane: u32, physical: u32, succeeded: bool) {
+        if self.block_mapped.is_none() {
+            return;
+        }
+        let work = self.plane_work(plane);
+        work.is_busy = false;
+        work.work = Work::None;
+        if !succeeded {
+            self.replace_bad(plane, physical);
+        }
+        let logical_block = self.medium.logical(physical) / self.geometry.pages;
+        let block = self.logical_block(logical_block);
+        if !block.old.is_empty() {
+            // Frees the old blocks as soon as nothing valid is left in them.
+            let old = block.old.clone();
+            if old.iter().all(|&b| self.ftl.valid_pages(b) == 0) {
+                self.logical_block(logical_block).old.clear();
+                for b in old {
+                    self.release_block(now, plane, b);
+                }
+            }
+        }
+        self.work_on(now, plane);
+    }
+
+    /// A program that had its page has become pointless before it began.
+    pub(crate) fn block_program_dropped(&mut self, now: Time, plane: u32) {
+        let work = self.plane_work(plane);
+        work.is_busy = false;
+        work.work = Work::None;
+        self.work_on(now, plane);
+    }
+
+    /// A program that failed is the next to be tried again.
+    pub(crate) fn requeue_program(&mut self, id: RequestId) {
+        let request = self.requests[id];
+        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
+        self.plane_work(plane).queue.push_front(id);
+    }
+
+    /// The block that was being written went bad: its pages are copied to another one.
+    fn replace_bad(&mut self, plane: u32, physical: u32) {
+        self.counters.bad_blocks += 1;
+        let logical_block = self.medium.logical(physical) / self.geometry.pages;
+        let bad = self.geometry.block_of(physical);
+        let block = self.logical_block(logical_block);
+        assert_eq!(block.write.take(), Some(bad), "only the block being written can fail");
+        block.old.push(bad);
+        self.plane_work(plane).replaced.push_back(logical_block);
+    }
+
+    /// A block that holds nothing any more is erased, once nobody reads it, or retired if bad.
+    fn release_block(&mut self, now: Time, plane: u32, block: u32) {
+        self.ftl.begin_emptying(block);
+        if self.medium.is_bad(block) {
+            return self.ftl.retire(block);
+        }
+        self.plane_work(plane).erasing += 1;
+        if !self.ftl.is_pinned(block) {
+            self.erase_block(now, block);
+        }
+    }
+
+    /// Commits the erase of an empty block.
+    pub(crate) fn erase_block(&mut self, now: Time, block: u32) {
+        let plane = self.geometry.plane_of_block(block);
+        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane, unit, place);
+        request.physical = block * self.geometry.pages;
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+        self.wake(now);
+    }
+
+    /// A block has been erased.
+    pub(crate) fn block_erased(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        self.requests.remove(id);
+        let block = self.geometry.block_of(request.physical);
+        self.count_erase(block);
+        self.plane_work(request.owner).erasing -= 1;
+        self.work_on(now, request.owner);
+    }
+
+    /// After a trim: logical blocks that hold nothing any more give their blocks back.
+    pub(crate) fn release_trimmed(&mut self, now: Time, first: u32, end: u32) {
+        if self.block_mapped.is_none() || first >= end {
+            return;
+        }
+        let pages = self.geometry.pages;
+        for logical_block in first / pages..end.div_ceil(pages) {
+            self.release_if_empty(now, logical_block);
+        }
+        self.wake(now);
+    }
+
+    fn release_if_empty(&mut self, now: Time, logical_block: u32) {
+        let block = self.logical_block(logical_block);
+        let Some(write) = block.write else { return };
+        let all: Vec<u32> = block.old.iter().copied().chain([write]).collect();
+        let plane = self.geometry.plane_of_block(write);
+        let at_work = self.plane_work(plane).work != Work::None || !self.plane_work(plane).queue.is_empty();
+        if at_work || all.iter().any(|&b| self.ftl.valid_pages(b) > 0) {
+            return;
+        }
+        *self.logical_block(logical_block) = LogicalBlock::default();
+        for block in all {
+            self.release_block(now, plane, block);
+        }
+    }
+}
