@@ -188,7 +188,11 @@ impl<P: Probe> Ssd<P> {
     /// committed to it.
     fn start(&mut self, now: Time, unit: u32, channel: u32, kind: Kind) {
         self.units[unit].transaction.clear(kind);
+        // A program that is dropped can give work to other chips of this channel, which must not
+        // take the bus that this one has been granted.
+        self.composing = true;
         let (command, cell) = self.compose(now, unit, kind);
+        self.composing = false;
         if self.units[unit].transaction.members().is_empty() {
             // All of its programs had become pointless.
             self.units[unit].phase = Phase::Idle;
@@ -205,6 +209,7 @@ impl<P: Probe> Ssd<P> {
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
         self.set_unit_timer(unit, now + cell);
+        self.wake(now);
     }
 
     /// Composes a transaction: the oldest request of `kind`, and what can go with it in other

@@ -55,8 +55,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) counters: Counters,
     /// Why no more writes are taken; `None` while they are.
     pub(crate) read_only: Option<String>,
-    /// The line of commands that wait for room in the buffer is being served.
-    pub(crate) serving_line: bool,
+    /// A transaction is being composed: chips are woken when it has been.
+    pub(crate) composing: bool,
     /// Units that a command of several pages has given work to; empty between commands.
     pub(crate) woken: Vec<u32>,
     /// Flush commands that have just become complete; empty between events.
@@ -103,7 +103,7 @@ impl<P: Probe> Ssd<P> {
             completions: Vec::new(),
             counters: Counters::default(),
             read_only: None,
-            serving_line: false,
+            composing: false,
             woken: Vec::new(),
             flushed: Vec::new(),
             config: config.clone(),
@@ -269,7 +269,6 @@ impl<P: Probe> Device for Ssd<P> {
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
         match command.op {
-            Op::Read | Op::Trim if self.waits_in_line(tag) => {}
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),
             Op::Trim => self.trim(now, tag),

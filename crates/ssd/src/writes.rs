@@ -9,7 +9,7 @@ use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;
-use tailcut_base::{Cause, Nanos, Op, Status, Time};
+use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a write.
@@ -129,6 +129,10 @@ impl<P: Probe> Ssd<P> {
                 && self.buffer[entry].state == EntryState::Filling
             {
                 self.buffer.make_dirty(entry);
+                if self.buffer[entry].waiters != NONE {
+                    // A write before this one must be durable, and found its page taken over.
+                    self.issue(now, entry);
+                }
             }
         }
         let t = &mut self.tags[tag];
@@ -155,6 +159,17 @@ impl<P: Probe> Ssd<P> {
                 self.tags[tag].page_done(page);
                 continue;
             };
+            let never_programmed = match self.buffer[entry].state {
+                EntryState::Stranded => true,
+                EntryState::Filling => self.read_only.is_some(),
+                _ => false,
+            };
+            if never_programmed {
+                // The drive has become read-only while the data was on the link.
+                self.tags[tag].status = Status::WriteProtected;
+                self.tags[tag].page_done(page);
+                continue;
+            }
             self.attach_waiter(now, tag, page, entry);
             if self.buffer[entry].state == EntryState::Dirty {
                 self.issue(now, entry);
@@ -245,7 +260,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends a dirty entry on its way to flash.
     fn issue(&mut self, now: Time, entry: u32) {
-        self.buffer.leave_dirty(entry);
+        self.buffer.leave_line(entry);
         if self.buffer[entry].whole {
             self.issue_program(now, entry);
         } else {
@@ -447,7 +462,12 @@ impl<P: Probe> Ssd<P> {
     /// Frees an entry and lets writes that wait for room come in.
     fn release_entry(&mut self, now: Time, entry: u32) {
         self.buffer.release(entry);
-        self.serve_line(now);
+        while let Some(&tag) = self.buffer.line.front() {
+            if !self.admit(now, tag) {
+                break;
+            }
+            self.buffer.line.pop_front();
+        }
     }
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
@@ -543,7 +563,7 @@ impl<P: Probe> Ssd<P> {
         }
         let has_request = match e.state {
             EntryState::Dirty => {
-                self.buffer.leave_dirty(entry);
+                self.buffer.leave_line(entry);
                 false
             }
             EntryState::Filling => self.buffer.is_write_through(),
@@ -630,16 +650,16 @@ impl<P: Probe> Ssd<P> {
                 self.counters.bad_blocks
             ));
         }
-        while let Some(&tag) = self.buffer.line().front() {
-            if self.tags[tag].command.op != Op::Write {
-                self.leave_line(now, tag);
-                continue;
-            }
-            self.buffer.leave_line(self.tags[tag].touched());
+        while let Some(tag) = self.buffer.line.pop_front() {
             self.tags[tag].status = Status::WriteProtected;
             if self.tags[tag].in_transit == 0 {
                 self.refuse(now, tag);
             }
+        }
+        for entry in self.buffer.filling() {
+            // The write whose data it waits for has just been refused.
+            let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
+            self.release_waiters(now, waiters, Status::WriteProtected);
         }
         let mut flushes = Vec::new();
         self.buffer.give_up_flushes(&mut flushes);
@@ -680,6 +700,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         self.left_committed(request.unit, id);
+        if self.is_void(id) {
+            return self.drop_program(now, id);
+        }
         self.requests.remove(id);
         if request.tag != NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);

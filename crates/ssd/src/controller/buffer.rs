@@ -7,7 +7,6 @@
 
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
-use std::ops::Range;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::device::content::Change;
 
@@ -106,8 +105,6 @@ impl Entry {
     }
 }
 
-const RESIDUES: usize = 1024;
-
 #[derive(Clone, Debug, Default)]
 struct Epoch {
     pending: u32,
@@ -129,11 +126,8 @@ pub struct Buffer {
     dirty: usize,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
-    /// Writes that wait for room, and what must not overtake them; the oldest first.
-    line: VecDeque<u32>,
-    /// For each residue of page numbers, how many pages of commands in the line have it: tells
-    /// most commands at once that they need not look through the line.
-    waiting: Vec<u32>,
+    /// Tags that wait for room, oldest first.
+    pub line: VecDeque<u32>,
     /// Writes merged into an entry that was there already.
     pub write_hits: u64,
     /// Pages read from the buffer.
@@ -157,7 +151,6 @@ impl Buffer {
             epochs: VecDeque::from([Epoch::default()]),
             first_epoch: 0,
             line: VecDeque::new(),
-            waiting: vec![0; RESIDUES],
             write_hits: 0,
             read_hits: 0,
         }
@@ -282,7 +275,7 @@ impl Buffer {
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
     #[inline]
-    pub fn leave_dirty(&mut self, id: u32) {
+    pub fn leave_line(&mut self, id: u32) {
         let Entry { prev, next, state, .. } = self.entries[id as usize];
         assert_eq!(state, EntryState::Dirty);
         match prev {
@@ -346,6 +339,11 @@ impl Buffer {
         entry.state = EntryState::Free;
         self.used -= usize::from(entry.has_room);
         self.free.push(id);
+    }
+
+    /// The entries whose data is with the host or on the link; looks at them all.
+    pub fn filling(&self) -> Vec<u32> {
+        (0u32..).zip(&self.entries).filter(|(_, e)| e.state == EntryState::Filling).map(|(id, _)| id).collect()
     }
 
     /// True when nothing is pending.

@@ -142,12 +142,6 @@ impl Tag {
         }
     }
 
-    /// The logical pages that the command touches.
-    #[inline]
-    pub fn touched(&self) -> std::ops::Range<u32> {
-        self.first_page..self.first_page + self.pages
-    }
-
     /// The sectors of page `page` of the command that it covers, as a bit mask.
     #[inline]
     pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {

@@ -315,13 +315,16 @@ impl Ftl {
     /// block was a frontier.
     pub fn abandon(&mut self, block: u32) -> bool {
         let plane = self.geometry.plane_of_block(block);
+        let mut found = false;
+        // A frontier still names the last block that it filled, which another may have opened
+        // since: both let go of it.
         for frontier in &mut self.planes[plane as usize].frontiers {
             if frontier.block == block {
                 *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
-                return true;
+                found = true;
             }
         }
-        false
+        found
     }
 
     /// Closes a block whose last page has been programmed.
