@@ -69,62 +69,43 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn choose(&self, now: Time, unit: u32) -> Option<Kind> {
         let u = &self.units[unit];
-        let places = |kind: Kind| u.places_with(kind);
-        let (reads, writes) = (places(Kind::UserRead), places(Kind::UserWrite));
-        let collects = places(Kind::GcRead) | places(Kind::GcWrite) | places(Kind::Erase);
-        if writes | collects == 0 {
-            return (reads != 0).then_some(Kind::UserRead);
+        if u.has_only(Kind::UserRead) {
+            return Some(Kind::UserRead);
         }
-        let writes = if writes != 0 && self.startable(unit, Kind::UserWrite) { writes } else { 0 };
-        let collects =
-            if collects != 0 { self.oldest(unit, &[Kind::GcRead, Kind::GcWrite, Kind::Erase]) } else { None };
-        if !self.config.gc.preemptible && collects.is_some() {
-            return collects;
+        let mut collection = (u64::MAX, Kind::Erase);
+        for kind in [Kind::GcRead, Kind::GcWrite, Kind::Erase] {
+            collection = collection.min_by_order(self.oldest(unit, kind), kind);
         }
-        let user: &[Kind] = match (reads != 0, writes != 0) {
-            (true, true) => &[Kind::UserRead, Kind::UserWrite],
-            (true, false) => &[Kind::UserRead],
-            (false, true) => &[Kind::UserWrite],
-            (false, false) => return collects,
-        };
-        match self.config.schedule.chip {
+        if !self.config.gc.preemptible && collection.0 != u64::MAX {
+            return Some(collection.1);
+        }
+        let (read, write) = (self.oldest(unit, Kind::UserRead), self.oldest(unit, Kind::UserWrite));
+        let first = match self.config.schedule.chip {
             ChipPolicy::Fifo => {
-                let user = self.oldest(unit, user);
-                let order = |kind: Option<Kind>| kind.map_or(u64::MAX, |k| self.oldest_order(unit, k));
-                if order(user) < order(collects) { user } else { collects }
+                collection.min_by_order(read, Kind::UserRead).min_by_order(write, Kind::UserWrite)
             }
-            ChipPolicy::ReadsFirst => {
-                let overdue = writes != 0 && self.waits_too_long(now, unit);
-                if reads != 0 && !overdue {
-                    return Some(Kind::UserRead);
-                }
-                if collects.is_some() && (writes == 0 || self.is_short_of_blocks(unit)) {
-                    return collects;
-                }
-                Some(Kind::UserWrite)
+            ChipPolicy::ReadsFirst if read != u64::MAX && !self.waits_too_long(now, unit, write) => {
+                (read, Kind::UserRead)
+            }
+            ChipPolicy::ReadsFirst if write == u64::MAX || self.is_short_of_blocks(unit) => {
+                collection.or(write, Kind::UserWrite)
+            }
+            ChipPolicy::ReadsFirst => (write, Kind::UserWrite),
+        };
+        (first.0 != u64::MAX).then_some(first.1)
+    }
+
+    /// The order of the oldest request of a kind that can start; `u64::MAX` when there is none.
+    #[inline]
+    fn oldest(&self, unit: u32, kind: Kind) -> u64 {
+        let mut oldest = u64::MAX;
+        for place in bits(self.units[unit].places_with(kind)) {
+            let id = self.units.first(unit, kind, place);
+            if self.can_start(id, unit, place) {
+                oldest = oldest.min(self.requests[id].order);
             }
         }
-    }
-
-    /// The kind, of some, that has the oldest request that can start.
-    fn oldest(&self, unit: u32, kinds: &[Kind]) -> Option<Kind> {
-        let startable = kinds.iter().copied().filter(|&k| self.startable(unit, k));
-        startable.min_by_key(|&k| self.oldest_order(unit, k))
-    }
-
-    fn oldest_order(&self, unit: u32, kind: Kind) -> u64 {
-        let u = &self.units[unit];
-        bits(u.places_with(kind))
-            .map(|place| self.requests[self.units.first(unit, kind, place)].order)
-            .min()
-            .unwrap_or(u64::MAX)
-    }
-
-    /// True when a request of `kind` can start: a program needs an erased page.
-    fn startable(&self, unit: u32, kind: Kind) -> bool {
-        let u = &self.units[unit];
-        bits(u.places_with(kind))
-            .any(|place| self.can_start(self.units.first(unit, kind, place), unit, place))
+        oldest
     }
 
     #[inline]
@@ -133,8 +114,8 @@ impl<P: Probe> Ssd<P> {
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
                 request.physical != NONE
-                    || self.is_void(id)
                     || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+                    || self.is_void(id)
             }
             _ => true,
         }
@@ -151,12 +132,14 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn waits_too_long(&self, now: Time, unit: u32) -> bool {
-        let u = &self.units[unit];
+    /// True when the oldest write that could start has been passed over for too long.
+    fn waits_too_long(&self, now: Time, unit: u32, write: u64) -> bool {
         let patience = self.config.schedule.write_patience;
-        bits(u.places_with(Kind::UserWrite)).any(|place| {
-            now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
-        })
+        let writes = bits(self.units[unit].places_with(Kind::UserWrite));
+        write != u64::MAX
+            && writes.into_iter().any(|place| {
+                now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
+            })
     }
 
     fn is_short_of_blocks(&self, unit: u32) -> bool {
@@ -456,6 +439,24 @@ impl<P: Probe> Ssd<P> {
             members: t.members().iter().map(member).collect(),
         };
         self.probe.transaction(record);
+    }
+}
+
+/// Choosing the older of two.
+trait Older: Sized {
+    fn min_by_order(self, order: u64, kind: Kind) -> Self;
+    fn or(self, order: u64, kind: Kind) -> Self;
+}
+
+impl Older for (u64, Kind) {
+    #[inline]
+    fn min_by_order(self, order: u64, kind: Kind) -> Self {
+        if order < self.0 { (order, kind) } else { self }
+    }
+
+    #[inline]
+    fn or(self, order: u64, kind: Kind) -> Self {
+        if self.0 == u64::MAX { (order, kind) } else { self }
     }
 }
 

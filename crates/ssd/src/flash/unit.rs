@@ -171,6 +171,13 @@ impl Unit {
         self.occupied.iter().any(|&places| places != 0)
     }
 
+    /// True when work of `kind` is committed, and no other.
+    #[inline]
+    pub fn has_only(&self, kind: Kind) -> bool {
+        let others = Kind::ALL.iter().filter(|&&k| k != kind);
+        self.occupied[kind as usize] != 0 && others.fold(0, |sum, &k| sum | self.occupied[k as usize]) == 0
+    }
+
     /// The places that have work of `kind`, as a bit mask.
     #[inline]
     pub fn places_with(&self, kind: Kind) -> u16 {
