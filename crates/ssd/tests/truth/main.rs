@@ -1,0 +1,11 @@
+//! The drive against theory, against arithmetic, and against a model of it that is too simple to be
+//! wrong.
+
+mod amplification;
+mod content;
+mod drives;
+mod naive;
+mod preparation;
+mod theory;
+mod wear;
+mod writer;
