@@ -2,8 +2,11 @@
 //! wrong.
 
 mod amplification;
+mod bandwidth;
 mod content;
 mod drives;
+mod host;
+mod latency;
 mod naive;
 mod preparation;
 mod theory;
