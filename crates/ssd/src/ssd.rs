@@ -69,6 +69,11 @@ pub struct Ssd<P: Probe = ()> {
 }
 
 impl Ssd<()> {
+    /// The latest moment that the timers of a drive of this geometry can hold.
+    pub fn horizon_of(geometry: &Geometry) -> Time {
+        Timers::new(timers(geometry)).horizon()
+    }
+
     /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
     pub fn new(config: &SsdConfig, seed: u64, content: bool) -> Ssd<()> {
         Ssd::watched(config, seed, content, ())
@@ -104,7 +109,7 @@ impl<P: Probe> Ssd<P> {
             scheduler: Scheduler::new(config.schedule.commit, units),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
-            timers: Timers::new((units + geometry.channels) as usize + 2),
+            timers: Timers::new(timers(&geometry)),
             completions: Vec::new(),
             counters: Counters::default(),
             read_only: None,
@@ -253,6 +258,11 @@ impl<P: Probe> Ssd<P> {
         t.mark = transfer.end;
         self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
     }
+}
+
+/// One timer for each unit and channel, and one for each direction of the link.
+fn timers(geometry: &Geometry) -> usize {
+    (geometry.units() + geometry.channels) as usize + 2
 }
 
 impl<P: Probe> Device for Ssd<P> {
