@@ -47,6 +47,10 @@ impl<P: Probe> Ssd<P> {
         if self.units[unit].has_work() {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
+            // What is queued behind these writes may be a read that the erase waits for.
+            self.scheduler.released(unit);
+            self.commit(now);
+            self.wake(now);
         } else {
             self.units[unit].hold(now, Holder::Idle);
             if self.config.gc.background {
@@ -108,7 +112,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
+    pub(crate) fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
@@ -170,7 +174,11 @@ impl<P: Probe> Ssd<P> {
     /// committed to it.
     fn start(&mut self, now: Time, unit: u32, channel: u32, kind: Kind) {
         self.units[unit].transaction.clear(kind);
+        // A program that is dropped can give work to other chips of this channel, which must not
+        // take the bus that this one has been granted.
+        self.composing = true;
         let (command, cell) = self.compose(now, unit, kind);
+        self.composing = false;
         if self.units[unit].transaction.members().is_empty() {
             // All of its programs had become pointless.
             self.units[unit].phase = Phase::Idle;
@@ -187,6 +195,7 @@ impl<P: Probe> Ssd<P> {
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
         self.set_unit_timer(unit, now + cell);
+        self.wake(now);
     }
 
     /// Composes a transaction: the oldest request of `kind`, and what can go with it in other

@@ -304,7 +304,9 @@ impl<P: Probe> Ssd<P> {
 
     /// Static wear levelling: when the spread of erases in a plane is too large, the least worn
     /// block, which must hold cold data, is emptied and joins the free blocks. Looked at once for
-    /// as many erases as the plane has blocks, so that its cost does not grow with the drive.
+    /// as many erases as the plane has blocks, so that its cost does not grow with the drive, and
+    /// eight times as often while there is something to move: a drive that is mostly cold has as
+    /// many blocks to move as it erases in a turn.
     fn level_wear(&mut self, now: Time, plane: u32) {
         let blocks = self.geometry.blocks;
         if !self.collection.levelling || self.collection.erases_since_check[plane as usize] < blocks {
@@ -316,6 +318,7 @@ impl<P: Probe> Ssd<P> {
         let Some(coldest) = self.ftl.least_worn(plane, &self.medium) else { return };
         if most - self.medium.erases(coldest) > self.collection.spread {
             self.counters.levelled += 1;
+            self.collection.erases_since_check[plane as usize] = blocks - blocks.div_ceil(8);
             self.empty(now, plane, coldest, Purpose::Wear);
         }
     }

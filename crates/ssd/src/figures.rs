@@ -1,5 +1,6 @@
 //! What a drive has done: counted by the drive, read by reports.
 
+use crate::controller::ftl::BlockState;
 use crate::controller::link::Direction;
 use crate::flash::unit::{Account, HOLDERS, Holder};
 use crate::probe::Probe;
@@ -232,6 +233,13 @@ impl<P: Probe> Ssd<P> {
             count += 1;
         }
         if count == 0 { (0, 0.0, 0) } else { (least, sum as f64 / count as f64, most) }
+    }
+
+    /// The valid pages of each block that is full, in the order of block numbers; walks all blocks.
+    pub fn valid_pages_of_closed_blocks(&self) -> Vec<u32> {
+        let blocks = 0..self.geometry.block_count() as u32;
+        let closed = blocks.filter(|&block| self.ftl.state(block) == BlockState::Closed);
+        closed.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
     /// The name of each kind of transaction, for the arrays of [`Figures`].

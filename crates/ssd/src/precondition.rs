@@ -75,7 +75,7 @@ impl<P: Probe> Ssd<P> {
                 continue;
             }
             shuffle(&mut order, &mut random);
-            let layout = self.steady_layout(plane, per_plane, &mut law);
+            let layout = self.steady_layout(plane, per_plane, &mut law, &mut random);
             self.fill_plane(plane, &layout, &order, logical_of, &mut random);
         }
         per_plane * planes.len() as u32
@@ -134,13 +134,24 @@ impl<P: Probe> Ssd<P> {
     /// The valid pages of each closed block of a plane, the oldest block first, and those of the
     /// block that is being written, half full. `law` keeps the distribution, which is the same
     /// for all planes with the same number of blocks.
-    fn steady_layout(&self, plane: u32, mapped: u32, law: &mut Option<(u32, Vec<f64>)>) -> Layout {
+    fn steady_layout(
+        &self,
+        plane: u32,
+        mapped: u32,
+        law: &mut Option<(u32, Vec<f64>)>,
+        random: &mut Stream,
+    ) -> Layout {
         let pages = self.geometry.pages;
         let blocks = self.ftl.free_blocks(plane);
         // Collection begins below the low mark, so in steady state just so many blocks are free.
         let closed = blocks.saturating_sub(self.collection.thresholds().low + 1).max(1);
         let open = (pages / 2).min(mapped);
         let mapped = mapped - open;
+        if self.config.gc.victim == VictimPolicy::Fifo {
+            let mut counts = fifo_counts(pages, closed, mapped, random);
+            fit_sum(&mut counts, mapped, pages);
+            return Layout { closed: counts, open };
+        }
         if law.as_ref().is_none_or(|(known, _)| *known != closed) {
             let counts =
                 valid_count_law(self.config.gc.victim, self.config.gc.choices, pages, closed, mapped);
@@ -210,11 +221,8 @@ fn choose_first(items: &mut [u32], count: u32, random: &mut Stream) {
 /// writes over `mapped` valid pages: the fixed point of the mean-field model of cleaning (Van
 /// Houdt, SIGMETRICS 2013; Desnoyers, SYSTOR 2012). Cleaning a block with `v` valid pages makes
 /// room for `pages - v` writes, each of which invalidates one of the valid pages at random; the
-/// block comes back full. FIFO is age-structured: see [`fifo_law`].
+/// block comes back full. FIFO is age-structured: see [`fifo_counts`].
 fn valid_count_law(policy: VictimPolicy, choices: u32, pages: u32, closed: u32, mapped: u32) -> Vec<f64> {
-    if policy == VictimPolicy::Fifo {
-        return fifo_law(pages, closed, mapped);
-    }
     let n = pages as usize;
     let mut weights = start_law(n, closed, mapped);
     let mut valid = f64::from(mapped);
@@ -282,22 +290,22 @@ fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
     debug_assert_eq!(weights.len(), n + 1);
 }
 
-/// FIFO cleaning: a block of age `x` (0 youngest … 1 oldest) has the valid share
-/// `exp(-x (P/U)(1 - v))`, where `v`, the share at `x = 1`, solves the equation itself
-/// (Desnoyers, SYSTOR 2012, LRU cleaning; P pages in blocks, U valid pages).
-fn fifo_law(pages: u32, closed: u32, mapped: u32) -> Vec<f64> {
+/// The valid pages of each closed block under FIFO cleaning, the oldest first. A page of age `x`
+/// (0 youngest … 1 oldest) is valid with probability `exp(-x (P/U)(1 - v))`, where `v`, the
+/// probability at `x = 1`, solves the equation itself (Desnoyers, SYSTOR 2012, LRU cleaning; P pages
+/// in blocks, U valid pages); pages die independently.
+fn fifo_counts(pages: u32, closed: u32, mapped: u32, random: &mut Stream) -> Vec<u32> {
     let ratio = f64::from(closed) * f64::from(pages) / f64::from(mapped.max(1));
     let mut victim = 0.5;
     for _ in 0..10_000 {
         victim = (-ratio * (1.0 - victim)).exp();
     }
-    let mut weights = vec![0.0; pages as usize + 1];
-    for i in 0..closed {
-        let age = (f64::from(i) + 0.5) / f64::from(closed);
+    let count = |i: u32| {
+        let age = (f64::from(closed - i) - 0.5) / f64::from(closed);
         let share = (-age * ratio * (1.0 - victim)).exp();
-        weights[(share * f64::from(pages)).round() as usize] += 1.0;
-    }
-    weights
+        (0..pages).filter(|_| random.unit() < share).count() as u32
+    };
+    (0..closed).map(count).collect()
 }
 
 /// `count` numbers distributed as `weights`, in ascending order.

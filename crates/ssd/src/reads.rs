@@ -102,6 +102,9 @@ impl<P: Probe> Ssd<P> {
     /// Starts the chips that have been given work.
     #[inline]
     pub(crate) fn wake(&mut self, now: Time) {
+        if self.composing {
+            return;
+        }
         while let Some(unit) = self.woken.pop() {
             self.kick(now, unit);
         }

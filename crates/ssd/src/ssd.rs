@@ -58,6 +58,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) counters: Counters,
     /// Why no more writes are taken; `None` while they are.
     pub(crate) read_only: Option<String>,
+    /// A transaction is being composed: chips are woken when it has been.
+    pub(crate) composing: bool,
     /// Units that a command of several pages has given work to; empty between commands.
     pub(crate) woken: Vec<u32>,
     /// Flush commands that have just become complete; empty between events.
@@ -111,6 +113,7 @@ impl<P: Probe> Ssd<P> {
             completions: Vec::new(),
             counters: Counters::default(),
             read_only: None,
+            composing: false,
             woken: Vec::new(),
             flushed: Vec::new(),
             config: config.clone(),

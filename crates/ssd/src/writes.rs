@@ -73,6 +73,7 @@ impl<P: Probe> Ssd<P> {
         }
         let bytes = t.bytes_of(from, page, self.page_sectors);
         t.admitted = page;
+        t.in_transit += 1;
         let transfer = self.link.reserve(Direction::ToDevice, t.mark, bytes, from == 0);
         if page == pages {
             t.spans.add(Cause::LinkWait, transfer.start.since(t.mark));
@@ -128,10 +129,20 @@ impl<P: Probe> Ssd<P> {
                 && self.buffer[entry].state == EntryState::Filling
             {
                 self.buffer.make_dirty(entry);
+                if self.buffer[entry].waiters != NONE {
+                    // A write before this one must be durable, and found its page taken over.
+                    self.issue(now, entry);
+                }
             }
         }
-        if first + pages == self.tags[tag].pages {
-            if self.tags[tag].command.fua && !self.buffer.capacitor {
+        let t = &mut self.tags[tag];
+        t.in_transit -= 1;
+        if t.status == Status::WriteProtected {
+            if t.in_transit == 0 {
+                self.refuse(now, tag);
+            }
+        } else if first + pages == t.pages {
+            if t.command.fua && !self.buffer.capacitor {
                 self.force(now, tag);
             } else {
                 self.complete(now, tag);
@@ -148,6 +159,17 @@ impl<P: Probe> Ssd<P> {
                 self.tags[tag].page_done(page);
                 continue;
             };
+            let never_programmed = match self.buffer[entry].state {
+                EntryState::Stranded => true,
+                EntryState::Filling => self.read_only.is_some(),
+                _ => false,
+            };
+            if never_programmed {
+                // The drive has become read-only while the data was on the link.
+                self.tags[tag].status = Status::WriteProtected;
+                self.tags[tag].page_done(page);
+                continue;
+            }
             self.attach_waiter(now, tag, page, entry);
             if self.buffer[entry].state == EntryState::Dirty {
                 self.issue(now, entry);
@@ -450,9 +472,18 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
     fn forget(&mut self, now: Time, entry: u32) {
-        let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
-        self.settle(now, self.buffer.epoch(entry));
+        let e = &mut self.buffer[entry];
+        let waiters = std::mem::replace(&mut e.waiters, NONE);
+        // A program that failed and was to be repeated has an epoch and waiters of its own.
+        let failed = std::mem::replace(&mut e.programmed_waiters, NONE);
+        let epoch = if e.state == EntryState::Programming {
+            self.buffer.programmed_epoch(entry)
+        } else {
+            self.buffer.epoch(entry)
+        };
+        self.settle(now, epoch);
         self.release_waiters(now, waiters, Status::Success);
+        self.release_waiters(now, failed, Status::Success);
         self.release_entry(now, entry);
     }
 
@@ -553,7 +584,14 @@ impl<P: Probe> Ssd<P> {
 
     /// Takes a flush.
     pub(crate) fn flush(&mut self, now: Time, tag: u32) {
-        if self.buffer.is_write_through() || self.buffer.capacitor || self.buffer.flush(tag) {
+        if self.buffer.is_write_through() || self.buffer.capacitor {
+            return self.complete_over_link(now, tag);
+        }
+        if self.read_only.is_some() && !self.buffer.is_durable() {
+            self.tags[tag].status = Status::WriteProtected;
+            return self.complete_over_link(now, tag);
+        }
+        if self.buffer.flush(tag) {
             return self.complete_over_link(now, tag);
         }
         self.write_back(now);
@@ -583,6 +621,10 @@ impl<P: Probe> Ssd<P> {
     fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
         while self.units.first(unit, Kind::UserWrite, place) != NONE {
             let id = self.units.first(unit, Kind::UserWrite, place);
+            if self.can_start(id, unit, place) {
+                // It stood behind a write of another stream, whose block is full.
+                return self.woken.push(unit);
+            }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
             if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
@@ -610,9 +652,22 @@ impl<P: Probe> Ssd<P> {
             ));
         }
         while let Some(tag) = self.buffer.line.pop_front() {
+            self.tags[tag].status = Status::WriteProtected;
+            if self.tags[tag].in_transit == 0 {
+                self.refuse(now, tag);
+            }
+        }
+        for entry in self.buffer.filling() {
+            // The write whose data it waits for has just been refused.
+            let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
+            self.release_waiters(now, waiters, Status::WriteProtected);
+        }
+        let mut flushes = Vec::new();
+        self.buffer.give_up_flushes(&mut flushes);
+        for tag in flushes {
             let t = &mut self.tags[tag];
             t.status = Status::WriteProtected;
-            t.spans.add(Cause::BufferFull, now.since(t.mark));
+            t.spans.add(Cause::Flush, now.since(t.mark));
             t.mark = now;
             self.complete_over_link(now, tag);
         }
@@ -621,6 +676,16 @@ impl<P: Probe> Ssd<P> {
                 self.strand_writes(now, unit, place);
             }
         }
+    }
+
+    /// Answers a write for which there will never be room.
+    fn refuse(&mut self, now: Time, tag: u32) {
+        let t = &mut self.tags[tag];
+        // The controller's own work for a write that has just come may not be over yet.
+        let end = now.max(t.mark);
+        t.spans.add(Cause::BufferFull, end.since(t.mark));
+        t.mark = end;
+        self.complete_over_link(end, tag);
     }
 
     fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
@@ -636,6 +701,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         self.left_committed(request.unit, id);
+        if self.is_void(id) {
+            return self.drop_program(now, id);
+        }
         self.requests.remove(id);
         if request.tag != NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);

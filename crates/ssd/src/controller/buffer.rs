@@ -341,10 +341,25 @@ impl Buffer {
         self.free.push(id);
     }
 
+    /// The entries whose data is with the host or on the link; looks at them all.
+    pub fn filling(&self) -> Vec<u32> {
+        (0u32..).zip(&self.entries).filter(|(_, e)| e.state == EntryState::Filling).map(|(id, _)| id).collect()
+    }
+
+    /// True when nothing is pending.
+    pub fn is_durable(&self) -> bool {
+        self.epochs.iter().all(|epoch| epoch.pending == 0)
+    }
+
+    /// Gives up all flush commands that wait: appends them to `flushes`.
+    pub fn give_up_flushes(&mut self, flushes: &mut Vec<u32>) {
+        flushes.extend(self.epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
+    }
+
     /// A flush command: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
     pub fn flush(&mut self, tag: u32) -> bool {
-        if self.epochs.iter().all(|epoch| epoch.pending == 0) {
+        if self.is_durable() {
             return true;
         }
         self.epochs.back_mut().expect("there is always an epoch").flushes.push(tag);

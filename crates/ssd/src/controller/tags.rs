@@ -77,6 +77,8 @@ pub struct Tag {
     pub returned: u32,
     /// Pages of a write that have found room in the buffer.
     pub admitted: u32,
+    /// Transfers of a write's data that are on the link.
+    pub in_transit: u32,
     /// Fold of the contents read so far.
     pub content: u64,
     /// How it will end.
@@ -109,6 +111,7 @@ impl Tag {
             remaining: 0,
             returned: 0,
             admitted: 0,
+            in_transit: 0,
             content: 0,
             status: Status::Success,
             spans: Spans::new(),
@@ -129,6 +132,7 @@ impl Tag {
         self.remaining = self.pages;
         self.returned = 0;
         self.admitted = 0;
+        self.in_transit = 0;
         self.content = 0;
         self.status = Status::Success;
         self.spans.clear();

@@ -159,6 +159,12 @@ impl Unit {
         account
     }
 
+    /// True while none of its work can start for want of erased pages.
+    #[inline]
+    pub fn is_short_of_space(&self) -> bool {
+        self.holder == Holder::Space
+    }
+
     /// True when work of any kind is committed.
     #[inline]
     pub fn has_work(&self) -> bool {

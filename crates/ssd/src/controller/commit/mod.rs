@@ -39,12 +39,13 @@ pub trait CommitScheduler {
 }
 
 /// True when a request of I/O request `tag` can be committed to a unit: its transaction has not
-/// started, and nothing of another I/O request is committed.
+/// started, and nothing of another I/O request is committed, unless that waits for space: then a
+/// read may have to come first, because it holds the block whose erase would make space.
 #[inline]
 pub(crate) fn is_open(units: &Units, unit: u32, tag: u32) -> bool {
     let unit = &units[unit];
     matches!(unit.phase, Phase::Idle | Phase::AwaitStart)
-        && (unit.committed_tag == NONE || unit.committed_tag == tag)
+        && (unit.committed_tag == NONE || unit.committed_tag == tag || unit.is_short_of_space())
 }
 
 /// The chosen scheduler.

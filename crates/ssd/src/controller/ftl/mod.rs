@@ -317,13 +317,16 @@ impl Ftl {
     /// block was a frontier.
     pub fn abandon(&mut self, block: u32) -> bool {
         let plane = self.layout.plane_of_block(block);
+        let mut found = false;
+        // A frontier still names the last block that it filled, which another may have opened
+        // since: both let go of it.
         for frontier in &mut self.planes[plane as usize].frontiers {
             if frontier.block == block {
                 *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
-                return true;
+                found = true;
             }
         }
-        false
+        found
     }
 
     /// Closes a block whose last page has been programmed.
@@ -423,15 +426,15 @@ impl Ftl {
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
     pub fn choose_victim(&mut self, plane: u32, now: Time, random: &mut Stream) -> Option<u32> {
         let blocks = &self.blocks;
-        let block = self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)?;
-        (self.blocks[block as usize].valid < self.geometry.pages).then_some(block)
+        self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)
     }
 
     /// Takes a block out of use to be emptied: a victim, or a block that went bad.
     pub fn begin_emptying(&mut self, block: u32) {
+        let valid = self.blocks[block as usize].valid;
         let state = &mut self.blocks[block as usize].state;
         match *state {
-            BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block),
+            BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
             BlockState::Open => {}
             other => panic!("a block that is {other:?} cannot be emptied"),
         }

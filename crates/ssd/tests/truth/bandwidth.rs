@@ -1,0 +1,144 @@
+//! Bandwidth saturates at the bound that cells and buses set, at every parallelism.
+
+use crate::drives;
+use crate::host::{command, prepared, serve};
+use tailcut_base::{Device, Nanos, Op, Time};
+use tailcut_ssd::SsdConfig;
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
+use tailcut_ssd::flash::geometry::ReadyBusy;
+use tailcut_ssd::flash::timing::{CellKind, PROGRAM_CYCLES, READ_CYCLES};
+use tailcut_ssd::precondition::PreparedState;
+
+/// Requests that cover a chip each, one chip after the other.
+const ROUNDS: u64 = 300;
+
+/// A drive of 512 B pages on a bus of 100 MB/s (5.12 µs a page, 1.75 µs a command), with a link
+/// that is never in the way. Writes are buffered, so that the pages of one come to the chips
+/// together: in write-through mode the first would leave before the data of the second has come.
+fn drive(channels: u32, chips: u32, dies: u32, planes: u32) -> SsdConfig {
+    let mut config = drives::plane(64, 16);
+    let g = &mut config.geometry;
+    (g.channels, g.chips, g.dies, g.planes) = (channels, chips, dies, planes);
+    config.timing.cell = CellKind::Slc;
+    config.buffer.size = u64::from(8 * channels * chips * dies * planes) * 512;
+    config.timing.bus = 100_000_000;
+    config.timing.cycle = Nanos(250);
+    config.link.rate = 1_000_000_000_000;
+    config.ftl.allocation = Allocation::Static;
+    config.ftl.order = Order::Pdcw;
+    config.ftl.spare = 100_000;
+    config.schedule.commit = CommitPolicy::Pas;
+    config
+}
+
+/// The most pages per second: each ready/busy line carries a transaction of `members` pages at a
+/// time through command, cells and transfer; each bus carries one command or page at a time.
+fn bound(config: &SsdConfig, op: Op) -> f64 {
+    let g = &config.geometry;
+    let (cell, cycles) = match op {
+        Op::Read => (config.timing.read[0], READ_CYCLES),
+        _ => (config.timing.program[0], PROGRAM_CYCLES),
+    };
+    let planes = if config.schedule.plane_sharing { g.planes } else { 1 };
+    let dies = if config.schedule.die_interleaving { g.dies_per_unit() } else { 1 };
+    let members = f64::from(planes * dies);
+    let bus = (config.timing.cycle * cycles + Nanos::for_bytes(g.page_bytes, config.timing.bus)).0 as f64;
+    let transaction = members * bus + cell.0 as f64;
+    let cells = f64::from(g.units_per_channel()) * members / transaction;
+    let ratio = cells * bus;
+    // Where both bounds are close, neither is reached: lines wait for the bus that others hold.
+    let one_line = g.units_per_channel() == 1;
+    assert!(one_line || !(0.6..1.5).contains(&ratio), "the case shows neither bound: {ratio}");
+    f64::from(g.channels) * cells.min(1.0 / bus) * 1e9
+}
+
+fn measure(config: &SsdConfig, op: Op) -> f64 {
+    let g = &config.geometry;
+    let state = if op == Op::Read { PreparedState::Sequential } else { PreparedState::Empty };
+    let mut ssd = prepared(config, state);
+    let chip = g.dies * g.planes * g.page_sectors();
+    let chips = u64::from(g.channels * g.chips);
+    let commands = (0..ROUNDS * chips).map(|n| command(op, n * u64::from(chip), chip));
+    let done = serve(&mut ssd, 6 * chips as usize, commands);
+    let pages = ROUNDS * chips * u64::from(g.dies * g.planes);
+    let mut end = done.last().expect("there were commands").at;
+    while ssd.next_event() != Time::NEVER {
+        end = ssd.next_event();
+        ssd.advance(end, &mut Vec::new());
+    }
+    pages as f64 / end.as_secs_f64()
+}
+
+fn saturates(config: &SsdConfig, op: Op) {
+    let (measured, bound) = (measure(config, op), bound(config, op));
+    let share = measured / bound;
+    assert!(
+        (0.99..1.0 + 1e-9).contains(&share),
+        "{op} at {share:.4} of the bound of {bound:.0} pages/s: {:?} {:?}",
+        config.geometry,
+        config.schedule
+    );
+}
+
+/// Cells of 300 µs and a bus so fast that lines in step, which wait for each
+/// other's transfers, lose less than one per cent.
+fn slow_cells(config: &mut SsdConfig) {
+    config.timing.bus = 2_000_000_000;
+    config.timing.cycle = Nanos(10);
+    (config.timing.read, config.timing.program) = (vec![Nanos::micros(300)], vec![Nanos::micros(300)]);
+}
+
+/// Cells of 6 µs: two lines keep a bus busy.
+fn fast_cells(config: &mut SsdConfig) {
+    (config.timing.read, config.timing.program) = (vec![Nanos::micros(6)], vec![Nanos::micros(6)]);
+}
+
+/// Every parallelism, with each way to use dies and planes.
+fn everywhere(chips: &[u32], op: Op, cells: impl Fn(&mut SsdConfig)) {
+    for channels in [1, 2] {
+        for &chips in chips {
+            for (dies, planes) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+                for flags in 0..8 {
+                    let mut config = drive(channels, chips, dies, planes);
+                    config.geometry.ready_busy = if flags & 1 == 0 { ReadyBusy::Chip } else { ReadyBusy::Die };
+                    config.schedule.plane_sharing = flags & 2 != 0;
+                    config.schedule.die_interleaving = flags & 4 != 0;
+                    cells(&mut config);
+                    saturates(&config, op);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_saturate_the_cells() {
+    everywhere(&[1, 2, 3], Op::Read, slow_cells);
+}
+
+#[test]
+fn writes_saturate_the_cells() {
+    everywhere(&[1, 2, 3], Op::Write, slow_cells);
+}
+
+#[test]
+fn reads_saturate_the_bus() {
+    everywhere(&[4, 8], Op::Read, fast_cells);
+}
+
+#[test]
+fn writes_saturate_the_bus() {
+    everywhere(&[4, 8], Op::Write, fast_cells);
+}
+
+#[test]
+fn the_link_bounds_what_the_flash_could_do() {
+    let mut config = drive(2, 4, 1, 1);
+    config.timing.read = vec![Nanos::micros(6)];
+    // 512 B at 50 MB/s are 10.24 µs, and the command another 2: slower than two buses.
+    config.link.rate = 50_000_000;
+    config.link.command = Nanos::micros(2);
+    let share = measure(&config, Op::Read) * 12.24e-6;
+    assert!((0.99..=1.0).contains(&share), "{share} of the link");
+}

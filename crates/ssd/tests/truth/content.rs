@@ -1,0 +1,129 @@
+//! Whatever happens inside a drive, a read returns what was written last.
+
+use crate::drives;
+use crate::naive::Pair;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Op};
+
+/// One operation, as numbers that a [`Load`] makes sense of: so that any of them fits any drive,
+/// and a failing list stays meaningful while it is being shortened.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    choice: u16,
+    place: u16,
+    length: u8,
+    gap: u8,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (any::<u16>(), any::<u16>(), any::<u8>(), any::<u8>())
+        .prop_map(|(choice, place, length, gap)| Step { choice, place, length, gap })
+}
+
+/// Which operations a case has at all, how large they are and how close together.
+#[derive(Debug)]
+struct Load {
+    /// Weights of read, whole-page write, write of some sectors, trim, flush.
+    weights: [u64; 5],
+    fua: bool,
+    /// Pages that are used: a few are overwritten while they are still in flight.
+    pages: u64,
+    /// The largest request in pages.
+    largest: u64,
+    /// The longest gap between two operations in ns.
+    gap: u64,
+}
+
+impl Load {
+    fn random(seed: u64, pages: u64) -> Load {
+        let mut r = Stream::new(seed, "test.load");
+        let mut weight = |most: u64| r.below(2) * (1 + r.below(most));
+        let mut weights = [weight(4), 1 + weight(8), weight(4), weight(2), weight(2)];
+        weights[0] += u64::from(weights[0] == 0);
+        Load {
+            weights,
+            fua: r.below(2) == 1,
+            pages: [pages, pages, 3.min(pages)][r.below(3) as usize],
+            largest: [1, 1, 4, 9][r.below(4) as usize],
+            gap: [0, 20_000, 400_000, 3_000_000][r.below(4) as usize],
+        }
+    }
+
+    fn apply(&self, step: Step, pair: &mut Pair) {
+        let page = pair.sectors() / pair.pages();
+        pair.pass(Nanos(self.gap * u64::from(step.gap) / 255));
+        let mut rest = u64::from(step.choice) % self.weights.iter().sum::<u64>();
+        let kind = self.weights.iter().position(|&w| {
+            let here = rest < w;
+            rest = rest.saturating_sub(w);
+            here
+        });
+        let first = u64::from(step.place) % self.pages;
+        let pages = (1 + u64::from(step.length) % self.largest).min(self.pages - first);
+        let (sector, sectors) = (first * page, (pages * page) as u32);
+        let stream = step.length % 4;
+        let fua = self.fua && step.gap % 3 == 0;
+        // Within the same pages, but from some sector to some later one.
+        let cut = u64::from(step.choice / 64) % u64::from(sectors);
+        let kept = (u64::from(step.length) % (u64::from(sectors) - cut) + 1) as u32;
+        match kind.expect("the weights add up") {
+            0 if step.gap % 2 == 0 => pair.submit(Op::Read, sector, sectors, false, 0),
+            0 => pair.submit(Op::Read, sector + cut, kept, false, 0),
+            1 => pair.submit(Op::Write, sector, sectors, fua, stream),
+            2 => pair.submit(Op::Write, sector + cut, kept, fua, stream),
+            3 if step.gap % 2 == 0 => pair.submit(Op::Trim, sector, sectors, false, 0),
+            3 => pair.submit(Op::Trim, sector + cut, kept, false, 0),
+            _ => pair.submit(Op::Flush, 0, 0, false, 0),
+        }
+    }
+}
+
+/// Runs `cases` random lists of up to `length` operations, each on a drive of its own. More cases,
+/// other than the usual ones: `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
+fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::SsdConfig)) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let cases = number("TAILCUT_CASES").unwrap_or(cases);
+    let mut seed = [0; 32];
+    for (byte, chosen) in seed.iter_mut().zip(name.bytes()) {
+        *byte = chosen;
+    }
+    seed[28..].copy_from_slice(&number("TAILCUT_SEED").unwrap_or(0).to_le_bytes());
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let strategy = (any::<u64>(), vec(step(), 1..length));
+    let result = runner.run(&strategy, |(seed, steps)| {
+        let mut drive = drives::random(seed);
+        tune(&mut drive);
+        if std::env::var_os("TAILCUT_SHOW").is_some() { eprintln!("{seed} {drive:?}"); }
+        let mut pair = Pair::new(&drive, seed);
+        let load = Load::random(seed, pair.pages());
+        for step in steps {
+            load.apply(step, &mut pair);
+        }
+        pair.finish();
+        Ok(())
+    });
+    if let Err(error) = result {
+        let seed = match &error {
+            proptest::test_runner::TestError::Fail(_, (seed, _)) => *seed,
+            proptest::test_runner::TestError::Abort(_) => 0,
+        };
+        panic!("{error}\nof {:?}\nunder {:?}", drives::random(seed), Load::random(seed, 100));
+    }
+}
+
+#[test]
+fn a_random_drive_returns_what_was_written_last() {
+    swarm("content", 400, 300, |_| {});
+}
+
+#[test]
+fn a_drive_that_wears_out_returns_what_was_written_last() {
+    swarm("faults", 150, 500, |drive| {
+        drive.faults.program_fail = 0.05;
+        drive.faults.erase_fail = 0.05;
+    });
+}

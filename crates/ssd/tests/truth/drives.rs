@@ -1,0 +1,108 @@
+//! Drives for tests: the smallest that still have everything, and random ones.
+
+use tailcut_base::Nanos;
+use tailcut_base::config::Choice;
+use tailcut_base::random::Stream;
+use tailcut_ssd::config::ChipPolicy;
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
+use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::bus::Arbitration;
+use tailcut_ssd::flash::geometry::ReadyBusy;
+use tailcut_ssd::flash::timing::CellKind;
+use tailcut_ssd::{Preset, SsdConfig};
+
+/// One plane of `blocks` blocks of `pages` pages of one sector, write-through, 20 µs reads, 100 µs
+/// programs, 300 µs erases, without wear levelling and without faults.
+pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
+    let mut config = Preset::M.config();
+    let g = &mut config.geometry;
+    (g.channels, g.chips, g.dies, g.planes) = (1, 1, 1, 1);
+    (g.blocks, g.pages, g.page_bytes) = (blocks, pages, 512);
+    config.timing.read = vec![Nanos::micros(20)];
+    config.timing.program = vec![Nanos::micros(100)];
+    config.timing.erase = Nanos::micros(300);
+    config.buffer.size = 0;
+    config.gc.low = 2;
+    config.gc.high = 3;
+    config.wear.levelling = false;
+    config
+}
+
+/// The least spare, in parts per million, that the configuration accepts.
+pub fn least_spare(config: &SsdConfig) -> u32 {
+    let mut config = config.clone();
+    let fits = |config: &mut SsdConfig, spare: u32| {
+        config.ftl.spare = spare;
+        config.check_space().is_ok()
+    };
+    (0..900).map(|step| step * 1000).find(|&spare| fits(&mut config, spare)).unwrap_or(900_000)
+}
+
+/// A random tiny drive in the manner of swarm testing (Groce et al., ISSTA 2012): each feature is
+/// left out altogether in about half of the drives, because features can hide each other's bugs.
+pub fn random(seed: u64) -> SsdConfig {
+    let mut r = Stream::new(seed, "test.drive");
+    loop {
+        let config = draw(&mut r);
+        // A drive without a logical page to offer is refused before it is built.
+        if config.check_space().is_ok() {
+            return config;
+        }
+    }
+}
+
+fn draw(r: &mut Stream) -> SsdConfig {
+    let mut config = plane(0, 0);
+    let upto = |r: &mut Stream, most: u64| 1 + r.below(most) as u32;
+    let coin = |r: &mut Stream| r.below(2) == 1;
+    let g = &mut config.geometry;
+    (g.channels, g.chips, g.dies, g.planes) = (upto(r, 2), upto(r, 2), upto(r, 2), upto(r, 2));
+    (g.blocks, g.pages) = (6 + upto(r, 8), [1, 2, 3, 4, 7, 8][r.below(6) as usize]);
+    g.page_bytes = [512, 1024, 4096, 32_768][r.below(4) as usize];
+    g.ready_busy = pick::<ReadyBusy>(r);
+    config.timing.cell = [CellKind::Slc, CellKind::Mlc, CellKind::Tlc][r.below(3) as usize];
+    if coin(r) {
+        let bits = config.timing.cell.bits() as u64;
+        config.timing.program = (1..=bits).map(|n| Nanos::micros(60 * n)).collect();
+        config.timing.read = (1..=bits).map(|n| Nanos::micros(15 * n)).collect();
+    }
+    config.bus.arbitration = pick::<Arbitration>(r);
+    config.link.rate = [2_000_000, 100_000_000, 4_000_000_000][r.below(3) as usize];
+    config.link.command = Nanos([0, 700][r.below(2) as usize]);
+    config.link.half_duplex = coin(r);
+    config.queue.depth = [1, 2, 7, 32][r.below(4) as usize];
+    config.queue.firmware = Nanos([0, 0, 1300][r.below(3) as usize]);
+    config.schedule.commit = pick::<CommitPolicy>(r);
+    config.schedule.chip = pick::<ChipPolicy>(r);
+    config.schedule.write_patience = Nanos::micros([0, 200, 10_000][r.below(3) as usize]);
+    (config.schedule.plane_sharing, config.schedule.die_interleaving) = (coin(r), coin(r));
+    config.ftl.allocation = pick::<Allocation>(r);
+    config.ftl.order = pick::<Order>(r);
+    config.ftl.streams = upto(r, 3);
+    config.gc.victim = pick::<VictimPolicy>(r);
+    config.gc.choices = upto(r, 3);
+    config.gc.low = 1 + upto(r, 2);
+    config.gc.high = config.gc.low + r.below(3) as u32;
+    (config.gc.background, config.gc.preemptible) = (coin(r), coin(r));
+    config.gc.copies = upto(r, 3);
+    (config.wear.levelling, config.wear.spread) = (coin(r), 1 + upto(r, 4));
+    config.buffer.size = config.geometry.page_bytes * [0, 0, 1, 2, 8][r.below(5) as usize];
+    config.buffer.flush_above = [0, 500_000][r.below(2) as usize];
+    config.buffer.capacitor = coin(r);
+    if coin(r) {
+        let rate = |r: &mut Stream| [0.0, 0.003, 0.03][r.below(3) as usize];
+        config.faults.factory_bad = rate(r);
+        config.faults.program_fail = rate(r);
+        config.faults.erase_fail = rate(r);
+    }
+    // From the tightest drive that is accepted to one with a lot of room.
+    config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
+    config
+}
+
+/// A random variant.
+pub fn pick<C: Choice>(r: &mut Stream) -> C {
+    C::all()[r.below(C::all().len() as u64) as usize]
+}
+

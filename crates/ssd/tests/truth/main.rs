@@ -1,0 +1,14 @@
+//! The drive against theory, against arithmetic, and against a model of it that is too simple to be
+//! wrong.
+
+mod amplification;
+mod bandwidth;
+mod content;
+mod drives;
+mod host;
+mod latency;
+mod naive;
+mod preparation;
+mod theory;
+mod wear;
+mod writer;

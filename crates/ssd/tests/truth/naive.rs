@@ -1,0 +1,195 @@
+//! A drive next to a model of it that is too simple to be wrong: a list of page contents, changed
+//! in the order of submission. Every completion is held against it.
+
+use std::collections::BTreeMap;
+use tailcut_base::device::content::{self, Change};
+use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
+use tailcut_ssd::{Ssd, SsdConfig};
+
+/// What must hold when a command completes.
+struct Pending {
+    command: Command,
+    submitted: Time,
+    expected: u64,
+}
+
+/// A drive and its model.
+pub struct Pair {
+    /// The drive.
+    pub ssd: Ssd,
+    /// The moment up to which events have been served.
+    pub now: Time,
+    /// The content of each logical page, by the order of submission.
+    pages: Vec<u32>,
+    /// Pages that a refused write touched: what they hold is anybody's guess.
+    unknown: Vec<bool>,
+    page_sectors: u64,
+    pending: BTreeMap<u32, Pending>,
+    next_id: u32,
+    next_content: u32,
+    completions: Vec<Completion>,
+}
+
+impl Pair {
+    /// An empty drive, and a list of zeros.
+    pub fn new(config: &SsdConfig, seed: u64) -> Pair {
+        let ssd = Ssd::new(config, seed, true);
+        let identity = ssd.identify();
+        let page_sectors = u64::from(identity.page_sectors);
+        let pages = (identity.sectors / page_sectors) as usize;
+        Pair {
+            ssd,
+            now: Time::ZERO,
+            pages: vec![0; pages],
+            unknown: vec![false; pages],
+            page_sectors,
+            pending: BTreeMap::new(),
+            next_id: 0,
+            next_content: 1,
+            completions: Vec::new(),
+        }
+    }
+
+    /// Size of the drive in sectors.
+    pub fn sectors(&self) -> u64 {
+        self.pages.len() as u64 * self.page_sectors
+    }
+
+    /// Logical pages of the drive.
+    pub fn pages(&self) -> u64 {
+        self.pages.len() as u64
+    }
+
+    /// Lets time pass; completions on the way are checked.
+    pub fn pass(&mut self, time: Nanos) {
+        let until = self.now + time;
+        self.advance(until);
+        self.now = until;
+    }
+
+    /// Submits a command now, or as soon as the drive has a tag for it.
+    pub fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
+        let command = Command {
+            id: CommandId(self.next_id),
+            op,
+            fua,
+            class: Default::default(),
+            stream,
+            sector,
+            sectors,
+            content: self.next_content,
+        };
+        self.next_id += 1;
+        self.next_content += 1;
+        loop {
+            match self.ssd.submit(self.now, &command) {
+                Submit::Accepted => break,
+                Submit::Refused(status) => panic!("{command:?} was refused: {status:?}"),
+                Submit::Busy => self.step("a tag"),
+            }
+        }
+        let expected = self.model(&command);
+        let pending = Pending { command, submitted: self.now, expected };
+        self.pending.insert(command.id.0, pending);
+    }
+
+    /// Waits until every command is answered.
+    pub fn drain(&mut self) {
+        while !self.pending.is_empty() {
+            self.step("an answer");
+        }
+    }
+
+    /// Lets the drive come to rest, and compares all of it with the model.
+    pub fn finish(mut self) -> Ssd {
+        self.drain();
+        for page in 0..self.pages() {
+            self.submit(Op::Read, page * self.page_sectors, self.page_sectors as u32, false, 0);
+            self.drain();
+        }
+        while self.ssd.next_event() != Time::NEVER {
+            self.step("rest");
+        }
+        self.ssd.check();
+        for (page, (&content, _)) in self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u) {
+            assert_eq!(self.ssd.peek(page as u32), content, "page {page} at rest");
+        }
+        self.ssd
+    }
+
+    /// Serves the next event.
+    fn step(&mut self, what: &str) {
+        let next = self.ssd.next_event();
+        assert!(next != Time::NEVER, "no event will ever bring {what}: {}", self.ssd.why_stuck());
+        self.advance(next);
+        self.now = self.now.max(next);
+    }
+
+    fn advance(&mut self, until: Time) {
+        loop {
+            let done = self.ssd.advance(until, &mut self.completions);
+            for completion in std::mem::take(&mut self.completions) {
+                assert!(completion.at <= until, "a completion from the future");
+                self.check(&completion);
+            }
+            if done {
+                return;
+            }
+        }
+    }
+
+    fn check(&mut self, completion: &Completion) {
+        let Some(pending) = self.pending.remove(&completion.id.0) else {
+            panic!("{:?} was answered without being asked, or twice", completion.id)
+        };
+        let command = pending.command;
+        let latency = completion.at.since(pending.submitted);
+        assert_eq!(completion.spans.total(), latency, "the spans of {command:?} are its latency");
+        let touched = self.touched(&command);
+        match (command.op, completion.status) {
+            (Op::Read, Status::Success) => {
+                if !self.unknown[touched.start as usize..touched.end as usize].contains(&true) {
+                    assert_eq!(completion.content, pending.expected, "content of {command:?}");
+                }
+            }
+            (Op::Write | Op::Flush, Status::WriteProtected) => {
+                assert!(self.ssd.read_only().is_some(), "{command:?} was refused without a reason");
+                for page in touched {
+                    self.unknown[page as usize] = true;
+                }
+            }
+            (_, status) => assert_eq!(status, Status::Success, "{command:?}"),
+        }
+    }
+
+    /// The pages that a command touches.
+    fn touched(&self, command: &Command) -> std::ops::Range<u64> {
+        if command.op == Op::Flush {
+            return 0..0;
+        }
+        let end = command.sector + u64::from(command.sectors);
+        command.sector / self.page_sectors..end.div_ceil(self.page_sectors)
+    }
+
+    /// Changes the list as the command should change the drive. Returns what a read should see.
+    fn model(&mut self, command: &Command) -> u64 {
+        let mut folded = 0;
+        let (from, to) = (command.sector, command.sector + u64::from(command.sectors));
+        for (index, page) in (0u32..).zip(self.touched(command)) {
+            let start = page * self.page_sectors;
+            let (first, end) = (from.max(start) - start, to.min(start + self.page_sectors) - start);
+            let whole = end - first == self.page_sectors;
+            let content = &mut self.pages[page as usize];
+            match command.op {
+                Op::Read => folded = content::fold(folded, index, *content),
+                Op::Write => {
+                    let sectors = (first..end).fold(0, |mask, sector| mask | 1 << sector);
+                    *content = Change::write(command.content, page as u32, sectors, whole).apply(*content);
+                }
+                Op::Trim if whole => *content = 0,
+                Op::Trim | Op::Flush => {}
+            }
+        }
+        folded
+    }
+}

@@ -1,0 +1,88 @@
+//! A host that does nothing but write single pages, as fast as the drive takes them.
+
+use tailcut_base::random::Stream;
+use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
+use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig, precondition::PreparedState};
+
+/// A drive and the moment at which it stands.
+pub struct Writer {
+    /// The drive.
+    pub ssd: Ssd,
+    now: Time,
+    random: Stream,
+    next: u32,
+}
+
+impl Writer {
+    /// A drive that is full of data and prepared as told.
+    pub fn new(config: &SsdConfig, state: PreparedState, seed: u64) -> Writer {
+        config.check_space().expect("a drive with room to work");
+        let mut ssd = Ssd::new(config, seed, false);
+        ssd.precondition(&Precondition { state, fill: 1_000_000 }, seed);
+        Writer { ssd, now: Time::ZERO, random: Stream::new(seed, "test.writer"), next: 0 }
+    }
+
+    /// Logical pages of the drive.
+    pub fn pages(&self) -> u64 {
+        let identity = self.ssd.identify();
+        identity.sectors / u64::from(identity.page_sectors)
+    }
+
+    /// Writes `count` pages, one after the other, where `place` says: page and stream. Returns
+    /// what the drive has done meanwhile.
+    pub fn write(&mut self, count: u64, mut place: impl FnMut(&mut Stream) -> (u64, u8)) -> Figures {
+        let before = self.ssd.figures(self.now);
+        for _ in 0..count {
+            let (page, stream) = place(&mut self.random);
+            self.run(Op::Write, page, stream);
+        }
+        self.ssd.figures(self.now).since(&before)
+    }
+
+    /// Trims a page.
+    pub fn trim(&mut self, page: u64) {
+        self.run(Op::Trim, page, 0);
+    }
+
+    fn run(&mut self, op: Op, page: u64, stream: u8) {
+        let page_sectors = self.ssd.identify().page_sectors;
+        self.next += 1;
+        let command = Command {
+            id: CommandId(self.next),
+            op,
+            fua: false,
+            class: Default::default(),
+            stream,
+            sector: page * u64::from(page_sectors),
+            sectors: page_sectors,
+            content: self.next,
+        };
+        assert_eq!(self.ssd.submit(self.now, &command), Submit::Accepted);
+        let mut done: Vec<Completion> = Vec::new();
+        while done.is_empty() {
+            let next = self.ssd.next_event();
+            assert!(next != Time::NEVER, "{}", self.ssd.why_stuck());
+            self.ssd.advance(next, &mut done);
+        }
+        assert_eq!((done[0].id, done[0].status), (command.id, Status::Success));
+        self.now = done[0].at;
+    }
+}
+
+/// Any page of `pages`, with equal probability.
+pub fn uniform(pages: u64) -> impl Fn(&mut Stream) -> (u64, u8) {
+    move |random| (random.below(pages), 0)
+}
+
+/// A share `writes` of the writes goes to the first share `space` of the pages, the others to the
+/// other pages. `streams` says whether the hot data has a stream of its own.
+pub fn hot_and_cold(pages: u64, space: f64, writes: f64, streams: bool) -> impl Fn(&mut Stream) -> (u64, u8) {
+    let hot = (pages as f64 * space) as u64;
+    move |random| {
+        if random.unit() < writes {
+            (random.below(hot), 0)
+        } else {
+            (hot + random.below(pages - hot), u8::from(streams))
+        }
+    }
+}
