@@ -1,27 +1,29 @@
 //! The event queue of a machine: one pending moment per slot, the earliest found in one step.
 //!
 //! A machine knows in advance everything that can happen to it (one thing per die, channel, link
-//! or timer), so its events need no allocation and no payload: the slot says what to do. A
-//! winner tree keeps the earliest slot at its root; setting a slot costs one comparison per level.
-//! The first few slots stand beside the tree: they are compared directly, which is cheaper for
-//! those that are set with almost every event. Moments that coincide are served in the order of
-//! their slots, which makes the order total.
+//! or timer), so its events need no allocation and no payload: the slot says what to do. Winner
+//! trees keep the earliest slot at their roots; setting a slot costs one comparison per level. The
+//! first two slots stand beside the trees, and the slots that are set most often can have a small
+//! tree of their own, so that they do not pay for the many that are set less often. Moments that
+//! coincide are served in the order of their slots, which makes the order total.
 
 use crate::time::Time;
 
 /// A fixed set of slots, each with at most one pending moment.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    /// The tree: leaves in the upper half, the winner at index 1. A key is the moment shifted
-    /// left by `slot_bits`, plus the slot.
-    tree: Vec<u64>,
-    leaves: usize,
-    slot_bits: u32,
-    /// The keys of the first slots.
+    /// The keys of the first slots. A key is the moment shifted left by `slot_bits`, plus the
+    /// slot.
     beside: [u64; BESIDE],
+    /// The tree of the slots up to `small_end`.
+    small: Tree,
+    small_end: usize,
+    /// The tree of all other slots.
+    large: Tree,
+    slot_bits: u32,
 }
 
-/// How many slots stand beside the tree.
+/// How many slots stand beside the trees.
 pub const BESIDE: usize = 2;
 
 const IDLE: u64 = u64::MAX;
@@ -29,12 +31,17 @@ const IDLE: u64 = u64::MAX;
 impl Timers {
     /// `slots` slots, all idle.
     pub fn new(slots: usize) -> Timers {
-        let leaves = slots.max(2).next_power_of_two();
+        Timers::with_small_tree(BESIDE, slots)
+    }
+
+    /// `slots` slots, all idle; those up to `small_end` have a tree of their own.
+    pub fn with_small_tree(small_end: usize, slots: usize) -> Timers {
         Timers {
-            tree: vec![IDLE; 2 * leaves],
-            leaves,
-            slot_bits: leaves.trailing_zeros(),
             beside: [IDLE; BESIDE],
+            small: Tree::new(small_end.saturating_sub(BESIDE)),
+            small_end,
+            large: Tree::new(slots.saturating_sub(small_end)),
+            slot_bits: slots.max(2).next_power_of_two().trailing_zeros(),
         }
     }
 
@@ -87,7 +94,8 @@ impl Timers {
 
     #[inline]
     fn earliest(&self) -> u64 {
-        self.beside.iter().fold(self.tree[1], |least, &key| least.min(key))
+        let trees = self.small.nodes[1].min(self.large.nodes[1]);
+        self.beside.iter().fold(trees, |least, &key| least.min(key))
     }
 
     #[inline]
@@ -97,16 +105,43 @@ impl Timers {
 
     #[inline]
     fn pending(&self, slot: usize) -> u64 {
-        if slot < BESIDE { self.beside[slot] } else { self.tree[self.leaves + slot] }
+        if slot < BESIDE {
+            self.beside[slot]
+        } else if slot < self.small_end {
+            self.small.leaf(slot - BESIDE)
+        } else {
+            self.large.leaf(slot - self.small_end)
+        }
     }
 
     #[inline]
     fn put(&mut self, slot: usize, key: u64) {
         if slot < BESIDE {
             self.beside[slot] = key;
+        } else if slot < self.small_end {
+            self.small.update(slot - BESIDE, key);
         } else {
-            self.update(slot, key);
+            self.large.update(slot - self.small_end, key);
         }
+    }
+}
+
+/// A winner tree: leaves in the upper half, the least key at index 1.
+#[derive(Clone, Debug)]
+struct Tree {
+    nodes: Vec<u64>,
+    leaves: usize,
+}
+
+impl Tree {
+    fn new(slots: usize) -> Tree {
+        let leaves = slots.max(2).next_power_of_two();
+        Tree { nodes: vec![IDLE; 2 * leaves], leaves }
+    }
+
+    #[inline]
+    fn leaf(&self, slot: usize) -> u64 {
+        self.nodes[self.leaves + slot]
     }
 
     /// Walks to the root in any case: leaving early where nothing changes would save a few steps
@@ -114,13 +149,13 @@ impl Timers {
     #[inline]
     fn update(&mut self, slot: usize, key: u64) {
         let mut node = self.leaves + slot;
-        let tree = &mut self.tree[..2 * self.leaves];
-        tree[node] = key;
+        let nodes = &mut self.nodes[..2 * self.leaves];
+        nodes[node] = key;
         let mut winner = key;
         while node > 1 {
-            winner = winner.min(tree[node ^ 1]);
+            winner = winner.min(nodes[node ^ 1]);
             node >>= 1;
-            tree[node] = winner;
+            nodes[node] = winner;
         }
     }
 }
@@ -133,7 +168,12 @@ mod tests {
     #[test]
     fn serves_by_time_then_slot_like_a_sorted_list() {
         let mut random = Stream::new(1, "timers");
-        let mut timers = Timers::new(37);
+        for small_end in [2, 5, 20, 37] {
+            check(&mut random, Timers::with_small_tree(small_end, 37));
+        }
+    }
+
+    fn check(random: &mut Stream, mut timers: Timers) {
         let mut model: Vec<Option<u64>> = vec![None; 37];
         for _ in 0..20_000 {
             let slot = random.below(37) as usize;

@@ -150,8 +150,16 @@ impl<P: Probe> Ssd<P> {
         (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
 
-    /// The bus is free: whoever waits gets it.
+    /// The bus is free: the read whose data it carried is over, and whoever waits gets it.
     pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
+        let reader = self.buses.end_of_data(channel);
+        self.grant_bus(now, channel);
+        if let Some(unit) = reader {
+            self.end_transaction(now, unit);
+        }
+    }
+
+    fn grant_bus(&mut self, now: Time, channel: u32) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
                 Phase::AwaitStart => match self.choose(now, unit) {
@@ -187,7 +195,7 @@ impl<P: Probe> Ssd<P> {
             self.wake(now);
             return self.kick(now, unit);
         }
-        self.buses.take(channel, now, command, false);
+        self.buses.take(channel, now, command, None);
         let u = &mut self.units[unit];
         u.hold(now, holder_of(kind));
         u.phase = Phase::Cell;
@@ -364,6 +372,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The cells of a unit are done: data of reads goes out, everything else is over.
     pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
+        assert_eq!(self.units[unit].phase, Phase::Cell);
         if !self.units[unit].transaction.kind.is_read() {
             self.units[unit].transaction.out_start = now;
             return self.end_transaction(now, unit);
@@ -382,14 +391,8 @@ impl<P: Probe> Ssd<P> {
         let time = self.phases.transfer * u.transaction.members().len() as u64;
         u.phase = Phase::Out;
         u.transaction.out_start = now;
-        let end = self.buses.take(channel, now, time, true);
-        self.set_unit_timer(unit, end);
-    }
-
-    /// A read's data is in the controller; the bus is free for whoever waits.
-    pub(crate) fn data_out(&mut self, now: Time, unit: u32) {
-        self.serve_bus(now, self.buses.channel_of(unit));
-        self.end_transaction(now, unit);
+        let end = self.buses.take(channel, now, time, Some(unit));
+        self.timers.set(self.channel_timer(channel), end);
     }
 
     fn end_transaction(&mut self, now: Time, unit: u32) {

@@ -12,7 +12,7 @@ use crate::figures::Counters;
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
-use crate::flash::unit::{Phase, Units};
+use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
 use crate::probe::Probe;
 use crate::request::Requests;
@@ -22,14 +22,14 @@ use tailcut_base::device::Identify;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
 
-/// The timers: one for each direction of the link, then one for each unit, then one for each
-/// channel.
-const FIRST_UNIT: usize = 2;
+/// The timers: one for each direction of the link, then one for each channel, then one for each
+/// unit.
+const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
 ///
-/// Its events are one per unit (the end of the present phase), one per channel (the bus is free
-/// and somebody waits) and one per direction of the link; see [`Timers`]. The cost of an event
+/// Its events are one per unit (its cells are done), one per channel (the bus is free again) and
+/// one per direction of the link (something has arrived); see [`Timers`]. The cost of an event
 /// does not depend on the size of the drive or the depth of its queue.
 #[derive(Debug)]
 pub struct Ssd<P: Probe = ()> {
@@ -71,7 +71,7 @@ pub struct Ssd<P: Probe = ()> {
 impl Ssd<()> {
     /// The latest moment that the timers of a drive of this geometry can hold.
     pub fn horizon_of(geometry: &Geometry) -> Time {
-        Timers::new(timers(geometry)).horizon()
+        timers(geometry).horizon()
     }
 
     /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
@@ -109,7 +109,7 @@ impl<P: Probe> Ssd<P> {
             scheduler: Scheduler::new(config.schedule.commit, units),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
-            timers: Timers::new(timers(&geometry)),
+            timers: timers(&geometry),
             completions: Vec::new(),
             counters: Counters::default(),
             read_only: None,
@@ -168,12 +168,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn channel_timer(&self, channel: u32) -> usize {
-        FIRST_UNIT + self.units.len() + channel as usize
+        FIRST_CHANNEL + channel as usize
     }
 
     #[inline]
     pub(crate) fn set_unit_timer(&mut self, unit: u32, at: Time) {
-        self.timers.set(FIRST_UNIT + unit as usize, at);
+        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize, at);
     }
 
     fn refusal(&self, command: &Command) -> Option<Status> {
@@ -188,20 +188,17 @@ impl<P: Probe> Ssd<P> {
     /// Serves the event of a timer.
     #[inline]
     fn serve(&mut self, now: Time, slot: usize) {
-        if slot < FIRST_UNIT {
+        if slot < FIRST_CHANNEL {
             let direction =
                 if slot == Direction::ToHost as usize { Direction::ToHost } else { Direction::ToDevice };
             return self.serve_link(now, direction);
         }
-        let unit = slot - FIRST_UNIT;
-        if unit < self.units.len() {
-            return match self.units[unit as u32].phase {
-                Phase::Cell => self.cells_done(now, unit as u32),
-                Phase::Out => self.data_out(now, unit as u32),
-                phase => unreachable!("a unit in phase {phase:?} has no event"),
-            };
+        let first_unit = FIRST_CHANNEL + self.geometry.channels as usize;
+        if slot < first_unit {
+            self.serve_bus(now, (slot - FIRST_CHANNEL) as u32);
+        } else {
+            self.cells_done(now, (slot - first_unit) as u32);
         }
-        self.serve_bus(now, (unit - self.units.len()) as u32);
     }
 
     /// Serves what has arrived over the link.
@@ -261,8 +258,9 @@ impl<P: Probe> Ssd<P> {
 }
 
 /// One timer for each unit and channel, and one for each direction of the link.
-fn timers(geometry: &Geometry) -> usize {
-    (geometry.units() + geometry.channels) as usize + 2
+fn timers(geometry: &Geometry) -> Timers {
+    let first_unit = FIRST_CHANNEL + geometry.channels as usize;
+    Timers::with_small_tree(first_unit, first_unit + geometry.units() as usize)
 }
 
 impl<P: Probe> Device for Ssd<P> {

@@ -46,8 +46,8 @@ pub enum Urgency {
 #[derive(Clone, Debug)]
 struct Channel {
     free_at: Time,
-    /// The user of the bus reports its end by itself: no timer of the channel is needed.
-    reports_end: bool,
+    /// The unit whose data is going out; [`NONE`] when it is a command phase, or nothing.
+    reader: u32,
     first: [u32; 2],
     last: [u32; 2],
     busy: Nanos,
@@ -67,7 +67,7 @@ impl Buses {
     pub fn new(units: u32, units_per_channel: u32, config: &BusConfig) -> Buses {
         let idle = Channel {
             free_at: Time::ZERO,
-            reports_end: false,
+            reader: NONE,
             first: [NONE; 2],
             last: [NONE; 2],
             busy: Nanos::ZERO,
@@ -90,11 +90,12 @@ impl Buses {
     #[inline]
     pub fn is_free(&self, channel: u32, now: Time) -> bool {
         let channel = &self.channels[channel as usize];
-        channel.free_at <= now && channel.first[0] == NONE && channel.first[1] == NONE
+        let waits = channel.first[0] != NONE || channel.first[1] != NONE;
+        channel.free_at <= now && channel.reader == NONE && !waits
     }
 
     /// Puts a chip at the end of the waiting line. Returns the moment at which the channel must be
-    /// served, unless the present user reports its end anyway.
+    /// served, unless its timer is set for the end of data anyway.
     #[inline]
     pub fn wait(&mut self, channel: u32, unit: u32, urgency: Urgency) -> Option<Time> {
         let line = match (self.arbitration, urgency) {
@@ -108,18 +109,26 @@ impl Buses {
             last => self.next[last as usize] = unit,
         }
         channel.last[line] = unit;
-        (!channel.reports_end).then_some(channel.free_at)
+        (channel.reader == NONE).then_some(channel.free_at)
     }
 
-    /// Takes the bus for `time`. `reports_end` says that the user will call for service itself.
+    /// Takes the bus for `time`, for the data of `reader` or, where that is `None`, for a command
+    /// phase.
     #[inline]
-    pub fn take(&mut self, channel: u32, now: Time, time: Nanos, reports_end: bool) -> Time {
+    pub fn take(&mut self, channel: u32, now: Time, time: Nanos, reader: Option<u32>) -> Time {
         let channel = &mut self.channels[channel as usize];
-        assert!(channel.free_at <= now, "two users of one bus");
+        assert!(channel.free_at <= now && channel.reader == NONE, "two users of one bus");
         channel.free_at = now + time;
-        channel.reports_end = reports_end;
+        channel.reader = reader.unwrap_or(NONE);
         channel.busy += time;
         channel.free_at
+    }
+
+    /// The unit whose data was on the bus until now, if any: it is over.
+    #[inline]
+    pub fn end_of_data(&mut self, channel: u32) -> Option<u32> {
+        let reader = std::mem::replace(&mut self.channels[channel as usize].reader, NONE);
+        (reader != NONE).then_some(reader)
     }
 
     /// The chip that gets the bus next, if the bus is free and one waits.
@@ -129,7 +138,6 @@ impl Buses {
         if channel.free_at > now {
             return None;
         }
-        channel.reports_end = false;
         let line = (0..2).find(|&line| channel.first[line] != NONE)?;
         let unit = channel.first[line];
         channel.first[line] = self.next[unit as usize];
@@ -139,13 +147,13 @@ impl Buses {
         Some(unit)
     }
 
-    /// When the channel must be served next: someone waits and the present user does not report
-    /// its end.
+    /// When the channel must be served next: someone waits and the present user is a command
+    /// phase, whose end is no event otherwise.
     #[inline]
     pub fn service_due(&self, channel: u32) -> Option<Time> {
         let channel = &self.channels[channel as usize];
         let waits = channel.first[0] != NONE || channel.first[1] != NONE;
-        (waits && !channel.reports_end).then_some(channel.free_at)
+        (waits && channel.reader == NONE).then_some(channel.free_at)
     }
 
     /// How long the bus of a channel has been in use, counting what was taken up to its end.
