@@ -362,12 +362,13 @@ impl<P: Probe> Ssd<P> {
             return self.block_program_ended(now, plane, request.physical, false);
         }
         self.counters.programmed_user += 1;
-        self.settle_block(now, request.physical);
         if request.tag != NONE {
             self.written_through(now, id);
         }
         self.requests.remove(id);
         self.entry_programmed(now, request.owner, request.physical);
+        // Closed only now, so that its last page counts as valid when victims are ranked.
+        self.settle_block(now, request.physical);
         self.block_program_ended(now, plane, request.physical, true);
         self.collect_if_short(now, plane);
     }
