@@ -32,7 +32,8 @@ fn recipe(sectors: u64, requests: u64, seed: u64) -> Recipe {
     let largest = (1 + some(40)).min(sectors as u32);
     let skewed = some(2) == 0;
     for lane in [&mut recipe.read, &mut recipe.write, &mut recipe.trim] {
-        lane.sizes = if largest == 1 { Sizes::Fixed(1) } else { Sizes::Range { smallest: 1, largest, step: 1 } };
+        lane.sizes =
+            if largest == 1 { Sizes::Fixed(1) } else { Sizes::Range { smallest: 1, largest, step: 1 } };
         lane.align = 1;
         if skewed {
             lane.pattern = Pattern::HotCold { space_ppm: 200_000, access_ppm: 800_000 };
@@ -64,7 +65,8 @@ fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) ->
     let figures = world.device.figures(world.now());
     Result {
         digest: world.stats.digest,
-        requests: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| world.stats.ops[op as usize].latency.count()),
+        requests: [Op::Read, Op::Write, Op::Trim, Op::Flush]
+            .map(|op| world.stats.ops[op as usize].latency.count()),
         errors: world.stats.errors(),
         until: world.stats.until.0,
         programmed: (figures.programmed_user, figures.programmed_gc),
@@ -80,7 +82,11 @@ fn every_request_of_a_random_run_is_answered_with_the_right_content() {
         let requests = 400;
         let result = result(&config, PreparedState::Empty, requests, seed);
         let [reads, writes, trims, _] = result.requests;
-        assert_eq!(reads + writes + trims, 2 * requests, "seed {seed}: requests generated and answered differ");
+        assert_eq!(
+            reads + writes + trims,
+            2 * requests,
+            "seed {seed}: requests generated and answered differ"
+        );
         assert!(result.read_only || result.errors == 0, "seed {seed}: errors of a drive that can write");
         read_only += u64::from(result.read_only);
     }

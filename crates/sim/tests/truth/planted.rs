@@ -11,7 +11,8 @@ use tailcut_sim::world::{RunError, World};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::precondition::PreparedState;
 
-/// What a device does wrong, once, at the command or completion with this number.
+/// What a device does wrong, again and again: one wrong write alone may be overwritten before anyone
+/// reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bug {
     None,
@@ -45,16 +46,16 @@ enum Bug {
 struct Broken {
     drive: Ssd,
     bug: Bug,
-    /// Commands or completions of the right kind until the bug strikes.
-    countdown: u32,
+    /// The bug strikes at every so many commands or completions of the right kind.
+    every: u32,
+    seen: u32,
     held: Option<Command>,
 }
 
 impl Broken {
-    /// True once, when the countdown ends.
     fn strikes(&mut self) -> bool {
-        self.countdown = self.countdown.wrapping_sub(1);
-        self.countdown == 0
+        self.seen += 1;
+        self.seen % self.every == 0
     }
 
     fn change(&mut self, command: &mut Command) {
@@ -85,7 +86,9 @@ impl Broken {
         let (bug, is_read) = (self.bug, completion.content != 0);
         match bug {
             Bug::WrongContent if is_read && self.strikes() => completion.content ^= 1 << 40,
-            Bug::MissingSpan if self.strikes() => completion.spans = Default::default(),
+            Bug::MissingSpan if completion.spans.total() > Nanos::ZERO && self.strikes() => {
+                completion.spans = Default::default()
+            }
             Bug::DoubleSpan if self.strikes() => completion.spans.add(Cause::Cell, Nanos(1)),
             Bug::LateCompletion if self.strikes() => completion.at += Nanos(1),
             Bug::NeverAnswered if self.strikes() => return false,
@@ -132,12 +135,12 @@ impl Device for Broken {
 }
 
 /// Runs a mixed load over a broken drive. `Err` is the message of a panic.
-fn outcome(bug: Bug, after: u32) -> Result<Result<(), RunError>, String> {
+fn outcome(bug: Bug, every: u32) -> Result<Result<(), RunError>, String> {
     let mut config = drives::plane(32, 8);
     config.ftl.spare = 300_000;
     let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
     let sectors = ssd.identify().sectors;
-    let device = Broken { drive: ssd, bug, countdown: after, held: None };
+    let device = Broken { drive: ssd, bug, every, seen: 0, held: None };
     let recipe = Recipe {
         read_ppm: 600_000,
         trim_ppm: 100_000,
@@ -155,15 +158,17 @@ fn outcome(bug: Bug, after: u32) -> Result<Result<(), RunError>, String> {
 
 #[test]
 fn a_drive_without_bugs_passes() {
-    assert_eq!(outcome(Bug::None, 0), Ok(Ok(())));
+    assert_eq!(outcome(Bug::None, 1), Ok(Ok(())));
 }
 
 /// The bug must end the run, whenever it strikes, with a message that contains `words`.
 fn is_caught(bug: Bug, words: &str) {
-    for after in [1, 2, 40, 300] {
-        match outcome(bug, after) {
-            Err(message) => assert!(message.contains(words), "{bug:?} after {after} was caught as: {message}"),
-            Ok(result) => panic!("{bug:?} after {after} was not caught: {result:?}"),
+    for every in [1, 2, 40, 300] {
+        match outcome(bug, every) {
+            Err(message) => {
+                assert!(message.contains(words), "{bug:?} every {every} was caught as: {message}")
+            }
+            Ok(result) => panic!("{bug:?} every {every} was not caught: {result:?}"),
         }
     }
 }
@@ -193,15 +198,15 @@ fn wrong_accounts_are_caught() {
 
 #[test]
 fn a_request_that_is_answered_twice_is_caught() {
-    for after in [1, 2, 40, 300] {
-        assert!(outcome(Bug::AnsweredTwice, after).is_err(), "after {after}");
+    for every in [1, 2, 40, 300] {
+        assert!(outcome(Bug::AnsweredTwice, every).is_err(), "every {every}");
     }
 }
 
 #[test]
 fn a_request_that_is_never_answered_ends_the_run_with_an_error() {
-    for after in [1, 2, 40, 300] {
-        let stuck = outcome(Bug::NeverAnswered, after);
-        assert!(matches!(stuck, Ok(Err(RunError::Stuck { in_flight: 1, .. }))), "{stuck:?} after {after}");
+    for every in [1, 2, 40, 300] {
+        let stuck = outcome(Bug::NeverAnswered, every);
+        assert!(matches!(stuck, Ok(Err(RunError::Stuck { in_flight: 1, .. }))), "{stuck:?} every {every}");
     }
 }

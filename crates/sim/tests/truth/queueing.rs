@@ -35,7 +35,10 @@ fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
         let wait = load * service as f64 / (2.0 * (1.0 - load));
         let mean = world.stats.ops[Op::Read as usize].latency.mean();
         let measured = mean - (service + link) as f64;
-        println!("load {load:.3}: wait {measured:.0} ns, theory {wait:.0} ns, {:+.2} %", 100.0 * (measured / wait - 1.0));
+        println!(
+            "load {load:.3}: wait {measured:.0} ns, theory {wait:.0} ns, {:+.2} %",
+            100.0 * (measured / wait - 1.0)
+        );
         // 3 % is about three standard errors of the mean wait at 80 % load.
         assert!((measured / wait - 1.0).abs() < 0.03, "load {load}: waited {measured}, theory {wait}");
         let little = world.stats.littles_ratio();

@@ -343,7 +343,11 @@ impl Buffer {
 
     /// The entries whose data is with the host or on the link; looks at them all.
     pub fn filling(&self) -> Vec<u32> {
-        (0u32..).zip(&self.entries).filter(|(_, e)| e.state == EntryState::Filling).map(|(id, _)| id).collect()
+        (0u32..)
+            .zip(&self.entries)
+            .filter(|(_, e)| e.state == EntryState::Filling)
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// True when nothing is pending.

@@ -35,8 +35,14 @@ fn compare(policy: VictimPolicy, choices: u32, theory: impl Fn(u32, f64, f64) ->
         let (measured, valid) = measure(&config, |pages| Box::new(uniform(pages)));
         let expected = theory(PAGES, effective_blocks(BLOCKS, config.gc.low), valid);
         let deviation = measured / expected - 1.0;
-        println!("{policy} {choices}, spare {spare_ppm} ppm: {measured:.4}, theory {expected:.4}, {:+.2} %", 100.0 * deviation);
-        assert!(deviation.abs() < 0.03, "{policy} {choices} at {spare_ppm} ppm: {measured} against {expected}");
+        println!(
+            "{policy} {choices}, spare {spare_ppm} ppm: {measured:.4}, theory {expected:.4}, {:+.2} %",
+            100.0 * deviation
+        );
+        assert!(
+            deviation.abs() < 0.03,
+            "{policy} {choices} at {spare_ppm} ppm: {measured} against {expected}"
+        );
     }
 }
 
@@ -114,7 +120,8 @@ fn streams_that_keep_hot_and_cold_apart_write_less() {
 #[test]
 fn cost_benefit_beats_greedy_on_hot_and_cold_data() {
     // Rosenblum and Ousterhout, SOSP 1991, section 3.5; Kawaguchi et al., USENIX 1995.
-    let (greedy, cost_benefit) = (skewed(VictimPolicy::Greedy, false).0, skewed(VictimPolicy::CostBenefit, false).0);
+    let (greedy, cost_benefit) =
+        (skewed(VictimPolicy::Greedy, false).0, skewed(VictimPolicy::CostBenefit, false).0);
     println!("hot and cold: greedy {greedy:.4}, cost-benefit {cost_benefit:.4}");
     assert!(cost_benefit < greedy, "{cost_benefit} against {greedy}");
 }

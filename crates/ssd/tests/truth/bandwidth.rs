@@ -101,7 +101,8 @@ fn everywhere(chips: &[u32], op: Op, cells: impl Fn(&mut SsdConfig)) {
             for (dies, planes) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
                 for flags in 0..8 {
                     let mut config = drive(channels, chips, dies, planes);
-                    config.geometry.ready_busy = if flags & 1 == 0 { ReadyBusy::Chip } else { ReadyBusy::Die };
+                    config.geometry.ready_busy =
+                        if flags & 1 == 0 { ReadyBusy::Chip } else { ReadyBusy::Die };
                     config.schedule.plane_sharing = flags & 2 != 0;
                     config.schedule.die_interleaving = flags & 4 != 0;
                     cells(&mut config);

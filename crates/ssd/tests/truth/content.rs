@@ -19,8 +19,12 @@ struct Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    (any::<u16>(), any::<u16>(), any::<u8>(), any::<u8>())
-        .prop_map(|(choice, place, length, gap)| Step { choice, place, length, gap })
+    (any::<u16>(), any::<u16>(), any::<u8>(), any::<u8>()).prop_map(|(choice, place, length, gap)| Step {
+        choice,
+        place,
+        length,
+        gap,
+    })
 }
 
 /// Which operations a case has at all, how large they are and how close together.
@@ -97,7 +101,9 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
     let result = runner.run(&strategy, |(seed, steps)| {
         let mut drive = drives::random(seed);
         tune(&mut drive);
-        if std::env::var_os("TAILCUT_SHOW").is_some() { eprintln!("{seed} {drive:?}"); }
+        if std::env::var_os("TAILCUT_SHOW").is_some() {
+            eprintln!("{seed} {drive:?}");
+        }
         let mut pair = Pair::new(&drive, seed);
         let load = Load::random(seed, pair.pages());
         for step in steps {

@@ -105,4 +105,3 @@ fn draw(r: &mut Stream) -> SsdConfig {
 pub fn pick<C: Choice>(r: &mut Stream) -> C {
     C::all()[r.below(C::all().len() as u64) as usize]
 }
-

@@ -42,7 +42,13 @@ fn spans(completion: &Completion) -> Vec<(Cause, Nanos)> {
 }
 
 /// Sends the commands one by one and checks each latency, span by span.
-fn check(config: &SsdConfig, state: PreparedState, op: Op, expected: impl Fn(u64) -> Vec<(Cause, Nanos)>, sectors: u32) {
+fn check(
+    config: &SsdConfig,
+    state: PreparedState,
+    op: Op,
+    expected: impl Fn(u64) -> Vec<(Cause, Nanos)>,
+    sectors: u32,
+) {
     let mut ssd = prepared(config, state);
     let done = serve(&mut ssd, 1, (0..27).map(|page| command(op, page * 8, sectors)));
     let mut before = Nanos::ZERO;
@@ -77,7 +83,9 @@ fn a_read_takes_command_cell_transfer_firmware_and_link() {
 #[test]
 fn a_read_of_nothing_takes_firmware_and_link() {
     let config = drive();
-    let phases = |_| vec![(Cause::Controller, config.queue.firmware), (Cause::Link, PAGE_ON_LINK + config.link.command)];
+    let phases = |_| {
+        vec![(Cause::Controller, config.queue.firmware), (Cause::Link, PAGE_ON_LINK + config.link.command)]
+    };
     check(&config, PreparedState::Empty, Op::Read, phases, 8);
 }
 
@@ -100,7 +108,9 @@ fn a_write_through_takes_link_transfer_command_cell_and_firmware() {
 fn a_buffered_write_takes_firmware_and_link() {
     let mut config = drive();
     config.buffer.size = 1 << 20;
-    let phases = |_| vec![(Cause::Controller, config.queue.firmware), (Cause::Link, PAGE_ON_LINK + config.link.command)];
+    let phases = |_| {
+        vec![(Cause::Controller, config.queue.firmware), (Cause::Link, PAGE_ON_LINK + config.link.command)]
+    };
     check(&config, PreparedState::Empty, Op::Write, phases, 8);
 }
 

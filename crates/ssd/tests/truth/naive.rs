@@ -117,7 +117,9 @@ impl Pair {
             self.step("rest");
         }
         self.ssd.check();
-        for (page, (&content, _)) in self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u) {
+        for (page, (&content, _)) in
+            self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u)
+        {
             assert_eq!(self.ssd.peek(page as u32), content, "page {page} at rest");
         }
         self.ssd

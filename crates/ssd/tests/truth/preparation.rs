@@ -8,7 +8,8 @@ use tailcut_ssd::precondition::PreparedState;
 
 /// The largest distance between two cumulative distributions (Kolmogorov and Smirnov).
 fn distance(a: &[u32], b: &[u32], most: u32) -> f64 {
-    let share = |all: &[u32], limit: u32| all.iter().filter(|&&x| x <= limit).count() as f64 / all.len() as f64;
+    let share =
+        |all: &[u32], limit: u32| all.iter().filter(|&&x| x <= limit).count() as f64 / all.len() as f64;
     (0..=most).map(|limit| (share(a, limit) - share(b, limit)).abs()).fold(0.0, f64::max)
 }
 
@@ -25,10 +26,13 @@ fn a_constructed_steady_state_is_that_of_endless_writing() {
         written.write(6 * pages, uniform(pages));
         let counts = [&built, &written].map(|writer| writer.ssd.valid_pages_of_closed_blocks());
         let apart = distance(&counts[0], &counts[1], 32);
-        let amplification =
-            [&mut built, &mut written].map(|writer| writer.write(pages, uniform(pages)).write_amplification());
+        let amplification = [&mut built, &mut written]
+            .map(|writer| writer.write(pages, uniform(pages)).write_amplification());
         let ratio = amplification[0] / amplification[1];
-        println!("{policy}: built {:.4}, written {:.4}, distance {apart:.4}", amplification[0], amplification[1]);
+        println!(
+            "{policy}: built {:.4}, written {:.4}, distance {apart:.4}",
+            amplification[0], amplification[1]
+        );
         assert!((ratio - 1.0).abs() < 0.03, "{policy}: {amplification:?}");
         // Two samples of a thousand blocks of one distribution are further apart than 0.073 in one
         // of a hundred cases.

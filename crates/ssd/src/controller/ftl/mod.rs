@@ -354,7 +354,11 @@ impl Ftl {
         self.valid[word] |= bit;
         let block = self.geometry.block_of(physical);
         self.blocks[block as usize].valid += 1;
-        assert_eq!(self.blocks[block as usize].state, BlockState::Open, "a page becomes valid in an open block");
+        assert_eq!(
+            self.blocks[block as usize].state,
+            BlockState::Open,
+            "a page becomes valid in an open block"
+        );
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
