@@ -10,6 +10,7 @@ pub mod config;
 pub mod control;
 pub mod device;
 pub mod digest;
+pub mod divisor;
 pub mod histogram;
 pub mod quantity;
 pub mod random;

@@ -178,7 +178,8 @@ pub fn show_rate(bytes_per_second: f64) -> String {
 pub fn show_count(count: f64) -> String {
     match count.abs() {
         v if v >= 1e9 => format!("{} G", digits(count / 1e9)),
-        v if v >= 1e6 => format!("{} M", digits(count / 1e6)),
+        // What would be rounded to "1000 k" is a million.
+        v if v >= 999_500.0 => format!("{} M", digits(count / 1e6)),
         v if v >= 1e4 => format!("{} k", digits(count / 1e3)),
         _ => format!("{count:.0}"),
     }

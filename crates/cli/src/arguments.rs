@@ -2,6 +2,8 @@
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use tailcut_base::Time;
+use tailcut_base::quantity::parse_time;
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
@@ -111,11 +113,24 @@ pub struct ExplainArguments {
     #[arg(long, value_name = "ID")]
     pub request: Option<u64>,
     /// Export the run as Chrome trace JSON, which Perfetto reads
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
     pub perfetto: Option<PathBuf>,
+    /// Where the export begins, such as 1.5s; 5 ms before the slowest request when left out
+    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
+    pub from: Option<Time>,
+    /// Where the export ends; 5 ms after the slowest request, or 10 ms after --from
+    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
+    pub until: Option<Time>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+fn moment(text: &str) -> Result<Time, String> {
+    parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
 }
 
 fn percentile(text: &str) -> Result<f64, String> {
@@ -162,6 +177,9 @@ pub enum BenchCommand {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+        /// Measure one case in this process and print the result as JSON
+        #[arg(long, value_name = "CASE/PART", hide = true)]
+        alone: Option<String>,
     },
 }
 

@@ -12,5 +12,6 @@ pub mod interrupt;
 pub mod output;
 pub mod run;
 pub mod scenario;
+pub mod show;
 pub mod terminal;
 pub mod trace;

@@ -1,8 +1,10 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+pub mod report;
 pub mod scenario;
 pub mod trace;
 pub mod workload;
 pub mod world;
 
+pub use report::Report;
 pub use scenario::Scenario;

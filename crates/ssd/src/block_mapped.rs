@@ -99,7 +99,7 @@ impl<P: Probe> Ssd<P> {
             return self.commit_own(id);
         }
         let request = self.requests[id];
-        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
         self.plane_work(plane).queue.push_back(id);
         self.work_on(now, plane);
     }
@@ -226,7 +226,7 @@ impl<P: Probe> Ssd<P> {
             Mapping::Buffer(entry) => self.buffer[entry].old,
         };
         let kind = if source == NONE { Kind::GcWrite } else { Kind::GcRead };
-        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, kind, Role::BlockCopy, plane, unit, place);
         request.logical = logical;
         request.source = source;
@@ -308,7 +308,7 @@ impl<P: Probe> Ssd<P> {
     /// A program that failed is the next to be tried again.
     pub(crate) fn requeue_program(&mut self, id: RequestId) {
         let request = self.requests[id];
-        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
         self.plane_work(plane).queue.push_front(id);
     }
 
@@ -316,7 +316,7 @@ impl<P: Probe> Ssd<P> {
     fn replace_bad(&mut self, plane: u32, physical: u32) {
         self.counters.bad_blocks += 1;
         let logical_block = self.medium.logical(physical) / self.geometry.pages;
-        let bad = self.geometry.block_of(physical);
+        let bad = self.layout.block_of(physical);
         let block = self.logical_block(logical_block);
         assert_eq!(block.write.take(), Some(bad), "only the block being written can fail");
         block.old.push(bad);
@@ -337,8 +337,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Commits the erase of an empty block.
     pub(crate) fn erase_block(&mut self, now: Time, block: u32) {
-        let plane = self.geometry.plane_of_block(block);
-        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let plane = self.layout.plane_of_block(block);
+        let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane, unit, place);
         request.physical = block * self.geometry.pages;
         let id = self.requests.add(request);
@@ -351,7 +351,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn block_erased(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         self.requests.remove(id);
-        let block = self.geometry.block_of(request.physical);
+        let block = self.layout.block_of(request.physical);
         self.count_erase(block);
         self.plane_work(request.owner).erasing -= 1;
         self.work_on(now, request.owner);
@@ -373,7 +373,7 @@ impl<P: Probe> Ssd<P> {
         let block = self.logical_block(logical_block);
         let Some(write) = block.write else { return };
         let all: Vec<u32> = block.old.iter().copied().chain([write]).collect();
-        let plane = self.geometry.plane_of_block(write);
+        let plane = self.layout.plane_of_block(write);
         let at_work = self.plane_work(plane).work != Work::None || !self.plane_work(plane).queue.is_empty();
         if at_work || all.iter().any(|&b| self.ftl.valid_pages(b) > 0) {
             return;

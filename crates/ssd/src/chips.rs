@@ -72,6 +72,9 @@ impl<P: Probe> Ssd<P> {
         if u.has_only(Kind::UserRead) {
             return Some(Kind::UserRead);
         }
+        if !u.has_work() {
+            return None;
+        }
         let mut collection = (u64::MAX, Kind::Erase);
         for kind in [Kind::GcRead, Kind::GcWrite, Kind::Erase] {
             collection = collection.min_by_order(self.oldest(unit, kind), kind);
@@ -114,7 +117,7 @@ impl<P: Probe> Ssd<P> {
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
                 request.physical != NONE
-                    || self.ftl.can_allocate(self.geometry.plane_at(unit, place), request.frontier)
+                    || self.ftl.can_allocate(self.layout.plane_at(unit, place), request.frontier)
                     || self.is_void(id)
             }
             _ => true,
@@ -144,7 +147,7 @@ impl<P: Probe> Ssd<P> {
 
     fn is_short_of_blocks(&self, unit: u32) -> bool {
         let reserve = self.config.gc_reserve();
-        (0..self.places).any(|place| self.ftl.free_blocks(self.geometry.plane_at(unit, place)) <= reserve)
+        (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
 
     /// The bus is free: whoever waits gets it.
@@ -199,7 +202,6 @@ impl<P: Probe> Ssd<P> {
     /// places. Planes of one die share a transaction when their page offsets are equal; dies
     /// interleave freely. Returns the time on the bus, and the time until all cells are done.
     fn compose(&mut self, now: Time, unit: u32, kind: Kind) -> (Nanos, Nanos) {
-        let planes = self.geometry.planes;
         let mut offsets = [NONE; 16];
         let mut left = self.units[unit].places_with(kind);
         if left.is_power_of_two() && kind.is_read() {
@@ -213,7 +215,7 @@ impl<P: Probe> Ssd<P> {
             let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
             left &= !(1 << place);
             let Some(id) = self.first_startable(now, unit, kind, place) else { continue };
-            let die = (place / planes) as usize;
+            let die = self.layout.planes.quotient(place) as usize;
             let offset = self.offset(id, unit, place);
             if !first && !self.fits(&offsets, die, offset, kind) {
                 continue;
@@ -251,10 +253,10 @@ impl<P: Probe> Ssd<P> {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
-                self.ftl.next_offset(self.geometry.plane_at(unit, place), request.frontier)
+                self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
             }
             Kind::Erase => 0,
-            _ => self.geometry.offset_of(request.physical),
+            _ => self.layout.offset_of(request.physical),
         }
     }
 
@@ -285,7 +287,7 @@ impl<P: Probe> Ssd<P> {
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
             // Block-level mapping has chosen the page already.
             if self.requests[id].physical == NONE {
-                let plane = self.geometry.plane_at(unit, place);
+                let plane = self.layout.plane_at(unit, place);
                 self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
             }
             if self.requests[id].role == Role::Program
@@ -335,7 +337,7 @@ impl<P: Probe> Ssd<P> {
             let cell = self.cell_time(id, kind);
             bus += command;
             end = end.max(bus + cell);
-            let die = 1u16 << (u32::from(request.place) / self.geometry.planes);
+            let die = 1u16 << (self.layout.planes.quotient(u32::from(request.place)));
             plane_busy += cell;
             if dies & die == 0 {
                 die_busy += cell;
@@ -352,7 +354,7 @@ impl<P: Probe> Ssd<P> {
 
     #[inline]
     fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
-        let offset = self.geometry.offset_of(self.requests[id].physical);
+        let offset = self.layout.offset_of(self.requests[id].physical);
         match kind {
             Kind::UserRead | Kind::GcRead => self.phases.read_cell(offset),
             Kind::UserWrite | Kind::GcWrite => self.phases.program_cell(offset),

@@ -96,7 +96,7 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         for place in 0..self.places {
-            let plane = self.geometry.plane_at(unit, place);
+            let plane = self.layout.plane_at(unit, place);
             let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
             if wanted && !self.collection.is_busy(plane) && self.start_collection(now, plane, true) {
                 return self.wake(now);
@@ -145,11 +145,11 @@ impl<P: Probe> Ssd<P> {
             self.job(plane).next = self.geometry.pages;
             return;
         };
-        let offset = self.geometry.offset_of(physical);
+        let offset = self.layout.offset_of(physical);
         let job = self.job(plane);
         job.next = offset + 1;
         job.moving += 1;
-        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane, unit, place);
         request.physical = physical;
         request.source = physical;
@@ -215,7 +215,7 @@ impl<P: Probe> Ssd<P> {
     fn copy_failed(&mut self, now: Time, id: RequestId) {
         self.counters.program_failures += 1;
         let physical = self.requests[id].physical;
-        self.lose_block(now, self.geometry.block_of(physical));
+        self.lose_block(now, self.layout.block_of(physical));
         let r = &mut self.requests[id];
         r.physical = NONE;
         let unit = r.unit;
@@ -246,7 +246,7 @@ impl<P: Probe> Ssd<P> {
             return self.job_ended(now, plane);
         }
         self.job(plane).erasing = true;
-        let (unit, place) = self.geometry.unit_of_plane(plane);
+        let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::Erase, Role::Erase, plane, unit, place);
         request.physical = victim * self.geometry.pages;
         let id = self.requests.add(request);
@@ -259,7 +259,7 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_some() {
             return self.erase_block(now, block);
         }
-        let plane = self.geometry.plane_of_block(block);
+        let plane = self.layout.plane_of_block(block);
         if self.collection.jobs[plane as usize].is_some_and(|job| job.victim == block) {
             self.finish_if_empty(now, plane);
             self.wake(now);
@@ -297,7 +297,7 @@ impl<P: Probe> Ssd<P> {
         } else {
             self.level_wear(now, plane);
         }
-        let (unit, _) = self.geometry.unit_of_plane(plane);
+        let (unit, _) = self.layout.unit_of_plane(plane);
         self.woken.push(unit);
         self.wake(now);
     }
@@ -326,7 +326,7 @@ impl<P: Probe> Ssd<P> {
     /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
     pub(crate) fn lose_block(&mut self, now: Time, block: u32) {
         self.counters.bad_blocks += 1;
-        let plane = self.geometry.plane_of_block(block);
+        let plane = self.layout.plane_of_block(block);
         assert!(self.ftl.abandon(block), "a program can only fail in an open block");
         self.ftl.begin_emptying(block);
         self.collection.bad[plane as usize].push(block);

@@ -70,8 +70,8 @@ impl<P: Probe> Ssd<P> {
     /// The unit and place of a physical page.
     #[inline]
     pub(crate) fn unit_of(&self, physical: u32) -> (u32, u32) {
-        let plane = self.geometry.plane_of_block(self.geometry.block_of(physical));
-        (plane / self.places, plane % self.places)
+        let plane = self.layout.plane_of_block(self.layout.block_of(physical));
+        self.layout.unit_of_plane(plane)
     }
 
     /// Hands a host memory request to the scheduler and commits what it answers.
@@ -117,7 +117,7 @@ impl<P: Probe> Ssd<P> {
         let content = self.medium.read(request.physical);
         let emptied = self.ftl.unpin(request.physical);
         if emptied {
-            self.resume_erase(now, self.geometry.block_of(request.physical));
+            self.resume_erase(now, self.layout.block_of(request.physical));
         }
         let t = &mut self.tags[request.tag];
         t.content = content::fold(t.content, request.page, content);

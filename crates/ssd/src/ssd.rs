@@ -9,11 +9,11 @@ use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::Counters;
-use crate::flash::Geometry;
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::{Phase, Units};
+use crate::flash::{Geometry, Layout};
 use crate::probe::Probe;
 use crate::request::Requests;
 use tailcut_base::config::Choice;
@@ -35,8 +35,11 @@ const FIRST_UNIT: usize = 2;
 pub struct Ssd<P: Probe = ()> {
     pub(crate) config: SsdConfig,
     pub(crate) geometry: Geometry,
+    pub(crate) layout: Layout,
     pub(crate) phases: Phases,
     pub(crate) page_sectors: u32,
+    /// User capacity in sectors.
+    pub(crate) sectors: u64,
     pub(crate) places: u32,
     pub(crate) medium: Medium,
     pub(crate) units: Units,
@@ -66,6 +69,11 @@ pub struct Ssd<P: Probe = ()> {
 }
 
 impl Ssd<()> {
+    /// The latest moment that the timers of a drive of this geometry can hold.
+    pub fn horizon_of(geometry: &Geometry) -> Time {
+        Timers::new(timers(geometry)).horizon()
+    }
+
     /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
     pub fn new(config: &SsdConfig, seed: u64, content: bool) -> Ssd<()> {
         Ssd::watched(config, seed, content, ())
@@ -88,8 +96,10 @@ impl<P: Probe> Ssd<P> {
         );
         let units = geometry.units();
         Ssd {
+            layout: Layout::new(&geometry),
             phases: Phases::new(&config.timing, &geometry),
             page_sectors: geometry.page_sectors(),
+            sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
             places: geometry.places_per_unit(),
             units: Units::new(&geometry),
             buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
@@ -99,7 +109,7 @@ impl<P: Probe> Ssd<P> {
             scheduler: Scheduler::new(config.schedule.commit, units),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
-            timers: Timers::new((units + geometry.channels) as usize + 2),
+            timers: Timers::new(timers(&geometry)),
             completions: Vec::new(),
             counters: Counters::default(),
             read_only: None,
@@ -170,9 +180,8 @@ impl<P: Probe> Ssd<P> {
         if command.op == Op::Flush {
             return None;
         }
-        let sectors = u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors);
         let end = command.sector.checked_add(u64::from(command.sectors));
-        let fits = command.sectors > 0 && end.is_some_and(|end| end <= sectors);
+        let fits = command.sectors > 0 && end.is_some_and(|end| end <= self.sectors);
         (!fits || command.sectors > SECTORS_MAX).then_some(Status::InvalidField)
     }
 
@@ -251,11 +260,16 @@ impl<P: Probe> Ssd<P> {
     }
 }
 
+/// One timer for each unit and channel, and one for each direction of the link.
+fn timers(geometry: &Geometry) -> usize {
+    (geometry.units() + geometry.channels) as usize + 2
+}
+
 impl<P: Probe> Device for Ssd<P> {
     fn identify(&self) -> Identify {
         Identify {
             model: self.config.preset.name().to_string(),
-            sectors: u64::from(self.ftl.logical_pages()) * u64::from(self.page_sectors),
+            sectors: self.sectors,
             page_sectors: self.page_sectors,
             queue_depth: self.config.queue.depth,
             max_sectors: SECTORS_MAX,

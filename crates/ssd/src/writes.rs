@@ -280,7 +280,7 @@ impl<P: Probe> Ssd<P> {
         let logical = self.buffer[entry].logical;
         let frontier = self.ftl.stream_frontier(self.buffer[entry].stream);
         let plane = self.ftl.plane_for(logical, frontier);
-        let (unit, place) = (plane / self.places, plane % self.places);
+        let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::UserWrite, Role::Program, entry, unit, place);
         request.logical = logical;
         request.frontier = frontier;
@@ -340,7 +340,7 @@ impl<P: Probe> Ssd<P> {
         self.medium.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {
-            self.resume_erase(now, self.geometry.block_of(physical));
+            self.resume_erase(now, self.layout.block_of(physical));
         }
         self.buffer[entry].whole = true;
         if program != NONE {
@@ -356,7 +356,7 @@ impl<P: Probe> Ssd<P> {
     /// A page of the buffer has been programmed.
     pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let plane = self.geometry.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
         if !self.medium.program(request.physical, request.logical, request.content) {
             self.program_failed(now, id);
             return self.block_program_ended(now, plane, request.physical, false);
@@ -376,8 +376,8 @@ impl<P: Probe> Ssd<P> {
     /// Closes the block of a page that has just been programmed, if it was the last.
     #[inline]
     pub(crate) fn settle_block(&mut self, now: Time, physical: u32) {
-        if self.geometry.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
-            self.ftl.close(self.geometry.block_of(physical), now);
+        if self.layout.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
+            self.ftl.close(self.layout.block_of(physical), now);
         }
     }
 
@@ -500,7 +500,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.forget(now, request.owner);
         if request.physical != NONE {
-            self.block_program_dropped(now, self.geometry.plane_at(request.unit, u32::from(request.place)));
+            self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
         }
     }
 
@@ -509,7 +509,7 @@ impl<P: Probe> Ssd<P> {
         let request = self.requests[id];
         self.counters.program_failures += 1;
         if self.block_mapped.is_none() {
-            self.lose_block(now, self.geometry.block_of(request.physical));
+            self.lose_block(now, self.layout.block_of(request.physical));
         }
         if request.tag != NONE {
             // Committed again, as a host request.
@@ -611,7 +611,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
-        let plane = self.geometry.plane_at(unit, place);
+        let plane = self.layout.plane_at(unit, place);
         let copy = self.units.first(unit, Kind::GcWrite, place);
         if copy != NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
@@ -629,11 +629,12 @@ impl<P: Probe> Ssd<P> {
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
             if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
-                return self.become_read_only(now, self.geometry.plane_at(unit, place));
+                return self.become_read_only(now, self.layout.plane_at(unit, place));
             }
             self.units.take(&self.requests, unit, Kind::UserWrite, place);
+            let (unit, place) = self.layout.unit_of_plane(plane);
             let r = &mut self.requests[id];
-            (r.unit, r.place) = (plane / self.places, (plane % self.places) as u8);
+            (r.unit, r.place) = (unit, place as u8);
             let account = self.units[self.requests[id].unit].account(now);
             self.requests.snapshot(id, account);
             self.commit_own(id);

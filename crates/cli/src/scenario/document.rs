@@ -14,6 +14,18 @@ pub struct Section {
     pub items: BTreeMap<String, Item>,
 }
 
+impl Section {
+    /// Where the value of a dotted path is written, if it is.
+    pub fn place_of(&self, path: &str) -> Option<Place> {
+        let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+        let item = self.items.get(name)?;
+        match &item.value {
+            Value::Section(below) => below.place_of(rest).or_else(|| Some(item.key.clone())),
+            _ => Some(item.place.clone()),
+        }
+    }
+}
+
 /// A key with its value.
 #[derive(Clone, Debug)]
 pub struct Item {

@@ -11,6 +11,7 @@ pub mod problem;
 pub mod reader;
 pub mod source;
 pub mod spelling;
+#[cfg(test)]
 pub mod standin;
 pub mod writer;
 
@@ -28,29 +29,55 @@ use tailcut_base::config::Configure;
 /// Fails with everything that is wrong; a syntax error of the file hides what the file holds, but
 /// the form of the settings is checked even then. After a failure `part` is of no use.
 pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> Result<(), Problems> {
-    let mut problems = Vec::new();
-    let mut sources = Vec::new();
-    let mut document = Section::default();
-    let mut readable = true;
-    if let Some(file) = file {
-        match document::parse(0, &file) {
-            Ok(parsed) => document = parsed,
-            Err(problem) => {
-                readable = false;
-                problems.push(problem);
-            }
-        }
-        sources.push(file);
-    }
-    for set in sets {
-        let source = Source::argument(format!("{}{set}", overrides::OPTION));
-        problems.extend(overrides::apply(&mut document, sources.len(), &source).err());
-        sources.push(source);
-    }
-    if readable {
+    let Written { sources, document, mut problems } = Written::parse(file, sets);
+    if let Some(document) = document {
         problems.extend(reader::read(part, &document));
     }
     if problems.is_empty() { Ok(()) } else { Err(Problems::new(sources, problems)) }
+}
+
+/// What a user wrote.
+struct Written {
+    sources: Vec<Source>,
+    /// `None` when the file is not TOML.
+    document: Option<Section>,
+    problems: Vec<Problem>,
+}
+
+impl Written {
+    fn parse(file: Option<Source>, sets: &[String]) -> Written {
+        let (mut problems, mut sources) = (Vec::new(), Vec::new());
+        let mut document = Section::default();
+        let mut readable = true;
+        if let Some(file) = file {
+            match document::parse(0, &file) {
+                Ok(parsed) => document = parsed,
+                Err(problem) => {
+                    readable = false;
+                    problems.push(problem);
+                }
+            }
+            sources.push(file);
+        }
+        for set in sets {
+            let source = Source::argument(format!("{}{set}", overrides::OPTION));
+            problems.extend(overrides::apply(&mut document, sources.len(), &source).err());
+            sources.push(source);
+        }
+        Written { sources, document: readable.then_some(document), problems }
+    }
+}
+
+/// Problems that were found only after the scenario was read, each with the path of the key to
+/// blame: shown where the key is written, if it is.
+pub fn blame(file: Option<&Path>, sets: &[String], found: &[(String, String)]) -> Problems {
+    let source = file.and_then(|path| source_of(path).ok());
+    let Written { sources, document, .. } = Written::parse(source, sets);
+    let problem = |(path, message): &(String, String)| {
+        let place = document.as_ref().and_then(|document| document.place_of(path));
+        Problem { place, message: format!("{path}: {message}"), remedy: None }
+    };
+    Problems::new(sources, found.iter().map(problem).collect())
 }
 
 /// Like [`read`], with the file from the disk. A file that cannot be read or is not UTF-8 is a

@@ -6,8 +6,10 @@ pub mod bars;
 pub mod progress;
 pub mod table;
 pub mod tone;
+pub mod waiting;
 
 pub use bars::Bars;
 pub use progress::Progress;
 pub use table::{Align, Table, window};
 pub use tone::{Ink, Tone};
+pub use waiting::Waiting;

@@ -26,9 +26,21 @@ impl Progress {
         Progress { label, total, started: Instant::now(), bar: None, wanted }
     }
 
+    /// Changes how many requests there are in all, as far as is known by now.
+    pub fn expect(&mut self, total: Option<u64>) {
+        self.total = total;
+        if let (Some(bar), Some(total)) = (&self.bar, total) {
+            bar.set_length(total);
+        }
+    }
+
     /// Shows that `done` requests are answered at the simulated moment `now`. Costs a reading of
     /// the clock: call it every ten thousand requests or so, not for each.
     pub fn update(&mut self, done: u64, now: Time) {
+        self.show(done, Some(now));
+    }
+
+    fn show(&mut self, done: u64, now: Option<Time>) {
         if !self.wanted {
             return;
         }
@@ -39,6 +51,11 @@ impl Progress {
         let bar = self.bar.get_or_insert_with(|| bar(self.label, self.total));
         bar.set_position(done);
         bar.set_message(line(done, self.total, now, elapsed));
+    }
+
+    /// Shows that `done` records of a trace are read. As rarely as [`Progress::update`].
+    pub fn count(&mut self, done: u64) {
+        self.show(done, None);
     }
 
     /// Takes the bar away, so that what is printed next stands on a clean line.
@@ -66,13 +83,14 @@ fn bar(label: &'static str, total: Option<u64>) -> ProgressBar {
 }
 
 /// `12.3 M of 50.0 M requests, 1.52 s simulated, 3.40 M/s, 11 s left`, with what is known of it.
-fn line(done: u64, total: Option<u64>, now: Time, elapsed: Duration) -> String {
+fn line(done: u64, total: Option<u64>, now: Option<Time>, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
     let whole = total.map_or(String::new(), |total| format!(" of {}", show_count(total as f64)));
     let remaining = total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(done) as f64 / rate);
     let remaining = remaining.map_or(String::new(), |left| format!(", {} left", show_wait(left)));
-    format!("{}{whole} requests, {now} simulated, {}/s{remaining}", show_count(done as f64), show_count(rate))
+    let now = now.map_or(String::new(), |now| format!(", {now} simulated"));
+    format!("{}{whole} requests{now}, {}/s{remaining}", show_count(done as f64), show_count(rate))
 }
 
 /// A waiting time in the coarseness of a person's patience.
@@ -93,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_known() {
-        let now = Time(1_520_000_000);
+        let now = Some(Time(1_520_000_000));
         let known = line(12_300_000, Some(50_000_000), now, Duration::from_secs(3));
         assert_eq!(known, "12.3 M of 50.0 M requests, 1.52 s simulated, 4.10 M/s, 10 s left");
         let unknown = line(12_300_000, None, now, Duration::from_secs(3));

@@ -111,6 +111,8 @@ pub struct Replay {
     rest: Option<Request>,
     replayed: Replayed,
     error: Option<TraceError>,
+    /// From the first record of the trace to the last.
+    duration: Nanos,
 }
 
 impl Replay {
@@ -157,6 +159,7 @@ impl Replay {
             rest: None,
             replayed: Replayed::default(),
             error: None,
+            duration: survey.duration,
         })
     }
 
@@ -241,6 +244,12 @@ impl Replay {
     #[inline]
     fn due(&mut self, at: Nanos) -> Time {
         let since = at - *self.start.get_or_insert(at);
+        self.stretched(since)
+    }
+
+    /// When a request is due that was recorded so long after the first.
+    #[inline]
+    fn stretched(&self, since: Nanos) -> Time {
         match self.options.timing {
             Timing::Closed { .. } => Time::ZERO,
             Timing::Recorded { stretch_ppm: 1_000_000, .. } => Time(since.0),
@@ -299,6 +308,28 @@ impl Source for Replay {
 
     fn len_hint(&self) -> Option<u64> {
         Some(self.expected)
+    }
+
+    fn last_due(&self) -> Option<Time> {
+        Some(self.stretched(self.duration))
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.error.as_ref().map(TraceError::to_string)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let (r, tally) = (&self.replayed, self.trace.tally());
+        let counted = [
+            (tally.bad, "bad lines were skipped"),
+            (tally.backwards, "requests were recorded before their predecessors and took their moment"),
+            (r.folded, "requests beyond the device were folded back into it, modulo its size"),
+            (r.shortened, "requests longer than the device were shortened to it"),
+            (r.split, "requests above 32 MiB were cut into several"),
+            (r.widened, "requests within sectors were widened to whole ones"),
+        ];
+        let told = counted.into_iter().filter(|&(count, _)| count > 0);
+        told.map(|(count, what)| format!("{}: {count} {what}", self.name)).collect()
     }
 }
 

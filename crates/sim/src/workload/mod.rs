@@ -96,6 +96,12 @@ pub trait Source {
     /// How many requests there will be in all, where that is known, for progress.
     fn len_hint(&self) -> Option<u64>;
 
+    /// The latest moment, counted from the start of the source, at which a request may be due, where
+    /// that is known beforehand.
+    fn last_due(&self) -> Option<Time> {
+        None
+    }
+
     /// When the source is active. Constant over the life of a source; by default from the start
     /// of the run until it ends by itself.
     fn schedule(&self) -> Schedule {

@@ -35,6 +35,7 @@ pub struct Synthetic {
     op: Stream,
     size: Stream,
     fua: Stream,
+    notes: Vec<String>,
 }
 
 /// Which operation comes next.
@@ -82,7 +83,13 @@ impl Synthetic {
             op: named("op"),
             size: named("size"),
             fua: named("fua"),
+            notes: Vec::new(),
         })
+    }
+
+    /// The same source with what a reader of the results should know of it.
+    pub fn with_notes(self, notes: Vec<String>) -> Synthetic {
+        Synthetic { notes, ..self }
     }
 
     /// A flush, due with the write that it follows.
@@ -200,6 +207,10 @@ impl Source for Synthetic {
             sector: self.first + place,
             sectors,
         })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     fn len_hint(&self) -> Option<u64> {

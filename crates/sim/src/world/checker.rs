@@ -49,7 +49,7 @@ impl Checker {
         let shift = self.page_sectors.trailing_zeros();
         let first = command.sector >> shift;
         let sectors = u64::from(self.page_sectors);
-        let end = (command.sector + u64::from(command.sectors)).div_ceil(sectors);
+        let end = (command.sector + u64::from(command.sectors) + sectors - 1) >> shift;
         match command.op {
             Op::Read => {
                 let pages = &self.expected[first as usize..end as usize];
@@ -68,8 +68,8 @@ impl Checker {
                 0
             }
             Op::Trim => {
-                let whole =
-                    command.sector.div_ceil(sectors)..(command.sector + u64::from(command.sectors)) / sectors;
+                let whole = (command.sector + sectors - 1) >> shift
+                    ..(command.sector + u64::from(command.sectors)) >> shift;
                 for page in whole {
                     self.expected[page as usize] = 0;
                 }

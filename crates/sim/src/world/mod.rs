@@ -40,6 +40,17 @@ pub struct Limits {
     pub until_steady: bool,
 }
 
+impl Limits {
+    /// Everything counts, and the sources end by themselves.
+    pub const NONE: Limits = Limits {
+        ramp: Nanos::ZERO,
+        duration: Nanos::ZERO,
+        requests: 0,
+        round: Nanos::ZERO,
+        until_steady: false,
+    };
+}
+
 /// Where a run stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -217,7 +228,8 @@ impl<D: Device, W: Witness> World<D, W> {
             if self.measured_from.is_none() && next.0 >= self.limits.ramp.0 {
                 self.begin_measuring(Time(self.limits.ramp.0), at_ramp_end);
             }
-            let caught_up = event > arrival || self.device.advance(arrival, &mut completions);
+            let stop = self.next_stop(arrival);
+            let caught_up = event > stop || self.device.advance(stop, &mut completions);
             if !completions.is_empty() {
                 self.take_completions(&mut completions);
                 if self.completed - told >= PROGRESS_EVERY {
@@ -227,7 +239,7 @@ impl<D: Device, W: Witness> World<D, W> {
                         self.close();
                     }
                 }
-            } else if caught_up && arrival != Time::NEVER {
+            } else if caught_up && stop == arrival && arrival != Time::NEVER {
                 self.now = arrival;
                 self.serve_arrival();
             }
@@ -254,6 +266,13 @@ impl<D: Device, W: Witness> World<D, W> {
         Ok(())
     }
 
+    /// How far the device may go by itself: to the next arrival, but not over the end of the ramp,
+    /// where its figures are taken.
+    #[inline]
+    fn next_stop(&self, arrival: Time) -> Time {
+        if self.measured_from.is_some() { arrival } else { arrival.min(Time(self.limits.ramp.0 - 1)) }
+    }
+
     fn begin_measuring(&mut self, now: Time, at_ramp_end: &mut dyn FnMut(&D, Time)) {
         self.measured_from = Some(now);
         self.stats.from = now;
@@ -269,6 +288,11 @@ impl<D: Device, W: Witness> World<D, W> {
     /// Requests answered so far, with those of the ramp.
     pub fn completed(&self) -> u64 {
         self.completed
+    }
+
+    /// True while every read is checked against what was last written.
+    pub fn is_checking(&self) -> bool {
+        self.checker.is_on()
     }
 
     /// The sources, for what they have to say at the end.
@@ -480,6 +504,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.digest.add(now.0 ^ completion.content.rotate_left(32) ^ ((completion.status as u64) << 56));
         let request = Finished {
             number: flight.number,
+            id: completion.id,
             source: flight.issuer,
             op: flight.op,
             status: completion.status,

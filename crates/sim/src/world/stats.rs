@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_base::{Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::{CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
 /// How many of the slowest requests are kept whole.
 const SLOWEST: usize = 1000;
@@ -15,6 +15,8 @@ const SLOWEST: usize = 1000;
 pub struct Finished<'a> {
     /// Its number in the run, from 0.
     pub number: u64,
+    /// The name that the device knew it by while it was in flight.
+    pub id: CommandId,
     /// The source that it came from.
     pub source: u32,
     /// What it asked for.

@@ -80,6 +80,8 @@ pub struct Link {
     under_way: [VecDeque<(Time, Arrival)>; 2],
     busy: [Nanos; 2],
     bytes: [u64; 2],
+    /// The last length and its time: most transfers are of one length.
+    last: (u64, Nanos),
 }
 
 impl Link {
@@ -91,6 +93,7 @@ impl Link {
             under_way: [VecDeque::new(), VecDeque::new()],
             busy: [Nanos::ZERO; 2],
             bytes: [0; 2],
+            last: (0, Nanos::ZERO),
         }
     }
 
@@ -98,7 +101,10 @@ impl Link {
     /// `ready` on.
     #[inline]
     pub fn reserve(&mut self, direction: Direction, ready: Time, bytes: u64, command: bool) -> Transfer {
-        let mut time = Nanos::for_bytes(bytes, self.config.rate);
+        if bytes != self.last.0 {
+            self.last = (bytes, Nanos::for_bytes(bytes, self.config.rate));
+        }
+        let mut time = self.last.1;
         if command {
             time += self.config.command;
         }

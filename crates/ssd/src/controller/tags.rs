@@ -126,7 +126,8 @@ impl Tag {
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
         self.first_page = (command.sector >> shift) as u32;
-        let end = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors)) as u32;
+        // Rounded up to whole pages; a page has a power of two of sectors.
+        let end = ((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift) as u32;
         self.pages = end.saturating_sub(self.first_page);
         self.remaining = self.pages;
         self.returned = 0;

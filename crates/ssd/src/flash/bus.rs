@@ -5,6 +5,7 @@
 //! transaction can still grow while its chip waits (Sprinkler, section 4.2).
 
 use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::divisor::Divisor;
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -57,7 +58,7 @@ struct Channel {
 pub struct Buses {
     channels: Vec<Channel>,
     next: Vec<u32>,
-    units_per_channel: u32,
+    units_per_channel: Divisor,
     arbitration: Arbitration,
 }
 
@@ -74,7 +75,7 @@ impl Buses {
         Buses {
             channels: vec![idle; (units / units_per_channel) as usize],
             next: vec![NONE; units as usize],
-            units_per_channel,
+            units_per_channel: Divisor::new(units_per_channel),
             arbitration: config.arbitration,
         }
     }
@@ -82,7 +83,7 @@ impl Buses {
     /// The channel of a chip.
     #[inline]
     pub fn channel_of(&self, unit: u32) -> u32 {
-        unit / self.units_per_channel
+        self.units_per_channel.quotient(unit)
     }
 
     /// True when the bus is free and nobody waits: the asker may take it at once.

@@ -5,6 +5,7 @@
 //! number divided by the size of the range is the number of what contains it.
 
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::divisor::Divisor;
 
 tailcut_base::choice! {
     /// What one ready/busy line speaks for.
@@ -130,35 +131,59 @@ impl Geometry {
     pub fn page_sectors(&self) -> u32 {
         (self.page_bytes / tailcut_base::SECTOR_BYTES) as u32
     }
+}
+
+/// The numbering of a geometry, worked out once: what contains what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Pages of a block.
+    pub pages: Divisor,
+    /// Blocks of a plane.
+    pub blocks: Divisor,
+    /// Places (die and plane) behind a ready/busy line.
+    pub places: Divisor,
+    /// Planes of a die.
+    pub planes: Divisor,
+}
+
+impl Layout {
+    /// The numbering of `geometry`.
+    pub fn new(geometry: &Geometry) -> Layout {
+        Layout {
+            pages: Divisor::new(geometry.pages),
+            blocks: Divisor::new(geometry.blocks),
+            places: Divisor::new(geometry.places_per_unit()),
+            planes: Divisor::new(geometry.planes),
+        }
+    }
 
     /// The block of a physical page.
     #[inline]
     pub fn block_of(&self, physical: u32) -> u32 {
-        physical / self.pages
+        self.pages.quotient(physical)
     }
 
     /// The place of a physical page in its block.
     #[inline]
     pub fn offset_of(&self, physical: u32) -> u32 {
-        physical % self.pages
+        self.pages.remainder(physical)
     }
 
     /// The plane of a block.
     #[inline]
     pub fn plane_of_block(&self, block: u32) -> u32 {
-        block / self.blocks
+        self.blocks.quotient(block)
     }
 
     /// The ready/busy line and the place behind it of a plane.
     #[inline]
     pub fn unit_of_plane(&self, plane: u32) -> (u32, u32) {
-        let places = self.places_per_unit();
-        (plane / places, plane % places)
+        (self.places.quotient(plane), self.places.remainder(plane))
     }
 
     /// The plane at a place behind a ready/busy line.
     #[inline]
     pub fn plane_at(&self, unit: u32, place: u32) -> u32 {
-        unit * self.places_per_unit() + place
+        unit * self.places.get() + place
     }
 }

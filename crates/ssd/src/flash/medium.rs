@@ -1,7 +1,7 @@
 //! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
 //! and which operations fail. The rules of the medium are asserted here, always.
 
-use super::geometry::Geometry;
+use super::geometry::{Geometry, Layout};
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
@@ -80,7 +80,7 @@ impl Countdown {
 /// All pages and blocks of a drive.
 #[derive(Clone, Debug)]
 pub struct Medium {
-    pages_per_block: u32,
+    layout: Layout,
     blocks: Vec<Block>,
     /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
     pages: Table<u32>,
@@ -103,7 +103,7 @@ impl Medium {
             }
         }
         Medium {
-            pages_per_block: geometry.pages,
+            layout: Layout::new(geometry),
             blocks,
             pages: Table::dense(geometry.page_count() as usize * stride),
             stride,
@@ -127,8 +127,8 @@ impl Medium {
     /// Reads a page: asserts that there is something to read.
     #[inline]
     pub fn read(&self, physical: u32) -> u32 {
-        let block = physical / self.pages_per_block;
-        let offset = physical % self.pages_per_block;
+        let block = self.layout.block_of(physical);
+        let offset = self.layout.offset_of(physical);
         assert!(
             offset < self.blocks[block as usize].next,
             "read of a page that was not programmed since the erase"
@@ -147,11 +147,11 @@ impl Medium {
     #[inline]
     pub fn program(&mut self, physical: u32, logical: u32, content: u32) -> bool {
         let fails = self.program_faults.strikes();
-        let block = &mut self.blocks[(physical / self.pages_per_block) as usize];
+        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
         assert!(!block.bad, "program of a bad block");
         assert_eq!(
             block.next,
-            physical % self.pages_per_block,
+            self.layout.offset_of(physical),
             "pages of a block are programmed in order, once"
         );
         block.next += 1;
@@ -178,7 +178,7 @@ impl Medium {
     /// prepared.
     pub fn prepare_block(&mut self, block: u32, pages: u32, erases: u32) {
         let block = &mut self.blocks[block as usize];
-        assert!(!block.bad && pages <= self.pages_per_block);
+        assert!(!block.bad && pages <= self.layout.pages.get());
         block.next = pages;
         block.erases = erases;
     }
@@ -215,7 +215,7 @@ impl Medium {
     #[inline]
     pub fn touch(&self, physical: u32) -> u32 {
         self.pages[physical as usize * self.stride]
-            ^ self.blocks[(physical / self.pages_per_block) as usize].next
+            ^ self.blocks[self.layout.block_of(physical) as usize].next
     }
 }
 

@@ -3,6 +3,7 @@
 use super::geometry::Geometry;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::divisor::Divisor;
 
 tailcut_base::choice! {
     /// Bits per cell, which is also the number of page types of a word line.
@@ -91,7 +92,7 @@ impl Configure for Timing {
 pub struct Phases {
     read: [Nanos; 4],
     program: [Nanos; 4],
-    types: u32,
+    types: Divisor,
     /// Cell time of an erase.
     pub erase: Nanos,
     /// A page's data and spare bytes on the bus.
@@ -111,7 +112,7 @@ impl Phases {
         Phases {
             read: spread(&timing.read),
             program: spread(&timing.program),
-            types: timing.cell.bits() as u32,
+            types: Divisor::new(timing.cell.bits() as u32),
             erase: timing.erase,
             transfer: Nanos::for_bytes(geometry.page_bytes + geometry.spare_bytes, timing.bus),
             read_command: timing.cycle * READ_CYCLES,
@@ -123,13 +124,13 @@ impl Phases {
     /// Cell time of a read of page `offset` of a block.
     #[inline]
     pub fn read_cell(&self, offset: u32) -> Nanos {
-        self.read[(offset % self.types) as usize]
+        self.read[self.types.remainder(offset) as usize]
     }
 
     /// Cell time of a program of page `offset` of a block.
     #[inline]
     pub fn program_cell(&self, offset: u32) -> Nanos {
-        self.program[(offset % self.types) as usize]
+        self.program[self.types.remainder(offset) as usize]
     }
 
     /// Mean cell time of a read over all page types, in nanoseconds.
@@ -143,7 +144,7 @@ impl Phases {
     }
 
     fn mean(&self, times: &[Nanos; 4]) -> f64 {
-        let types = self.types as usize;
+        let types = self.types.get() as usize;
         times[..types].iter().map(|t| t.0 as f64).sum::<f64>() / types as f64
     }
 }

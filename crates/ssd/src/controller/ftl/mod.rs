@@ -4,8 +4,8 @@
 pub mod allocation;
 pub mod closed;
 
-use crate::flash::Geometry;
 use crate::flash::medium::Medium;
+use crate::flash::{Geometry, Layout};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
@@ -171,6 +171,7 @@ pub struct Ftl {
     closed: ClosedBlocks,
     allocator: Allocator,
     geometry: Geometry,
+    layout: Layout,
     mapping: MappingLevel,
     streams: u32,
     /// Free blocks of a plane that only garbage collection may take.
@@ -207,6 +208,7 @@ impl Ftl {
             closed: ClosedBlocks::new(victim, choices, geometry),
             allocator: Allocator::new(config.allocation, config.order, geometry),
             geometry: geometry.clone(),
+            layout: Layout::new(geometry),
             mapping: config.mapping,
             streams: config.streams,
             reserve: reserve as usize,
@@ -239,7 +241,7 @@ impl Ftl {
     /// The record of a page's block, to warm the cache.
     #[inline]
     pub fn touch_block(&self, physical: u32) -> u32 {
-        self.blocks[self.geometry.block_of(physical) as usize].pins
+        self.blocks[self.layout.block_of(physical) as usize].pins
     }
 
     /// The frontier of a stream.
@@ -314,7 +316,7 @@ impl Ftl {
     /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
     /// block was a frontier.
     pub fn abandon(&mut self, block: u32) -> bool {
-        let plane = self.geometry.plane_of_block(block);
+        let plane = self.layout.plane_of_block(block);
         let mut found = false;
         // A frontier still names the last block that it filled, which another may have opened
         // since: both let go of it.
@@ -332,12 +334,7 @@ impl Ftl {
     pub fn close(&mut self, block: u32, now: Time) {
         assert_eq!(self.blocks[block as usize].state, BlockState::Open);
         self.blocks[block as usize].state = BlockState::Closed;
-        self.closed.insert(
-            self.geometry.plane_of_block(block),
-            block,
-            self.blocks[block as usize].valid,
-            now,
-        );
+        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block as usize].valid, now);
     }
 
     /// True when the physical page holds the current version of its logical page on flash.
@@ -352,7 +349,7 @@ impl Ftl {
         let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
         debug_assert!(self.valid[word] & bit == 0);
         self.valid[word] |= bit;
-        let block = self.geometry.block_of(physical);
+        let block = self.layout.block_of(physical);
         self.blocks[block as usize].valid += 1;
         assert_eq!(
             self.blocks[block as usize].state,
@@ -368,11 +365,11 @@ impl Ftl {
         let words = &mut self.valid[..];
         assert!(words[word] & bit != 0, "a page was invalidated twice");
         words[word] &= !bit;
-        let id = self.geometry.block_of(physical);
+        let id = self.layout.block_of(physical);
         let block = &mut self.blocks[id as usize];
         block.valid -= 1;
         if block.state == BlockState::Closed {
-            self.closed.changed(self.geometry.plane_of_block(id), id, block.valid, now);
+            self.closed.changed(self.layout.plane_of_block(id), id, block.valid, now);
         }
     }
 
@@ -395,13 +392,13 @@ impl Ftl {
     /// Keeps a block from being erased while a read of it is under way.
     #[inline]
     pub fn pin(&mut self, physical: u32) {
-        self.blocks[self.geometry.block_of(physical) as usize].pins += 1;
+        self.blocks[self.layout.block_of(physical) as usize].pins += 1;
     }
 
     /// Ends a pin; true when it was the last of a block that is being emptied.
     #[inline]
     pub fn unpin(&mut self, physical: u32) -> bool {
-        let block = &mut self.blocks[self.geometry.block_of(physical) as usize];
+        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
         block.pins -= 1;
         block.pins == 0 && block.state == BlockState::Victim
     }
@@ -441,7 +438,7 @@ impl Ftl {
         let valid = self.blocks[block as usize].valid;
         let state = &mut self.blocks[block as usize].state;
         match *state {
-            BlockState::Closed => self.closed.remove(self.geometry.plane_of_block(block), block, valid),
+            BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
             BlockState::Open => {}
             other => panic!("a block that is {other:?} cannot be emptied"),
         }
@@ -456,7 +453,7 @@ impl Ftl {
             "freed a block in use"
         );
         state.state = BlockState::Free;
-        self.planes[self.geometry.plane_of_block(block) as usize].free.push_back(block);
+        self.planes[self.layout.plane_of_block(block) as usize].free.push_back(block);
     }
 
     /// Takes an emptied bad block out of service for good.

@@ -1,0 +1,114 @@
+//! What is measured.
+
+use crate::run::Scenario;
+use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::flash::Geometry;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset, SsdConfig};
+
+tailcut_base::choice! {
+    /// A measurement. The drives are those that other simulators were measured with: see the
+    /// presets.
+    pub enum Case {
+        /// Reads of 4 KiB, 64 at a time.
+        ReadM = "read-m-qd64",
+        /// 70 % reads of 4 KiB, 16 at a time.
+        MixedM = "mixed-m-qd16",
+        /// Writes of 4 KiB under steady garbage collection, 16 at a time.
+        WriteG = "write-gc-g-qd16",
+        /// Preparing the 32 GiB drive to 75 %.
+        PreconditionM = "precondition-m-75",
+        /// Creating a drive of 512 GiB.
+        Start512 = "start-512g",
+    }
+}
+
+tailcut_base::choice! {
+    /// What of a load is measured.
+    pub enum Part {
+        /// All of it.
+        Whole = "whole",
+        /// Without fingerprints and their checks.
+        WithoutContent = "without-content",
+        /// The world with a device that answers at once.
+        World = "world",
+        /// Drawing the requests.
+        Draw = "draw",
+    }
+}
+
+impl Case {
+    /// True for those that serve requests.
+    pub fn is_load(self) -> bool {
+        !matches!(self, Case::PreconditionM | Case::Start512)
+    }
+
+    /// What is to be reached: requests per second, flash commands per second, seconds, bytes of
+    /// peak memory, where there is a target.
+    pub fn target(self, quantity: &str) -> Option<f64> {
+        match (self, quantity) {
+            (Case::ReadM, "requests per second") => Some(4e6),
+            (Case::ReadM, "peak memory") => Some(200e6),
+            (Case::MixedM, "requests per second") => Some(2e6),
+            (Case::WriteG, "requests per second") => Some(1.5e6),
+            (Case::WriteG, "flash commands per second") => Some(4.5e6),
+            (Case::PreconditionM, "seconds") => Some(0.5),
+            (Case::Start512, "seconds") => Some(0.1),
+            (Case::Start512, "peak memory") => Some(200e6),
+            _ => None,
+        }
+    }
+
+    /// The scenario, content and all.
+    pub fn scenario(self) -> Scenario {
+        let (preset, read, depth, fill, requests) = match self {
+            Case::ReadM => (Preset::M, 1_000_000, 64, 750_000, 4_000_000),
+            Case::MixedM | Case::PreconditionM | Case::Start512 => {
+                (Preset::M, 700_000, 16, 750_000, 2_000_000)
+            }
+            Case::WriteG => (Preset::G, 0, 16, 1_000_000, 2_000_000),
+        };
+        Scenario {
+            device: if self == Case::Start512 { large() } else { preset.config() },
+            precondition: Precondition { state: PreparedState::Steady, fill },
+            run: Limits { requests, ..Limits::NONE },
+            workload: SyntheticConfig {
+                read,
+                depth,
+                region_share: fill,
+                pace: PaceKind::Closed,
+                ..SyntheticConfig::default()
+            },
+            ..Scenario::default()
+        }
+    }
+}
+
+/// 16 channels × 8 chips × 2 dies × 2 planes × 512 blocks × 256 pages × 8 KiB.
+fn large() -> SsdConfig {
+    let m = Preset::M.config();
+    let geometry = Geometry {
+        channels: 16,
+        chips: 8,
+        dies: 2,
+        planes: 2,
+        blocks: 512,
+        pages: 256,
+        page_bytes: 8192,
+        ..m.geometry
+    };
+    SsdConfig { geometry, ..m }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_large_drive_has_512_gib() {
+        assert_eq!(large().geometry.raw_bytes(), 512 << 30);
+        assert!(large().check_space().is_ok());
+    }
+}

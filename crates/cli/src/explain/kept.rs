@@ -1,0 +1,157 @@
+//! What a run left in its folder.
+
+use crate::failure::Failure;
+use crate::run::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
+use crate::scenario;
+use std::path::{Path, PathBuf};
+use tailcut_base::{Cause, Nanos, Time};
+use tailcut_sim::world::Attribution;
+
+/// A folder that a run wrote.
+pub struct Kept {
+    folder: PathBuf,
+    /// The report and what belongs to it.
+    pub saved: Saved,
+}
+
+/// A request of `slowest.csv`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slow {
+    /// Its number in the run.
+    pub number: u64,
+    /// What it asked for.
+    pub op: String,
+    /// When its latency began.
+    pub due: Time,
+    /// When the host saw its end.
+    pub completed: Time,
+    /// Its latency.
+    pub latency: Nanos,
+    /// What it waited for most, and how long.
+    pub most: (Cause, Nanos),
+}
+
+impl Kept {
+    /// Opens the folder of a run. Fails when it holds no report that can be read.
+    pub fn open(folder: &Path) -> Result<Kept, Failure> {
+        let text = read(&folder.join(REPORT))?;
+        let saved = serde_json::from_str(&text).map_err(|error| {
+            let file = folder.join(REPORT);
+            Failure::Input(format!("{}: not a report of this version: {error}", file.display()))
+        })?;
+        Ok(Kept { folder: folder.to_owned(), saved })
+    }
+
+    /// The scenario of the run, as it can be run again.
+    pub fn scenario(&self) -> Result<Scenario, Failure> {
+        let mut scenario = Scenario::default();
+        scenario::load(&mut scenario, Some(&self.folder.join(SCENARIO)), &[])?;
+        if self.saved.report.interrupted {
+            // The same requests again, and then no more.
+            scenario.run.requests = self.saved.report.completed;
+        }
+        Ok(scenario)
+    }
+
+    /// What the requests of each latency waited for, all kinds together.
+    pub fn attribution(&self) -> Result<Attribution, Failure> {
+        let table = Csv::read(&self.folder.join(ATTRIBUTION))?;
+        let (from, count, causes) =
+            (table.column("latency_from_ns")?, table.column("requests")?, table.causes()?);
+        let mut attribution = Attribution::new();
+        for (line, row) in table.rows() {
+            let sums: Result<Vec<u64>, Failure> =
+                causes.iter().map(|&column| table.number(line, &row, column)).collect();
+            let lowest = Nanos(table.number(line, &row, from)?);
+            attribution.add_row(lowest, table.number(line, &row, count)?, &sums?);
+        }
+        Ok(attribution)
+    }
+
+    /// The latency that `percentile` of all requests did not exceed.
+    pub fn latency_at(&self, percentile: f64) -> Result<Nanos, Failure> {
+        let table = Csv::read(&self.folder.join(CURVE))?;
+        let (kind, latency, share) =
+            (table.column("kind")?, table.column("latency_ns")?, table.column("share_at_or_below")?);
+        let mut last = Nanos::ZERO;
+        for (line, row) in table.rows().filter(|(_, row)| row.get(kind) == Some(&"all")) {
+            last = Nanos(table.number(line, &row, latency)?);
+            let below: f64 = row.get(share).and_then(|text| text.parse().ok()).unwrap_or(1.0);
+            if below * 100.0 >= percentile {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    /// The slowest requests, the slowest first.
+    pub fn slowest(&self) -> Result<Vec<Slow>, Failure> {
+        let table = Csv::read(&self.folder.join(SLOWEST))?;
+        let [number, due, completed, latency] =
+            ["number", "due_ns", "completed_ns", "latency_ns"].map(|name| table.column(name));
+        let (number, due, completed, latency) = (number?, due?, completed?, latency?);
+        let (op, causes) = (table.column("op")?, table.causes()?);
+        let mut slowest = Vec::new();
+        for (line, row) in table.rows() {
+            let read = |column: usize| table.number(line, &row, column);
+            let mut most = (Cause::HostQueue, Nanos::ZERO);
+            for (cause, &column) in Cause::ALL.into_iter().zip(&causes) {
+                let time = Nanos(read(column)?);
+                most = if time > most.1 { (cause, time) } else { most };
+            }
+            slowest.push(Slow {
+                number: read(number)?,
+                op: row.get(op).unwrap_or(&"").to_string(),
+                due: Time(read(due)?),
+                completed: Time(read(completed)?),
+                latency: Nanos(read(latency)?),
+                most,
+            });
+        }
+        Ok(slowest)
+    }
+}
+
+/// A table with a head, as a run writes it: no quotes.
+struct Csv {
+    file: PathBuf,
+    text: String,
+}
+
+impl Csv {
+    fn read(file: &Path) -> Result<Csv, Failure> {
+        Ok(Csv { file: file.to_owned(), text: read(file)? })
+    }
+
+    fn column(&self, name: &str) -> Result<usize, Failure> {
+        let head = self.text.lines().next().unwrap_or_default();
+        head.split(',').position(|title| title == name).ok_or_else(|| {
+            Failure::Input(format!("{}:1: no column '{name}'; run the scenario again", self.file.display()))
+        })
+    }
+
+    /// The column of each cause.
+    fn causes(&self) -> Result<Vec<usize>, Failure> {
+        Cause::ALL.into_iter().map(|cause| self.column(&column(cause))).collect()
+    }
+
+    /// Each line below the head with its number.
+    fn rows(&self) -> impl Iterator<Item = (usize, Vec<&str>)> {
+        self.text.lines().enumerate().skip(1).map(|(index, line)| (index + 1, line.split(',').collect()))
+    }
+
+    fn number(&self, line: usize, row: &[&str], column: usize) -> Result<u64, Failure> {
+        let text = row.get(column).copied().unwrap_or_default();
+        text.parse().map_err(|_| {
+            let file = self.file.display();
+            Failure::Input(format!("{file}:{line}: '{text}' is not a whole number; run the scenario again"))
+        })
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let file = file.display();
+        Failure::Input(format!("{file}: {error}; give the folder that 'tailcut run' wrote with --out"))
+    })
+}

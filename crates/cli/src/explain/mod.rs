@@ -1,0 +1,23 @@
+//! `tailcut explain`: what slow requests waited for.
+
+mod export;
+mod kept;
+mod percentile;
+mod recording;
+mod rerun;
+mod timeline;
+
+use crate::arguments::ExplainArguments;
+use crate::failure::Failure;
+use std::io::Write;
+
+/// Does what the arguments ask and prints to `out`.
+pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(number) = arguments.request {
+        return timeline::explain(arguments, number, out);
+    }
+    if let Some(file) = &arguments.perfetto {
+        return export::explain(arguments, file, out);
+    }
+    percentile::explain(arguments, out)
+}

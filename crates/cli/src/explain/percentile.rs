@@ -1,0 +1,119 @@
+//! The make-up of a percentile.
+
+use super::kept::{Kept, Slow};
+use crate::arguments::ExplainArguments;
+use crate::failure::Failure;
+use crate::show::{short_time, waits};
+use crate::terminal::{Align, Ink, Table, Tone, window};
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+use tailcut_base::quantity::{show_count, show_time};
+use tailcut_sim::report::{Tail, Wait};
+
+/// How many requests around a percentile are looked at, at least.
+const AROUND: u64 = 100;
+/// How many of the slowest requests are listed.
+const LISTED: usize = 5;
+
+/// What is known of a percentile.
+#[derive(Debug, Serialize)]
+struct MakeUp {
+    /// The percentile.
+    percentile: f64,
+    /// Requests in all.
+    requests: u64,
+    /// Its latency.
+    latency_ns: u64,
+    /// How many requests of about that latency are described, and what they waited for.
+    around: u64,
+    around_waits: Vec<Wait>,
+    /// All slower ones.
+    slower: Tail,
+    /// Numbers of the slowest requests.
+    slowest: Vec<u64>,
+}
+
+/// Prints the make-up of the requests around a percentile and of all slower ones.
+pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let kept = Kept::open(&arguments.folder)?;
+    let attribution = kept.attribution()?;
+    if attribution.count() == 0 {
+        return Err(Failure::Input(format!("{}: the run measured no request", arguments.folder.display())));
+    }
+    let latency = kept.latency_at(arguments.percentile)?;
+    let (around, shares) = attribution.around(latency, AROUND);
+    let slowest = kept.slowest()?;
+    let make_up = MakeUp {
+        percentile: arguments.percentile,
+        requests: attribution.count(),
+        latency_ns: latency.0,
+        around,
+        around_waits: Wait::list(&shares),
+        slower: Tail::slowest(&attribution, 1.0 - arguments.percentile / 100.0),
+        slowest: slowest.iter().map(|slow| slow.number).collect(),
+    };
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
+    } else {
+        show(&make_up, &slowest, &arguments.folder, kept.saved.report.all().latency.bare_ns)
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64) -> String {
+    let (tone, width) = (Tone::of_stdout(), usize::from(window()));
+    let heading = |text: &str| format!("\n{}\n", tone.paint(Ink::Heading, text));
+    let mut text = format!(
+        "{} % of {} requests took no more than {}; a request on an idle drive takes {}\n",
+        make_up.percentile,
+        show_count(make_up.requests as f64),
+        show_time(make_up.latency_ns as f64),
+        show_time(bare_ns)
+    );
+    text +=
+        &heading(&format!("around {} %: {} requests", make_up.percentile, show_count(make_up.around as f64)));
+    text += &waits::bars(&make_up.around_waits, width, tone);
+    let tail = &make_up.slower;
+    let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
+    text += &heading(&format!(
+        "all slower ones: {} requests from {} on, mean {}",
+        show_count(tail.requests as f64),
+        show_time(tail.from_ns as f64),
+        show_time(mean)
+    ));
+    text += &waits::bars(&tail.waits, width, tone);
+    text += &heading("what that means");
+    text += &waits::meanings(&tail.waits, width);
+    text += &heading("the slowest");
+    text += &listed(slowest, tone);
+    if let Some(slow) = slowest.first() {
+        let hint =
+            format!("its whole timeline: tailcut explain {} --request {}", folder.display(), slow.number);
+        text += &format!("{}\n", tone.paint(Ink::Faint, &hint));
+    }
+    text
+}
+
+fn listed(slowest: &[Slow], tone: Tone) -> String {
+    let head = [
+        ("request", Align::Right),
+        ("kind", Align::Left),
+        ("due at", Align::Right),
+        ("latency", Align::Right),
+        ("waited most for", Align::Left),
+    ];
+    let mut table = Table::new(&head, tone);
+    for slow in slowest.iter().take(LISTED) {
+        let (cause, time) = slow.most;
+        table.row(&[
+            slow.number.to_string(),
+            slow.op.clone(),
+            format!("{:.6} s", slow.due.as_secs_f64()),
+            short_time(slow.latency.0 as f64),
+            format!("{}, {}", cause.label(), short_time(time.0 as f64)),
+        ]);
+    }
+    format!("{table}\n")
+}

@@ -1,0 +1,143 @@
+//! What chips and requests did in a window of time.
+
+use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
+use tailcut_sim::world::{Finished, Witness};
+use tailcut_ssd::{ChipRecord, Probe};
+
+/// A request, whole.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its number in the run.
+    pub number: u64,
+    /// The device's name for it while it was in flight.
+    pub id: CommandId,
+    /// What it asked for.
+    pub op: Op,
+    /// First sector.
+    pub sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// When its latency began.
+    pub due: Time,
+    /// When the device took it.
+    pub submitted: Time,
+    /// When the host saw its end.
+    pub completed: Time,
+    /// What it waited for.
+    pub spans: Spans,
+}
+
+impl Seen {
+    fn new(request: &Finished<'_>) -> Seen {
+        Seen {
+            number: request.number,
+            id: request.id,
+            op: request.op,
+            sector: request.sector,
+            sectors: request.sectors,
+            due: request.due,
+            submitted: request.submitted,
+            completed: request.completed,
+            spans: *request.spans,
+        }
+    }
+
+    /// From due to completed.
+    pub fn latency(&self) -> Nanos {
+        self.completed.since(self.due)
+    }
+}
+
+/// Waits for one request.
+#[derive(Debug)]
+pub struct Lookout {
+    /// The number of the request.
+    pub number: u64,
+    /// The request, once it has ended.
+    pub seen: Option<Seen>,
+}
+
+impl Witness for Lookout {
+    #[inline]
+    fn request(&mut self, request: &Finished<'_>) {
+        if request.number == self.number {
+            self.seen = Some(Seen::new(request));
+        }
+    }
+}
+
+/// A window of time, and how much of it is kept at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning.
+    pub from: Time,
+    /// Its end.
+    pub until: Time,
+    /// The most transactions, and the most requests, that are kept.
+    pub most: usize,
+}
+
+impl Window {
+    fn overlaps(&self, start: Time, end: Time) -> bool {
+        end >= self.from && start <= self.until
+    }
+}
+
+/// The transactions of a window, in the order of their ends.
+#[derive(Debug)]
+pub struct Chips {
+    window: Window,
+    /// The transactions.
+    pub records: Vec<ChipRecord>,
+    /// How many more there were.
+    pub left_out: u64,
+}
+
+impl Chips {
+    /// Nothing recorded yet.
+    pub fn new(window: Window) -> Chips {
+        Chips { window, records: Vec::new(), left_out: 0 }
+    }
+}
+
+impl Probe for Chips {
+    const WATCHES: bool = true;
+
+    fn transaction(&mut self, record: ChipRecord) {
+        if !self.window.overlaps(record.start, record.end) {
+        } else if self.records.len() < self.window.most {
+            self.records.push(record);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+/// The requests of a window, in the order of their ends.
+#[derive(Debug)]
+pub struct Requests {
+    window: Window,
+    /// The requests.
+    pub seen: Vec<Seen>,
+    /// How many more there were.
+    pub left_out: u64,
+}
+
+impl Requests {
+    /// Nothing recorded yet.
+    pub fn new(window: Window) -> Requests {
+        Requests { window, seen: Vec::new(), left_out: 0 }
+    }
+}
+
+impl Witness for Requests {
+    #[inline]
+    fn request(&mut self, request: &Finished<'_>) {
+        if !self.window.overlaps(request.due, request.completed) {
+        } else if self.seen.len() < self.window.most {
+            self.seen.push(Seen::new(request));
+        } else {
+            self.left_out += 1;
+        }
+    }
+}

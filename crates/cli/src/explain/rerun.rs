@@ -1,0 +1,69 @@
+//! A run repeated, with somebody watching: runs are deterministic, so what is seen is what
+//! happened.
+
+use super::kept::Kept;
+use super::recording::{Chips, Lookout, Requests, Seen, Window};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::{self, Scenario};
+use tailcut_sim::world::{Witness, World};
+use tailcut_ssd::{Probe, Ssd};
+
+/// A run that can be repeated.
+pub struct Rerun {
+    kept: Kept,
+    scenario: Scenario,
+    interrupt: Interrupt,
+    quiet: bool,
+}
+
+impl Rerun {
+    /// Of the run that was kept.
+    pub fn new(kept: Kept, quiet: bool) -> Result<Rerun, Failure> {
+        let interrupt = Interrupt::listen()
+            .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+        Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
+    }
+
+    /// Looks for one request; `None` when the run had no such number.
+    pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
+        Ok(self.repeat((), Lookout { number, seen: None })?.witness.seen)
+    }
+
+    /// What chips and requests did in a window.
+    pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
+        let world = self.repeat(Chips::new(window), Requests::new(window))?;
+        Ok((world.device.probe, world.witness))
+    }
+
+    /// Repeats the run to its end and compares the digests.
+    fn repeat<P: Probe, W: Witness>(&self, probe: P, witness: W) -> Result<World<Ssd<P>, W>, Failure> {
+        let skip = self.kept.saved.skip_bad_lines;
+        let world = run::prepare(&self.scenario, probe, witness, skip, self.quiet);
+        let mut world = world.map_err(|error| Failure::Input(error.to_string()))?;
+        let stopped = run::drive(&mut world, &self.scenario, self.quiet, &self.interrupt, &mut |_, _| {})?;
+        if stopped && self.interrupt.asked() {
+            return Err(Failure::Interrupted);
+        }
+        self.compare(world.stats.digest)?;
+        Ok(world)
+    }
+
+    fn compare(&self, digest: u64) -> Result<(), Failure> {
+        let (then, now) = (&self.kept.saved.report, format!("{digest:016x}"));
+        if then.digest == now {
+            return Ok(());
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        let why = if then.version == version {
+            "the scenario, the trace or the program changed"
+        } else {
+            "it is of another version"
+        };
+        Err(Failure::Operation(format!(
+            "the run cannot be repeated: its digest was {} (version {}) and is now {now} (version {version}); {why}: \
+             run the scenario again",
+            then.digest, then.version
+        )))
+    }
+}

@@ -1,0 +1,122 @@
+//! The files that a run leaves in its folder.
+
+use crate::output::{Folder, OutputError};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::path::Path;
+use tailcut_base::config::Choice;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Cause, Op};
+use tailcut_sim::Report;
+use tailcut_sim::world::{SlowRequest, Stats};
+
+/// The report and the scenario, as JSON.
+pub const REPORT: &str = "report.json";
+/// The complete scenario: what `tailcut run` takes to repeat the run.
+pub const SCENARIO: &str = "scenario.toml";
+/// The slowest requests, one line each.
+pub const SLOWEST: &str = "slowest.csv";
+/// Where the time of the requests of each latency went.
+pub const ATTRIBUTION: &str = "attribution.csv";
+/// The latency curve, for plotting.
+pub const CURVE: &str = "curve.csv";
+
+/// What `report.json` holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The report.
+    #[serde(flatten)]
+    pub report: Report,
+    /// True when lines of the trace that cannot be read were skipped.
+    pub skip_bad_lines: bool,
+    /// The complete scenario as TOML.
+    pub scenario: String,
+}
+
+impl Saved {
+    /// The JSON text.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a report is plain data");
+        text.push('\n');
+        text
+    }
+}
+
+/// Writes all files of a run into `folder`.
+pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<(), OutputError> {
+    let folder = Folder::create(folder)?;
+    folder.write(REPORT, json.as_bytes())?;
+    folder.write(SCENARIO, saved.scenario.as_bytes())?;
+    folder.write_with(SLOWEST, |file| slowest(file, &stats.slowest()))?;
+    folder.write_with(ATTRIBUTION, |file| attribution(file, stats))?;
+    folder.write_with(CURVE, |file| curve(file, stats))
+}
+
+/// The name of a cause's column.
+pub fn column(cause: Cause) -> String {
+    format!("{}_ns", cause.label().replace(": ", " ").replace([' ', '-'], "_"))
+}
+
+fn causes() -> String {
+    Cause::ALL.map(column).join(",")
+}
+
+fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
+    writeln!(
+        file,
+        "number,source,op,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}",
+        causes()
+    )?;
+    for r in requests {
+        let mut sums = [0u64; Cause::ALL.len()];
+        for (cause, time) in r.spans.iter() {
+            sums[cause as usize] += time.0;
+        }
+        let status = format!("{:?}", r.status);
+        write!(file, "{},{},{},{status},{},{}", r.number, r.source, r.op, r.sector, r.sectors)?;
+        write!(file, ",{},{},{},{}", r.due.0, r.submitted.0, r.completed.0, r.latency.0)?;
+        write_sums(file, &sums)?;
+    }
+    Ok(())
+}
+
+fn write_sums(file: &mut dyn Write, sums: &[u64]) -> io::Result<()> {
+    for sum in sums {
+        write!(file, ",{sum}")?;
+    }
+    writeln!(file)
+}
+
+fn attribution(file: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    writeln!(file, "kind,latency_from_ns,requests,{}", causes())?;
+    for &op in Op::all() {
+        for (from, count, sums) in stats.ops[op.index()].attribution.rows() {
+            write!(file, "{op},{},{count}", from.0)?;
+            write_sums(file, sums)?;
+        }
+    }
+    Ok(())
+}
+
+fn curve(file: &mut dyn Write, stats: &Stats) -> io::Result<()> {
+    writeln!(file, "kind,latency_ns,requests,share_at_or_below")?;
+    points(file, "all", &stats.all().latency)?;
+    for &op in Op::all() {
+        points(file, op.name(), &stats.ops[op.index()].latency)?;
+    }
+    Ok(())
+}
+
+fn points(file: &mut dyn Write, kind: &str, latency: &LatencyHistogram) -> io::Result<()> {
+    let mut below = 0;
+    for (to, count) in latency.buckets() {
+        below += count;
+        writeln!(
+            file,
+            "{kind},{},{count},{:.9}",
+            to.0.min(latency.max().0),
+            below as f64 / latency.count() as f64
+        )?;
+    }
+    Ok(())
+}

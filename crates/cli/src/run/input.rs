@@ -1,0 +1,84 @@
+//! The workload that the command line names, and what is wrong with it.
+
+use super::{Scenario, simulation::NotRun};
+use crate::arguments::{RunArguments, RunOptions};
+use crate::failure::Failure;
+use crate::scenario::{self, Problem, Problems};
+use std::path::Path;
+use tailcut_sim::scenario::InputError;
+use tailcut_sim::trace::TraceError;
+use tailcut_sim::world::Limits;
+
+/// Reads the scenario and what the command line says besides.
+pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
+    let settings = arguments.options.settings();
+    scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+    choose(scenario, &arguments.options)?;
+    if !scenario.trace.file.is_empty() || !scenario.fio.file.is_empty() {
+        // A trace and a job file end by themselves; the limits of the built-in load are not
+        // theirs.
+        *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
+        scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+        choose(scenario, &arguments.options)?;
+    }
+    Ok(())
+}
+
+/// Puts the trace or the job file of the command line in the place of the scenario's workload.
+/// Paths become absolute, so that the scenario can be run again from another folder.
+fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> {
+    if let Some(trace) = &options.trace {
+        scenario.trace.file = text(trace)?;
+        scenario.fio.file.clear();
+    }
+    if let Some(jobs) = &options.fio {
+        scenario.fio.file = text(jobs)?;
+        scenario.trace.file.clear();
+    }
+    for file in [&mut scenario.trace.file, &mut scenario.fio.file] {
+        if !file.is_empty() {
+            let whole = std::path::absolute(&*file);
+            *file = text(&whole.map_err(|error| Failure::Input(format!("{file}: {error}")))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    path.to_str().filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(|| {
+        let shown = path.display();
+        Failure::Input(format!(
+            "the file name '{shown}' is empty or not UTF-8; rename the file or link to it"
+        ))
+    })
+}
+
+/// The failure of a trace that cannot be read or written.
+pub fn trace_failure(error: &TraceError) -> Failure {
+    match error {
+        TraceError::Write { .. } => Failure::Operation(error.to_string()),
+        TraceError::BadRecords { .. } => {
+            Failure::Input(format!("{error}\nto skip and count them: --skip-bad-lines"))
+        }
+        _ => Failure::Input(error.to_string()),
+    }
+}
+
+/// The failure of a run that did not come to results.
+pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
+    match error {
+        NotRun::Input(InputError::Workload(problems)) => {
+            let found: Vec<(String, String)> =
+                problems.into_iter().map(|p| (format!("workload.{}", p.key), p.message)).collect();
+            let settings = arguments.options.settings();
+            scenario::blame(arguments.scenario.as_deref(), &settings, &found).into()
+        }
+        NotRun::Input(InputError::Fio(errors)) => {
+            let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
+            Problems::new(Vec::new(), list).into()
+        }
+        NotRun::Input(InputError::Trace(error)) => trace_failure(&error),
+        NotRun::Input(error) => Failure::Input(error.to_string()),
+        NotRun::Failed(failure) => failure,
+    }
+}

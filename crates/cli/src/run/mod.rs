@@ -1,0 +1,113 @@
+//! `tailcut run`: from the arguments to the results.
+
+mod files;
+mod input;
+mod simulation;
+
+pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
+pub use input::trace_failure;
+pub use simulation::{Ending, Simulated, drive, prepare, simulate};
+
+use crate::arguments::{RunArguments, RunOptions, is_stdout};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::scenario::{self, Comments, keys};
+use crate::show;
+use crate::terminal::{Tone, window};
+use std::io::Write;
+use std::path::Path;
+
+/// What a run simulates, described by its keys.
+pub type Scenario = tailcut_sim::Scenario;
+
+/// Runs a scenario, or prints it or its keys where that is asked for.
+pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let options = &arguments.options;
+    let mut scenario = Scenario::default();
+    if options.keys {
+        return print_keys(&mut scenario, options.json.as_deref(), out);
+    }
+    input::read(&mut scenario, arguments)?;
+    if options.resolved {
+        out.write_all(scenario::write(&mut scenario, Comments::Shown).as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let simulated = simulate(&scenario, options.skip_bad_lines, options.quiet, &interrupt)
+        .map_err(|error| input::refuse(error, arguments))?;
+    finish(&mut scenario, &simulated, options, out)
+}
+
+/// Prints the results, then keeps them: a folder that cannot be written costs no result.
+fn finish(
+    scenario: &mut Scenario,
+    simulated: &Simulated,
+    options: &RunOptions,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let saved = Saved {
+        report: simulated.report.clone(),
+        skip_bad_lines: options.skip_bad_lines,
+        scenario: scenario::write(scenario, Comments::Left),
+    };
+    let json = saved.to_json();
+    // Whoever reads the first lines only still gets the files.
+    let printed = print(&saved, &json, scenario, options, out);
+    let kept = keep(&saved, &json, simulated, options);
+    match (simulated.ending.failure(), printed.and(kept)) {
+        (None, told) => told,
+        (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
+        (Some(failure), Err(unkept)) => {
+            // Both are told; the exit code is that of the run.
+            eprint!("{}", unkept.render(Tone::of_stderr()));
+            Err(failure)
+        }
+    }
+}
+
+fn print(
+    saved: &Saved,
+    json: &str,
+    scenario: &Scenario,
+    options: &RunOptions,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if options.json_to_stdout() {
+        out.write_all(json.as_bytes())?;
+    } else {
+        let tone = Tone::of_stdout();
+        let text = show::report(&saved.report, scenario, usize::from(window()), tone);
+        out.write_all(text.as_bytes())?;
+        writeln!(out, "{}", show::whereabouts(&saved.report, &options.out, tone))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn keep(saved: &Saved, json: &str, simulated: &Simulated, options: &RunOptions) -> Result<(), Failure> {
+    files::write(&options.out, saved, json, &simulated.stats)?;
+    match &options.json {
+        Some(file) if !is_stdout(file) => Ok(output::write_file(file, json.as_bytes())?),
+        _ => Ok(()),
+    }
+}
+
+fn print_keys(scenario: &mut Scenario, json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+    let keys = keys::list(scenario);
+    let Some(file) = json else {
+        out.write_all(keys::show(&keys).as_bytes())?;
+        return Ok(out.flush()?);
+    };
+    write_json(&keys::to_json(&keys), file, out)
+}
+
+/// Writes JSON to a file, or to `out` where the file is `-`.
+pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let text = format!("{value:#}\n");
+    if is_stdout(file) {
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    Ok(output::write_file(file, text.as_bytes())?)
+}

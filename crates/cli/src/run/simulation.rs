@@ -1,0 +1,160 @@
+//! One run, from a scenario to a report.
+
+use super::Scenario;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::terminal::{Progress, Waiting};
+use std::ops::ControlFlow;
+use std::path::Path;
+use tailcut_base::Time;
+use tailcut_sim::Report;
+use tailcut_sim::scenario::InputError;
+use tailcut_sim::world::{self, RunError, Stats, Witness, World};
+use tailcut_ssd::{Figures, Probe, Ssd};
+
+/// A run with results.
+pub struct Simulated {
+    /// The report.
+    pub report: Report,
+    /// What was measured, in full.
+    pub stats: Stats,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a run with results ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As the scenario says.
+    Complete,
+    /// By its user.
+    Interrupted,
+    /// The stream of requests broke off; why.
+    Broken(String),
+    /// The drive refused writes; why.
+    ReadOnly(String),
+}
+
+impl Ending {
+    /// What the command says after the results.
+    pub fn failure(&self) -> Option<Failure> {
+        match self {
+            Ending::Complete => None,
+            Ending::Interrupted => Some(Failure::Interrupted),
+            Ending::Broken(why) => Some(Failure::Input(why.clone())),
+            Ending::ReadOnly(why) => {
+                Some(Failure::Operation(format!("the drive became read-only and refused writes: {why}")))
+            }
+        }
+    }
+}
+
+/// Why a run has no results.
+pub enum NotRun {
+    /// The workload cannot be run.
+    Input(InputError),
+    /// The run failed.
+    Failed(Failure),
+}
+
+impl From<InputError> for NotRun {
+    fn from(error: InputError) -> NotRun {
+        NotRun::Input(error)
+    }
+}
+
+impl From<Failure> for NotRun {
+    fn from(failure: Failure) -> NotRun {
+        NotRun::Failed(failure)
+    }
+}
+
+/// Runs a scenario to its end or until it is interrupted.
+pub fn simulate(
+    scenario: &Scenario,
+    skip_bad_lines: bool,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Simulated, NotRun> {
+    let mut world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
+    let mut from = None;
+    let interrupted = drive(&mut world, scenario, quiet, interrupt, &mut |ssd, now| {
+        from = Some(ssd.figures(now));
+    })?;
+    let from = from.unwrap_or_default();
+    let mut simulated = conclude(scenario, world, &from, interrupted && interrupt.asked());
+    if interrupted && !interrupt.asked() {
+        let note = format!("the run was ended at {}, as far as its clock goes", scenario.horizon());
+        simulated.report.notes.push(note);
+    }
+    Ok(simulated)
+}
+
+/// A world that is ready to run, with a word on the terminal while a long trace is looked through.
+pub fn prepare<P: Probe, W: Witness>(
+    scenario: &Scenario,
+    probe: P,
+    witness: W,
+    skip_bad_lines: bool,
+    quiet: bool,
+) -> Result<World<Ssd<P>, W>, InputError> {
+    let _waiting = Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet);
+    scenario.world(probe, witness, skip_bad_lines)
+}
+
+/// Runs a world under the eyes of the user. Returns true when it was ended before its
+/// time: by the user, or because its clock goes no further.
+pub fn drive<P: Probe, W: Witness>(
+    world: &mut World<Ssd<P>, W>,
+    scenario: &Scenario,
+    quiet: bool,
+    interrupt: &Interrupt,
+    at_ramp_end: &mut dyn FnMut(&Ssd<P>, Time),
+) -> Result<bool, Failure> {
+    let horizon = scenario.horizon();
+    let mut progress = Progress::new("run", None, quiet);
+    let mut watch = |at: &world::Progress| {
+        progress.expect(expected(at));
+        progress.update(at.completed, at.now);
+        if interrupt.asked() || at.now >= horizon {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let done = world.run(&mut watch, at_ramp_end);
+    drop(progress);
+    done.map_err(|error| failed(error, &world.device))
+}
+
+/// How many requests a run will have: known, or estimated from its end in virtual time.
+fn expected(at: &world::Progress) -> Option<u64> {
+    let share = at.until.map(|until| at.now.0 as f64 / until.0.max(1) as f64);
+    let estimate = share.filter(|share| *share > 0.01).map(|share| (at.completed as f64 / share) as u64);
+    at.expected.into_iter().chain(estimate).min()
+}
+
+fn failed<P: Probe>(error: RunError, ssd: &Ssd<P>) -> Failure {
+    match error {
+        RunError::Stuck { .. } => Failure::Operation(format!("{error}: {}", ssd.why_stuck())),
+        RunError::NoRequests | RunError::TimeRanBackwards { .. } => Failure::Input(error.to_string()),
+    }
+}
+
+fn conclude<W: Witness>(
+    scenario: &Scenario,
+    world: World<Ssd, W>,
+    from: &Figures,
+    interrupted: bool,
+) -> Simulated {
+    let until = world.device.figures(world.now());
+    let report = Report::new(scenario, &world, from, &until, interrupted);
+    let broken = world.sources().find_map(|source| source.failure());
+    let ending = match (interrupted, broken, world.device.read_only()) {
+        (true, _, _) => Ending::Interrupted,
+        (_, Some(why), _) => Ending::Broken(why),
+        (_, _, Some(why)) if report.all().errors > 0 => Ending::ReadOnly(why.to_string()),
+        _ => Ending::Complete,
+    };
+    Simulated { report, stats: world.stats, ending }
+}

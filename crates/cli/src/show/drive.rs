@@ -1,0 +1,122 @@
+//! The drive at work.
+
+use super::per_cent;
+use crate::terminal::{Align, Table, Tone};
+use tailcut_base::quantity::show_count;
+use tailcut_sim::Report;
+use tailcut_sim::report::DriveReport;
+
+/// What the drive did, each figure with the least that the work needs.
+pub fn table(report: &Report, tone: Tone) -> String {
+    let head =
+        [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
+    let mut table = Table::new(&head, tone);
+    for [figure, measured, limit, remark] in rows(report) {
+        table.row(&[figure, measured, limit, remark]);
+    }
+    format!("{table}\n")
+}
+
+type Row = [String; 4];
+
+fn rows(report: &Report) -> Vec<Row> {
+    let d = &report.drive;
+    let mut rows = vec![row(
+        "write amplification",
+        format!("{:.3}", d.write_amplification),
+        "1",
+        format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
+    )];
+    rows.extend(utilisations(report));
+    rows.push(row(
+        "erases",
+        count(d.erases),
+        &format!("~{}", show_count(d.erases_least)),
+        format!("{} blocks emptied, {} for wear", count(d.collections), count(d.levelled)),
+    ));
+    rows.push(row(
+        "wear spread",
+        format!("{}", d.wear.most - d.wear.least),
+        "0",
+        format!("{} to {} erases a block, mean {:.2}", d.wear.least, d.wear.most, d.wear.mean),
+    ));
+    rows.push(buffer(d));
+    if d.failures + d.bad_blocks > 0 {
+        rows.push(row(
+            "failures",
+            count(d.failures),
+            "0",
+            format!("{} blocks went bad", count(d.bad_blocks)),
+        ));
+    }
+    rows
+}
+
+/// Utilisations beside what the work needs at least: the difference is lost to waiting.
+fn utilisations(report: &Report) -> Vec<Row> {
+    let d = &report.drive;
+    let needed = |name: &str| {
+        let resource = report.resources.iter().find(|resource| resource.name == name);
+        resource.map_or(String::from("0 %"), |resource| per_cent(resource.busy))
+    };
+    let [to_host, to_drive] = d.link_utilisation;
+    let planes = per_cent(d.plane_utilisation);
+    let mut rows = vec![
+        row("chips held", per_cent(d.chip_utilisation), &needed("chips"), holders(d)),
+        row("dies at work", per_cent(d.die_utilisation), &per_cent(d.die_least), parallelism(d)),
+        row("planes at work", planes.clone(), &planes, String::new()),
+        row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()),
+    ];
+    let half_duplex = report.resources.iter().any(|resource| resource.name == "link");
+    if half_duplex {
+        rows.push(row("link in use", per_cent(to_host + to_drive), &needed("link"), String::new()));
+    } else {
+        rows.push(row("link to host", per_cent(to_host), &needed("link to host"), String::new()));
+        rows.push(row("link to drive", per_cent(to_drive), &needed("link to drive"), String::new()));
+    }
+    rows
+}
+
+/// The largest holders of the chips.
+fn holders(d: &DriveReport) -> String {
+    let mut times = d.chip_time.clone();
+    times.retain(|(_, share)| *share >= 0.0005);
+    times.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts: Vec<String> =
+        times.iter().take(2).map(|(name, share)| format!("{name} {}", per_cent(*share))).collect();
+    parts.join(", ")
+}
+
+/// How many transactions used more than one plane or die.
+fn parallelism(d: &DriveReport) -> String {
+    let all: u64 = d.parallelism.iter().sum();
+    let share = |count: u64| per_cent(count as f64 / all.max(1) as f64);
+    let [_, planes, dies, both] = d.parallelism;
+    match dies + both {
+        0 => format!("{} of transactions share planes", share(planes)),
+        _ => format!("planes {}, dies {}, both {}", share(planes), share(dies), share(both)),
+    }
+}
+
+fn buffer(d: &DriveReport) -> Row {
+    let b = &d.buffer;
+    row(
+        "buffer hits",
+        count(b.read_hits + b.write_hits),
+        "-",
+        format!(
+            "pages: {} read, {} of {} written",
+            count(b.read_hits),
+            count(b.write_hits),
+            count(b.pages_written)
+        ),
+    )
+}
+
+fn row(figure: &str, measured: String, limit: &str, remark: String) -> Row {
+    [figure.to_string(), measured, limit.to_string(), remark]
+}
+
+fn count(count: u64) -> String {
+    show_count(count as f64)
+}

@@ -1,0 +1,32 @@
+//! The latency curve, by kind of request.
+
+use super::short_time;
+use crate::terminal::{Align, Table, Tone};
+use tailcut_sim::Report;
+use tailcut_sim::report::{Curve, PERCENTILES};
+
+/// One row for each kind, the limit of its latency first.
+pub fn table(report: &Report, tone: Tone) -> String {
+    let percentiles = PERCENTILES.map(|p| p.to_string());
+    let mut head = vec![("kind", Align::Left), ("bare", Align::Right), ("mean", Align::Right)];
+    head.extend(percentiles.iter().map(|p| (p.as_str(), Align::Right)));
+    head.push(("max", Align::Right));
+    let mut table = Table::new(&head, tone);
+    for kind in report.kinds.iter().skip(1).chain(&report.kinds[..1]) {
+        table.row(&row(&kind.kind, &kind.latency));
+    }
+    let unresolved = report.kinds.iter().any(|kind| kind.latency.points.iter().any(|point| !point.resolved));
+    let note =
+        if unresolved { "~ fewer than ten requests were slower: little more than chance\n" } else { "" };
+    format!("{table}\n{note}")
+}
+
+fn row(kind: &str, curve: &Curve) -> Vec<String> {
+    let mut cells = vec![kind.to_string(), short_time(curve.bare_ns), short_time(curve.mean_ns)];
+    for point in &curve.points {
+        let mark = if point.resolved { "" } else { "~" };
+        cells.push(format!("{mark}{}", short_time(point.ns as f64)));
+    }
+    cells.push(short_time(curve.max_ns as f64));
+    cells
+}

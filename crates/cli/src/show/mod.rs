@@ -1,0 +1,133 @@
+//! A report as a person reads it: at most 80 columns where the figures allow it, limits beside
+//! figures.
+
+mod brief;
+mod drive;
+mod latency;
+mod throughput;
+pub mod waits;
+
+pub use brief::{per_cent, per_second, short_time};
+
+use crate::run::{REPORT, Scenario};
+use crate::terminal::{Ink, Tone};
+use std::path::Path;
+use tailcut_base::quantity::{show_bytes, show_count, show_time};
+use tailcut_sim::Report;
+use tailcut_sim::report::{SteadyReport, Tail};
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_ssd::precondition::PreparedState;
+
+/// The whole report, `width` columns wide.
+pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) -> String {
+    let mut page = Page { text: String::new(), tone };
+    page.text += &what_ran(report, scenario, tone);
+    page.part("throughput", &throughput::kinds(report, tone));
+    page.text += &throughput::resources(report, tone);
+    page.part("latency", &latency::table(report, tone));
+    page.part("what the slow ones waited for", &slow_ones(report, width, tone));
+    page.part("drive", &drive::table(report, tone));
+    if !report.notes.is_empty() {
+        let notes: Vec<String> = report.notes.iter().map(|note| waits::wrapped("- ", note, width)).collect();
+        page.part("notes", &notes.concat());
+    }
+    page.text
+}
+
+/// Sections under headings.
+struct Page {
+    text: String,
+    tone: Tone,
+}
+
+impl Page {
+    fn part(&mut self, heading: &str, content: &str) {
+        self.text += &format!("\n{}\n{content}", self.tone.paint(Ink::Heading, heading));
+    }
+}
+
+/// What ran, and for how long.
+fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
+    let drive = format!(
+        "{}, {}, {}",
+        report.drive_name,
+        show_bytes(report.capacity_bytes as f64),
+        prepared(scenario)
+    );
+    let measured = format!(
+        "{} requests in {}{}{}",
+        show_count(report.all().requests as f64),
+        show_time(report.seconds() * 1e9),
+        if report.from_ns == 0 {
+            String::new()
+        } else {
+            format!(" after a ramp of {}", show_time(report.from_ns as f64))
+        },
+        steady(report.steady.as_ref())
+    );
+    format!("{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+}
+
+fn prepared(scenario: &Scenario) -> String {
+    let how = &scenario.precondition;
+    match how.state {
+        PreparedState::Empty => String::from("empty"),
+        state => format!("prepared {state}, {} full", per_cent(f64::from(how.fill) / 1e6)),
+    }
+}
+
+fn workload(report: &Report, scenario: &Scenario) -> String {
+    let w = &scenario.workload;
+    let is_synthetic = scenario.trace.file.is_empty() && scenario.fio.file.is_empty();
+    let pace = match w.pace {
+        PaceKind::Closed => format!("closed loop of {}", w.depth),
+        PaceKind::Open => format!("open loop, {} arrivals at {}/s", w.arrivals, show_count(w.rate as f64)),
+    };
+    match report.sources.as_slice() {
+        [_] if is_synthetic => {
+            let reads = per_cent(f64::from(w.read) / 1e6);
+            format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
+        }
+        [one] => one.clone(),
+        several if several.len() <= 3 => several.join("; "),
+        several => format!("{} sources, {} and others", several.len(), several[0]),
+    }
+}
+
+fn steady(steady: Option<&SteadyReport>) -> String {
+    match steady {
+        None => String::new(),
+        Some(SteadyReport { first: Some(first), .. }) => format!("; steady from round {}", first + 1),
+        Some(rounds) if rounds.requests.len() < 5 => String::from("; too short to judge steady state"),
+        Some(rounds) => format!("; not steady within {} rounds", rounds.requests.len()),
+    }
+}
+
+fn slow_ones(report: &Report, width: usize, tone: Tone) -> String {
+    let tails: Vec<String> = report.all().slowest.iter().map(|tail| slow(tail, width, tone)).collect();
+    tails.concat()
+}
+
+fn slow(tail: &Tail, width: usize, tone: Tone) -> String {
+    let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
+    let title = format!(
+        "slowest {} %: {} requests from {} on, mean {}",
+        tail.share * 100.0,
+        show_count(tail.requests as f64),
+        show_time(tail.from_ns as f64),
+        show_time(mean)
+    );
+    format!("{}\n{}", tone.paint(Ink::Faint, &title), waits::bars(&tail.waits, width, tone))
+}
+
+/// The digest, and where the files are.
+pub fn whereabouts(report: &Report, folder: &Path, tone: Tone) -> String {
+    let folder = folder.display();
+    format!(
+        "\ntailcut {}, seed {}, digest {}\n{}",
+        report.version,
+        report.seed,
+        report.digest,
+        tone.paint(Ink::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
+    )
+}

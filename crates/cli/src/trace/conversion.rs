@@ -1,0 +1,62 @@
+//! `tailcut trace convert`.
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::trace_failure;
+use crate::scenario::nearest::nearest;
+use crate::terminal::Progress;
+use std::io::Write;
+use std::path::Path;
+use tailcut_base::config::Choice;
+use tailcut_sim::trace::{self, Converted, Format, Options};
+
+/// Writes a trace in another format, and says what got lost.
+pub fn convert(
+    input: &Path,
+    output: &Path,
+    format: &str,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let format = Format::by_name(format).ok_or_else(|| unknown(format))?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let mut progress = Progress::new("convert", None, false);
+    let converted = trace::convert(input, options, output, format, &mut |records| {
+        progress.count(records);
+        !interrupt.asked()
+    });
+    progress.finish();
+    let converted = converted.map_err(|error| trace_failure(&error))?;
+    out.write_all(tell(&converted, output, format).as_bytes())?;
+    out.flush()?;
+    if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn unknown(name: &str) -> Failure {
+    let suggestion = nearest(name, Format::NAMES.iter().copied());
+    let meant = suggestion.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    Failure::Input(format!(
+        "there is no trace format '{name}'; {meant}the formats are {}",
+        Format::NAMES.join(", ")
+    ))
+}
+
+fn tell(converted: &Converted, output: &Path, format: Format) -> String {
+    let c = converted;
+    let counted = [
+        (c.dropped, "trims and flushes were left out: the format has none"),
+        (c.rounded, "times were rounded down to the format's unit"),
+        (c.widened, "requests were widened to whole sectors"),
+        (c.without_fua, "requests lost force unit access"),
+        (c.without_response, "requests lost their response time"),
+        (c.without_disk, "requests of a further disk lost which disk it was"),
+        (c.tally.bad, "bad lines were skipped"),
+        (c.tally.backwards, "requests were recorded before their predecessors and took their moment"),
+    ];
+    let mut text = format!("{}: {} requests as {format}\n", output.display(), c.written);
+    for (count, what) in counted.into_iter().filter(|(count, _)| *count > 0) {
+        text += &format!("- {count} {what}\n");
+    }
+    text
+}

@@ -1,0 +1,238 @@
+//! `tailcut trace info`.
+
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::trace_failure;
+use crate::show::{per_cent, per_second, short_time};
+use crate::terminal::{Align, Ink, Progress, Table, Tone, Waiting};
+use std::io::Write;
+use std::path::Path;
+use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
+use tailcut_sim::trace::{self, Footprint, Info, Options, Sizes, Times};
+
+/// Disks that are listed at most; `--json` has all.
+const DISKS: usize = 12;
+
+/// Characterises a trace.
+pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let mut waiting = Some(Waiting::for_file(file, "looking through the trace", false));
+    let mut progress = Progress::new("info", None, false);
+    let info = trace::characterise(file, options, &mut |done, of| {
+        waiting.take();
+        progress.expect(Some(of));
+        progress.count(done);
+        !interrupt.asked()
+    });
+    drop(waiting);
+    progress.finish();
+    let info = info.map_err(|error| trace_failure(&error))?;
+    let text = if json {
+        serde_json::to_string_pretty(&info).expect("plain data") + "\n"
+    } else {
+        describe(&info, Tone::of_stdout())
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn describe(info: &Info, tone: Tone) -> String {
+    let mut text = format!(
+        "{}\n{}, {} requests, {} in {}, {} disks, addresses up to {}\n",
+        info.file,
+        info.format,
+        show_count(info.requests as f64),
+        show_bytes(info.bytes as f64),
+        long_time(info.duration_ns as f64),
+        info.disks.len(),
+        show_bytes(info.span_bytes as f64)
+    );
+    for (count, what) in [(info.bad_lines, "bad lines skipped"), (info.backwards, "requests out of order")] {
+        if count > 0 {
+            text += &format!("{count} {what}\n");
+        }
+    }
+    let mut part = |heading: &str, content: String| {
+        text += &format!("\n{}\n{content}", tone.paint(Ink::Heading, heading));
+    };
+    part("mix", mix(info, tone));
+    part("sizes", sizes(info, tone));
+    part("pace", pace(info, tone));
+    part("places", places(info, tone));
+    part("over time", windows(info, tone));
+    if info.disks.len() > 1 {
+        part("disks", disks(info, tone));
+    }
+    text
+}
+
+/// A length of time that may be days.
+fn long_time(nanos: f64) -> String {
+    match nanos / 3.6e12 {
+        hours if hours >= 48.0 => format!("{:.1} days", hours / 24.0),
+        hours if hours >= 2.0 => format!("{hours:.1} h"),
+        _ => show_time(nanos),
+    }
+}
+
+fn mix(info: &Info, tone: Tone) -> String {
+    let right = |title| (title, Align::Right);
+    let head = [("kind", Align::Left), right("requests"), right("share"), right("data"), right("fua")];
+    let mut table = Table::new(&head, tone);
+    for op in info.mix.iter().filter(|op| op.requests > 0) {
+        table.row(&[
+            op.op.to_string(),
+            show_count(op.requests as f64),
+            per_cent(op.requests as f64 / info.requests.max(1) as f64),
+            show_bytes(op.bytes as f64),
+            show_count(op.fua as f64),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+fn sizes(info: &Info, tone: Tone) -> String {
+    let titles = ["mean", "min", "50", "90", "99", "max"].map(|title| (title, Align::Right));
+    let mut head = vec![("kind", Align::Left)];
+    head.extend(titles);
+    head.push(("most frequent", Align::Left));
+    let mut table = Table::new(&head, tone);
+    for (kind, sizes) in [("read", &info.read_sizes), ("write", &info.write_sizes)] {
+        if sizes.requests > 0 {
+            table.row(&size_row(kind, sizes));
+        }
+    }
+    let a = &info.alignment;
+    let share = |count: u64| per_cent(count as f64 / a.requests.max(1) as f64);
+    format!(
+        "{table}\naligned to 4 KiB: offset {}, size {}, both {}; whole sectors {}\n",
+        share(a.offset_4k),
+        share(a.size_4k),
+        share(a.both_4k),
+        share(a.whole_sectors)
+    )
+}
+
+fn size_row(kind: &str, s: &Sizes) -> Vec<String> {
+    let size = |bytes: f64| show_bytes(bytes).replace(".00 ", " ").replace(".0 ", " ").replace(' ', "");
+    let share = |count: u64| per_cent(count as f64 / s.requests.max(1) as f64);
+    let top: Vec<String> = s
+        .top
+        .iter()
+        .take(2)
+        .map(|&(bytes, count)| format!("{} {}", size(f64::from(bytes)), share(count)))
+        .collect();
+    let mut row = vec![kind.to_string(), size(s.mean)];
+    row.extend([s.min, s.p50, s.p90, s.p99, s.max].map(|bytes| size(f64::from(bytes))));
+    row.push(top.join(", "));
+    row
+}
+
+fn pace(info: &Info, tone: Tone) -> String {
+    let r = &info.rates;
+    let right = |title| (title, Align::Right);
+    let mut table = Table::new(&[("rate", Align::Left), right("requests/s"), right("bandwidth")], tone);
+    let mut row = |what: &str, requests: f64, bytes: f64| {
+        table.row(&[what.to_string(), per_second(requests), show_rate(bytes)]);
+    };
+    row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
+    row("busiest second", r.peak_1s_requests as f64, r.peak_1s_bytes as f64);
+    row("busiest 100 ms", r.peak_100ms_requests as f64 * 10.0, r.peak_100ms_bytes as f64 * 10.0);
+    let mut text = format!("{table}\n\n");
+    let titles = ["mean", "50", "90", "99", "99.9", "max"].map(|title| (title, Align::Right));
+    let mut head = vec![("time", Align::Left)];
+    head.extend(titles);
+    let mut table = Table::new(&head, tone);
+    table.row(&time_row("between requests", &r.between));
+    if let Some(response) = &info.response {
+        table.row(&time_row("response, as recorded", response));
+    }
+    text += &format!("{table}\n");
+    text
+}
+
+fn time_row(what: &str, t: &Times) -> Vec<String> {
+    let mut row = vec![what.to_string(), short_time(t.mean_ns)];
+    row.extend([t.p50_ns, t.p90_ns, t.p99_ns, t.p999_ns, t.max_ns].map(|ns| short_time(ns as f64)));
+    row
+}
+
+fn places(info: &Info, tone: Tone) -> String {
+    let (f, s) = (&info.footprint, &info.sequence);
+    let share = |part: u64, whole: u64| per_cent(part as f64 / whole.max(1) as f64);
+    let bytes = |pages: u64| show_bytes(pages as f64 * Footprint::PAGE_BYTES as f64);
+    let mut table = Table::new(&[("figure", Align::Left), ("value", Align::Right), ("", Align::Left)], tone);
+    let mut row = |figure: &str, value: String, remark: String| {
+        table.row(&[figure.to_string(), value, remark]);
+    };
+    row(
+        "random requests",
+        share(s.random, s.requests),
+        format!(
+            "{} random reads, {} random writes",
+            show_count(s.random_reads as f64),
+            show_count(s.random_writes as f64)
+        ),
+    );
+    row(
+        "longest run",
+        show_count(s.longest_run_requests as f64),
+        String::from("requests one behind the other"),
+    );
+    row(
+        "working set",
+        bytes(f.pages),
+        format!("{} read, {} written", bytes(f.read_pages), bytes(f.written_pages)),
+    );
+    row("touched again", per_cent(f.reuse_share()), String::from("of all page touches"));
+    row(
+        "overwrites",
+        per_cent(f.overwrite_share()),
+        format!("of page writes; each written page {:.2} times", f.writes_per_written_page()),
+    );
+    row("reads of written", share(f.reads_of_written, f.page_reads), String::from("of page reads"));
+    let estimate = format!("working set and reuse are estimates from one page in {}\n", f.sampling);
+    format!("{table}\n{}", if f.sampling > 1 { estimate.as_str() } else { "" })
+}
+
+/// Every other window, so that it fits a screen.
+fn windows(info: &Info, tone: Tone) -> String {
+    let right = |title| (title, Align::Right);
+    let mut table =
+        Table::new(&[right("from"), right("requests"), right("data"), right("working set")], tone);
+    for pair in info.windows.chunks(2) {
+        let sum = |of: fn(&trace::Window) -> u64| pair.iter().map(of).sum::<u64>() as f64;
+        let pages: Vec<String> =
+            pair.iter().map(|w| show_bytes(w.pages as f64 * Footprint::PAGE_BYTES as f64)).collect();
+        table.row(&[
+            long_time(pair[0].start_ns as f64),
+            show_count(sum(|w| w.requests)),
+            show_bytes(sum(|w| w.bytes)),
+            pages.join(", "),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+fn disks(info: &Info, tone: Tone) -> String {
+    let right = |title| (title, Align::Right);
+    let head =
+        [("disk", Align::Left), right("reads"), right("writes"), right("random"), right("addresses up to")];
+    let mut table = Table::new(&head, tone);
+    for disk in info.disks.iter().take(DISKS) {
+        table.row(&[
+            disk.label.clone(),
+            show_count(disk.reads as f64),
+            show_count(disk.writes as f64),
+            per_cent(disk.sequence.random as f64 / disk.sequence.requests.max(1) as f64),
+            show_bytes(disk.span_bytes as f64),
+        ]);
+    }
+    let more = info.disks.len().saturating_sub(DISKS);
+    format!(
+        "{table}\n{}",
+        if more > 0 { format!("and {more} more; --json has all\n") } else { String::new() }
+    )
+}

@@ -1,0 +1,112 @@
+//! What `tailcut explain` says of a run.
+
+mod support;
+
+use serde_json::Value;
+use support::{Place, golden, json};
+
+fn ran() -> Place {
+    let place = Place::new();
+    place.text(&["run", "small.toml", "--out", "out"]);
+    place
+}
+
+fn slowest(place: &Place) -> String {
+    let text = std::fs::read_to_string(place.path("out/slowest.csv")).expect("it was written");
+    text.lines().nth(1).and_then(|line| line.split(',').next()).expect("a number").to_string()
+}
+
+#[test]
+fn a_percentile_has_a_make_up() {
+    let place = ran();
+    golden("percentile.txt", &place.text(&["explain", "out", "--percentile", "99.9"]));
+    let make_up = json(&place.text(&["explain", "out", "--percentile", "99.9", "--json"]));
+    let shares: f64 = make_up["slower"]["waits"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|w| w["share"].as_f64().expect("a share"))
+        .sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+    assert!(make_up["slower"]["requests"].as_u64().expect("a count") >= 18);
+}
+
+#[test]
+fn the_slowest_request_has_a_timeline_that_adds_up() {
+    let place = ran();
+    let number = slowest(&place);
+    golden("timeline.txt", &place.text(&["explain", "out", "--request", &number]));
+    let timeline = json(&place.text(&["explain", "out", "--request", &number, "--json"]));
+    adds_up(&timeline);
+}
+
+#[test]
+fn any_request_has_a_timeline() {
+    let place = ran();
+    for number in ["0", "1234", "19999"] {
+        let timeline = json(&place.text(&["explain", "out", "--request", number, "--json"]));
+        assert_eq!(timeline["number"].to_string(), number);
+        adds_up(&timeline);
+    }
+    assert!(place.refused(2, &["explain", "out", "--request", "20000"]).contains("numbered from 0"));
+}
+
+fn adds_up(timeline: &Value) {
+    let spans = timeline["spans"].as_array().expect("a list");
+    let sum: u64 = spans.iter().map(|span| span["ns"].as_u64().expect("a time")).sum();
+    assert_eq!(Some(sum), timeline["latency_ns"].as_u64());
+    let time = |event: &Value, key: &str| event[key].as_u64().expect("a time");
+    for own in timeline["own"].as_array().expect("a list") {
+        assert!(time(own, "start_ns") >= time(timeline, "submitted_ns"));
+        assert!(time(own, "end_ns") <= time(timeline, "completed_ns"));
+    }
+    if timeline["op"] == "read" && spans.iter().any(|span| span["cause"] == "cell") {
+        assert!(!timeline["own"].as_array().expect("a list").is_empty(), "a read from flash has a chip");
+    }
+}
+
+#[test]
+fn an_export_is_a_trace_of_events() {
+    let place = ran();
+    let said = place.text(&["explain", "out", "--perfetto", "trace.json"]);
+    assert!(said.contains("transactions"), "{said}");
+    let trace = place.json("trace.json");
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    for phase in ["M", "X", "b", "e"] {
+        assert!(events.iter().any(|event| event["ph"] == phase), "{phase}");
+    }
+    let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+    assert_eq!(count("b"), count("e"), "every request that begins ends");
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        assert!(event["ts"].is_number() && event["dur"].as_f64().expect("a length") > 0.0, "{event}");
+    }
+    let number: u64 = slowest(&place).parse().expect("a number");
+    assert!(events.iter().any(|event| event["ph"] == "b" && event["id"] == number));
+}
+
+#[test]
+fn an_export_can_have_a_window() {
+    let place = ran();
+    place.text(&["explain", "out", "--perfetto", "t.json", "--from", "200ms", "--until", "201ms"]);
+    let trace = place.json("t.json");
+    let late = |event: &&Value| event["args"]["members"].is_array() && event["ts"].as_f64() > Some(201_000.0);
+    assert_eq!(trace["traceEvents"].as_array().expect("a list").iter().filter(late).count(), 0);
+    let report =
+        place.refused(2, &["explain", "out", "--perfetto", "t.json", "--from", "2s", "--until", "1s"]);
+    assert!(report.contains("--until"), "{report}");
+}
+
+#[test]
+fn a_run_that_changed_is_not_explained() {
+    let place = ran();
+    let scenario = std::fs::read_to_string(place.path("out/scenario.toml")).expect("it was written");
+    place.put("out/scenario.toml", scenario.replace("seed = 5", "seed = 6").as_bytes());
+    let report = place.refused(1, &["explain", "out", "--request", "7"]);
+    assert!(report.contains("digest") && report.contains("changed"), "{report}");
+}
+
+#[test]
+fn a_folder_without_a_run_is_refused() {
+    let place = Place::new();
+    assert!(place.refused(2, &["explain", "nowhere"]).contains("nowhere/report.json"));
+}

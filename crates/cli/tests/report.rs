@@ -1,0 +1,114 @@
+//! What a run prints and keeps.
+
+mod support;
+
+use support::{Place, golden, json};
+
+#[test]
+fn a_small_run_prints_its_report() {
+    let place = Place::new();
+    golden("small.txt", &place.text(&["run", "small.toml", "--out", "out"]));
+}
+
+#[test]
+fn two_runs_are_equal_to_the_byte() {
+    let place = Place::new();
+    for out in ["a", "b"] {
+        place.text(&["run", "small.toml", "--out", out]);
+    }
+    for file in ["report.json", "scenario.toml", "slowest.csv", "attribution.csv", "curve.csv"] {
+        let read = |folder: &str| std::fs::read(place.path(folder).join(file)).expect("it was written");
+        assert!(!read("a").is_empty(), "{file}");
+        assert_eq!(read("a"), read("b"), "{file}");
+    }
+}
+
+#[test]
+fn a_printed_scenario_repeats_the_run() {
+    let place = Place::new();
+    place.text(&["run", "small.toml", "--seed", "9", "--out", "a"]);
+    let resolved = place.text(&["run", "small.toml", "--seed", "9", "--resolved"]);
+    place.put("resolved.toml", resolved.as_bytes());
+    place.text(&["run", "resolved.toml", "--out", "b"]);
+    place.text(&["run", "a/scenario.toml", "--out", "c"]);
+    place.text(&["run", "small.toml", "--seed", "10", "--out", "d"]);
+    let digest = |out: &str| place.json(&format!("{out}/report.json"))["digest"].clone();
+    assert_eq!(digest("a"), digest("b"));
+    assert_eq!(digest("a"), digest("c"));
+    assert_ne!(digest("a"), digest("d"));
+}
+
+#[test]
+fn json_takes_the_place_of_tables() {
+    let place = Place::new();
+    let report = json(&place.text(&["run", "small.toml", "--json", "-", "--out", "out"]));
+    assert_eq!(report, place.json("out/report.json"));
+    assert_eq!(report["completed"], 20_000);
+    assert!(report["drive"]["write_amplification"].as_f64().expect("a number") > 1.0);
+    for kind in report["kinds"].as_array().expect("a list") {
+        let latency = &kind["latency"];
+        assert!(latency["mean_ns"].as_f64() >= latency["bare_ns"].as_f64().map(|bare| bare * 0.1), "{kind}");
+        let shares: f64 = kind["waits"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|w| w["share"].as_f64().expect("a share"))
+            .sum();
+        assert!((shares - 1.0).abs() < 1e-9 || kind["kind"] == "flush", "{kind}");
+    }
+    for resource in report["resources"].as_array().expect("a list") {
+        assert!(resource["busy"].as_f64().expect("a share") <= 1.0, "a limit was exceeded: {resource}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_no_result() {
+    let place = Place::new();
+    place.put("file", b"");
+    let output = place.run(&["run", "small.toml", "--out", "file/out"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(support::stdout(&output).contains("what the slow ones waited for"));
+    let report = support::stderr(&output);
+    assert!(report.contains("file/out") && report.contains("what was printed is complete"), "{report}");
+}
+
+#[test]
+fn a_drive_that_refuses_writes_is_a_failure_with_results() {
+    let place = Place::new();
+    let faulty = [
+        "--set",
+        "device.faults.program_fail=0.1",
+        "--set",
+        "device.faults.erase_fail=0.1",
+        "--set",
+        "run.requests=200000",
+    ];
+    let mut arguments = vec!["run", "small.toml", "--out", "out"];
+    arguments.extend(faulty);
+    let output = place.run(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", support::stderr(&output));
+    assert!(support::stdout(&output).contains("the drive became read-only"));
+    assert!(support::stderr(&output).contains("refused writes"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_run_shows_what_is_known() {
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+    let place = Place::new();
+    let long = ["run", "small.toml", "--set", "run.requests=0", "--set", "run.duration=0s", "--out", "out"];
+    let child =
+        place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", support::stderr(&output));
+    assert!(support::stdout(&output).contains("interrupted"), "{}", support::stdout(&output));
+    assert_eq!(place.json("out/report.json")["interrupted"], true);
+    // What was interrupted can be explained: the same requests again, and then no more.
+    let slowest = std::fs::read_to_string(place.path("out/slowest.csv")).expect("it was written");
+    let number = slowest.lines().nth(1).and_then(|line| line.split(',').next()).expect("a number");
+    assert!(place.text(&["explain", "out", "--request", number]).contains("its own work on chips"));
+}

@@ -1,0 +1,115 @@
+//! The binary and a small drive, for the tests of the command.
+
+#![allow(dead_code)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Four chips, 16 MiB, 20,000 requests: a fraction of a second.
+pub const SMALL: &str = "\
+seed = 5
+
+[run]
+ramp = \"100ms\"
+duration = \"0s\"
+requests = 20000
+round = \"250ms\"
+
+[workload]
+read = \"60%\"
+read_size = \"4KiB/80:16KiB/20\"
+flush_every = 500
+region_share = \"100%\"
+pace = \"closed\"
+depth = 8
+
+[precondition]
+state = \"steady\"
+fill = \"100%\"
+
+[device]
+preset = \"g-1g\"
+
+[device.geometry]
+channels = 2
+chips = 2
+blocks = 32
+pages = 16
+";
+
+/// A folder with the small scenario in it, gone when it is dropped.
+pub struct Place(TempDir);
+
+impl Place {
+    pub fn new() -> Place {
+        let place = Place(TempDir::new().expect("the temporary folder is writable"));
+        place.put("small.toml", SMALL.as_bytes());
+        place
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn put(&self, name: &str, content: &[u8]) -> String {
+        std::fs::write(self.path(name), content).expect("the folder is writable");
+        name.to_string()
+    }
+
+    /// Runs the command in this folder.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary starts")
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tailcut"));
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    /// Runs the command, which must succeed, and returns what it printed.
+    pub fn text(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output)
+    }
+
+    /// Runs the command, which must end with that code, and returns what it complained of.
+    pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
+        stderr(&output)
+    }
+
+    pub fn json(&self, name: &str) -> Value {
+        json(&std::fs::read_to_string(self.path(name)).expect("the file is there"))
+    }
+}
+
+pub fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("this is JSON")
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("the output is text")
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("the report is text")
+}
+
+/// Compares with a file of the repository; `TAILCUT_BLESS=1` writes it instead.
+pub fn golden(name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("TAILCUT_BLESS").is_some() {
+        std::fs::write(&file, text).expect("the repository is writable");
+    }
+    let want = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        text == want,
+        "{}: what is printed has changed; TAILCUT_BLESS=1 accepts it:\n{text}",
+        file.display()
+    );
+}

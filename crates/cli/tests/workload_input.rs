@@ -1,0 +1,175 @@
+//! Traces and job files on the command line: what is wrong names file, line and remedy.
+
+mod support;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
+use support::{Place, json};
+
+/// Ten requests in MSR's format, one every millisecond.
+fn msr() -> String {
+    let line =
+        |i: u64| format!("{},host,0,{},{},4096,100\n", 128_166_372_003_061_629 + i * 10_000, op(i), i * 8192);
+    (0..10).map(line).collect()
+}
+
+fn op(i: u64) -> &'static str {
+    if i.is_multiple_of(3) { "Write" } else { "Read" }
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).expect("memory takes everything");
+    encoder.finish().expect("memory takes everything")
+}
+
+fn replay<'a>(file: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "small.toml", "--set", "run.ramp=0s", "--out", "out", "--trace", file];
+    arguments.extend(more);
+    arguments
+}
+
+#[test]
+fn a_trace_is_replayed_and_explained_from_elsewhere() {
+    let place = Place::new();
+    place.put("t.csv.gz", &gzip(&msr()));
+    place.text(&replay("t.csv.gz", &[]));
+    assert_eq!(place.json("out/report.json")["completed"], 10);
+    std::fs::create_dir(place.path("elsewhere")).expect("the folder is writable");
+    let output =
+        place.command(&["explain", "../out", "--request", "3"]).current_dir(place.path("elsewhere")).output();
+    let output = output.expect("the binary starts");
+    assert!(output.status.success(), "{}", support::stderr(&output));
+}
+
+#[test]
+fn a_truncated_gzip_is_refused() {
+    let place = Place::new();
+    let whole = gzip(&msr());
+    place.put("t.csv.gz", &whole[..whole.len() - 20]);
+    let report = place.refused(2, &replay("t.csv.gz", &[]));
+    assert!(report.contains("t.csv.gz") && report.contains("damaged or cut off"), "{report}");
+}
+
+#[test]
+fn a_bad_line_is_refused_or_skipped_with_a_count() {
+    let place = Place::new();
+    place.put("t.csv", (msr() + "128166372003061629,host,0,Read,many,4096,1\n").as_bytes());
+    let report = place.refused(2, &replay("t.csv", &[]));
+    assert!(
+        report.contains("t.csv") && report.contains("11") && report.contains("--skip-bad-lines"),
+        "{report}"
+    );
+    let text = place.text(&replay("t.csv", &["--skip-bad-lines"]));
+    assert!(text.contains("1 bad lines were skipped"), "{text}");
+    place.text(&["explain", "out", "--request", "3"]);
+}
+
+#[test]
+fn a_request_of_no_bytes_is_refused() {
+    let place = Place::new();
+    place.put("t.csv", (msr() + "128166372003161629,host,0,Read,4096,0,1\n").as_bytes());
+    let report = place.refused(2, &replay("t.csv", &[]));
+    assert!(report.contains("0 bytes") && report.contains("11"), "{report}");
+    let report = place.refused(2, &["run", "small.toml", "--set", "workload.read_size=0", "--out", "out"]);
+    assert!(report.contains("--> --set workload.read_size=0"), "{report}");
+}
+
+#[test]
+fn a_trace_without_requests_is_refused() {
+    let place = Place::new();
+    place.put("t.csv", b"");
+    assert!(place.refused(2, &replay("t.csv", &[])).contains("without requests"));
+    assert!(place.refused(2, &replay("missing.csv", &[])).contains("missing.csv"));
+}
+
+#[test]
+fn a_device_of_no_size_is_refused() {
+    let place = Place::new();
+    let report = place.refused(2, &["run", "small.toml", "--set", "device.geometry.blocks=0"]);
+    assert!(report.contains("device.geometry.blocks: 0 is out of range"), "{report}");
+    let tiny = ["device.geometry.blocks=4", "device.geometry.pages=1", "device.ftl.spare=90%"];
+    let mut arguments = vec!["run", "small.toml"];
+    tiny.iter().for_each(|set| arguments.extend(["--set", set]));
+    assert!(place.refused(2, &arguments).contains("no page"));
+}
+
+#[test]
+fn a_workload_that_does_not_fit_is_shown_where_it_is_written() {
+    let place = Place::new();
+    place.put(
+        "large.toml",
+        format!("{}\n", support::SMALL.replace("depth = 8", "region_size = \"1TiB\"")).as_bytes(),
+    );
+    let report = place.refused(2, &["run", "large.toml", "--out", "out"]);
+    assert!(report.contains("large.toml:15:") && report.contains("ends beyond the device"), "{report}");
+}
+
+#[test]
+fn times_beyond_the_clock_are_refused() {
+    let place = Place::new();
+    let years = "138166372003061629,host,0,Read,4096,4096,1\n";
+    place.put("t.csv", (msr() + years).as_bytes());
+    let report = place.refused(2, &replay("t.csv", &["--set", "trace.stretch_ppm=1000000000"]));
+    assert!(
+        report.contains("t.csv: its last request is due after") && report.contains("stretch"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_job_file_is_run_with_its_notes_or_refused_with_its_lines() {
+    let place = Place::new();
+    let job = "[global]\nioengine=libaio\nsize=4m\n[r]\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=1000\n";
+    place.put("good.fio", job.as_bytes());
+    let run = |file| place.run(&["run", "small.toml", "--set", "run.ramp=0s", "--out", "out", "--fio", file]);
+    let output = run("good.fio");
+    assert!(output.status.success(), "{}", support::stderr(&output));
+    assert_eq!(place.json("out/report.json")["completed"], 1000);
+    place.put("bad.fio", job.replace("rw=randread", "rw=sideways\nverify=md5").as_bytes());
+    let output = run("bad.fio");
+    let report = support::stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{report}");
+    assert!(report.contains("bad.fio:5") && report.contains("sideways"), "{report}");
+}
+
+#[test]
+fn traces_are_characterised_and_converted() {
+    let place = Place::new();
+    place.put("t.csv", msr().as_bytes());
+    let text = place.text(&["trace", "info", "t.csv"]);
+    assert!(text.contains("10 requests") && text.contains("working set"), "{text}");
+    let info = json(&place.text(&["trace", "info", "t.csv", "--json"]));
+    assert_eq!((&info["requests"], &info["format"]), (&10.into(), &"msr".into()));
+    place.text(&["trace", "convert", "t.csv", "t.blkparse.gz", "--to", "blkparse"]);
+    let info = json(&place.text(&["trace", "info", "t.blkparse.gz", "--json"]));
+    assert_eq!((&info["requests"], &info["format"]), (&10.into(), &"blkparse".into()));
+    assert!(place.refused(2, &["trace", "convert", "t.csv", "u", "--to", "msrr"]).contains("'msr'"));
+    assert!(place.refused(2, &["trace", "info", "nowhere.csv"]).contains("nowhere.csv"));
+}
+
+#[test]
+fn a_real_trace_is_replayed() {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
+    let folder = std::env::var("TAILCUT_TRACES").unwrap_or_else(|_| beside.to_string());
+    let file = format!("{folder}/msr_cut10k_rw_40_60.1370.trace.gz");
+    if !std::path::Path::new(&file).exists() {
+        eprintln!("skipped: no {file}; set TAILCUT_TRACES to the folder of the traces");
+        return;
+    }
+    let place = Place::new();
+    place.text(&[
+        "run",
+        "--set",
+        "run.ramp=0s",
+        "--set",
+        "run.duration=0s",
+        "--trace",
+        &file,
+        "--out",
+        "out",
+    ]);
+    let report = place.json("out/report.json");
+    assert!(report["completed"].as_u64() > Some(1000), "{}", report["completed"]);
+}

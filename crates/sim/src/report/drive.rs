@@ -1,0 +1,155 @@
+//! The drive in a report.
+
+use super::Demand;
+use serde::{Deserialize, Serialize};
+use tailcut_ssd::flash::unit::Holder;
+use tailcut_ssd::request::Kind;
+use tailcut_ssd::{Figures, Probe, Ssd};
+
+/// What a drive did during the measurement. Utilisations are shares, 0 … 1, of the time of all
+/// parts of a kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DriveReport {
+    /// Pages programmed for each page that the host's data needed. Limit: 1.
+    pub write_amplification: f64,
+    /// Pages programmed.
+    pub programs: Programs,
+    /// Blocks erased.
+    pub erases: u64,
+    /// The least that the programs need in the long run: programs over pages of a block.
+    pub erases_least: f64,
+    /// Blocks that were emptied to be erased.
+    pub collections: u64,
+    /// Those among them that wear levelling emptied.
+    pub levelled: u64,
+    /// Programs and erases that failed.
+    pub failures: u64,
+    /// Blocks that went bad.
+    pub bad_blocks: u64,
+    /// Erases per block since the drive was made; limit of the spread: 0.
+    pub wear: Wear,
+    /// Time of ready/busy lines held by a transaction.
+    pub chip_utilisation: f64,
+    /// Time of ready/busy lines by what held them.
+    pub chip_time: Vec<(String, f64)>,
+    /// Time of dies whose cells were at work.
+    pub die_utilisation: f64,
+    /// What that would have been, had every transaction used all planes of a die.
+    pub die_least: f64,
+    /// Time of planes whose cells were at work.
+    pub plane_utilisation: f64,
+    /// Time of channels' buses in use.
+    pub bus_utilisation: f64,
+    /// Time of the link in use, to the host and to the drive.
+    pub link_utilisation: [f64; 2],
+    /// Transactions by kind.
+    pub transactions: Vec<Transactions>,
+    /// Transactions of one memory request, of several planes, of several dies, of both (the
+    /// parallelism that Sprinkler calls NON-PAL, PAL1, PAL2 and PAL3).
+    pub parallelism: [u64; 4],
+    /// The DRAM buffer.
+    pub buffer: ReadHits,
+    /// Flash commands (page reads, page programs, block erases) per second.
+    pub flash_commands_per_s: f64,
+}
+
+/// Pages programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Programs {
+    /// With data of the host.
+    pub user: u64,
+    /// By garbage collection and wear levelling.
+    pub gc: u64,
+}
+
+/// Erases per block.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wear {
+    /// Of the least worn block.
+    pub least: u32,
+    /// The mean.
+    pub mean: f64,
+    /// Of the most worn block.
+    pub most: u32,
+}
+
+/// Transactions of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transactions {
+    /// The kind.
+    pub kind: String,
+    /// Transactions.
+    pub transactions: u64,
+    /// Memory requests that they served.
+    pub served: u64,
+}
+
+/// Hits of the DRAM buffer, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadHits {
+    /// Pages read from it.
+    pub read_hits: u64,
+    /// Pages written into an entry that was there.
+    pub write_hits: u64,
+    /// Pages that the host wrote.
+    pub pages_written: u64,
+}
+
+impl DriveReport {
+    /// What `figures` say, measured over `seconds`.
+    pub(super) fn new<P: Probe>(ssd: &Ssd<P>, figures: &Figures, seconds: f64) -> DriveReport {
+        let f = figures;
+        let (least, mean, most) = ssd.wear();
+        let elapsed = f.at.0 as f64;
+        let share = |busy: u64| if elapsed == 0.0 { 0.0 } else { busy as f64 / elapsed };
+        let programs = Programs { user: f.programmed_user, gc: f.programmed_gc };
+        DriveReport {
+            write_amplification: f.write_amplification(),
+            programs,
+            erases: f.erases,
+            erases_least: (programs.user + programs.gc) as f64 / f64::from(ssd.config().geometry.pages),
+            collections: f.collections,
+            levelled: f.levelled,
+            failures: f.program_failures + f.erase_failures,
+            bad_blocks: f.bad_blocks,
+            wear: Wear { least, mean, most },
+            chip_utilisation: f.unit_utilisation(),
+            chip_time: HOLDERS
+                .iter()
+                .map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.units.max(1) as f64))
+                .collect(),
+            die_utilisation: f.die_utilisation(),
+            die_least: Demand::new(ssd.config(), f).die_share(),
+            plane_utilisation: f.plane_utilisation(),
+            bus_utilisation: f.bus_utilisation(),
+            link_utilisation: f.link_busy.map(|busy| share(busy.0)),
+            transactions: transactions(f),
+            parallelism: f.parallelism,
+            buffer: ReadHits {
+                read_hits: f.buffer_read_hits,
+                write_hits: f.buffer_write_hits,
+                pages_written: f.host_pages_written,
+            },
+            flash_commands_per_s: if seconds > 0.0 { f.flash_commands() as f64 / seconds } else { 0.0 },
+        }
+    }
+}
+
+fn transactions(figures: &Figures) -> Vec<Transactions> {
+    let kind = |kind: Kind| Transactions {
+        kind: kind.label().into(),
+        transactions: figures.transactions[kind as usize],
+        served: figures.served[kind as usize],
+    };
+    Kind::ALL.map(kind).into()
+}
+
+/// What can hold a ready/busy line, with its name in reports.
+const HOLDERS: [(Holder, &str); 6] = [
+    (Holder::UserRead, "user read"),
+    (Holder::UserWrite, "user write"),
+    (Holder::GcRead, "gc read"),
+    (Holder::GcWrite, "gc program"),
+    (Holder::Erase, "erase"),
+    (Holder::BusWait, "bus wait"),
+];

@@ -1,0 +1,175 @@
+//! The report of a finished run: plain data for tables, JSON and later reading.
+//!
+//! Every figure stands beside the limit that physics sets for it; `docs/model.md`, section
+//! "Limits", defines each limit. The report depends on the scenario only: two runs of one
+//! scenario give the same report to the byte.
+
+mod curve;
+mod drive;
+mod limits;
+mod requests;
+mod steady;
+mod waits;
+
+pub use curve::{Curve, PERCENTILES, Point};
+pub use drive::{DriveReport, Programs, ReadHits, Transactions, Wear};
+pub use limits::{Bare, Demand, Resource};
+pub use requests::KindReport;
+pub use steady::SteadyReport;
+pub use waits::{TAILS, Tail, Wait};
+
+use crate::scenario::Scenario;
+use crate::workload::{Pace, Source};
+use crate::world::{OpStats, Witness, World};
+use serde::{Deserialize, Serialize};
+use tailcut_base::config::Choice;
+use tailcut_base::{Device, Op};
+use tailcut_ssd::{Figures, Probe, Ssd};
+
+/// What a run showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Version of the program.
+    pub version: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Digest of the history of all requests, 16 hexadecimal digits: two runs of one scenario
+    /// agree on it.
+    pub digest: String,
+    /// The preset that the drive started from.
+    pub drive_name: String,
+    /// Bytes that the host can address.
+    pub capacity_bytes: u64,
+    /// The sources of the workload, one line each.
+    pub sources: Vec<String>,
+    /// True when the run was ended before its time, by its user.
+    pub interrupted: bool,
+    /// True when every read was checked against what was last written.
+    pub content_checked: bool,
+    /// Requests answered, with those of the ramp.
+    pub completed: u64,
+    /// Start of the measurement, in ns since the start of the run.
+    pub from_ns: u64,
+    /// End of the measurement.
+    pub until_ns: u64,
+    /// Steady state, as SNIA judges it.
+    pub steady: Option<SteadyReport>,
+    /// Mean requests in flight over throughput × mean latency (Little's law): 1 in steady state.
+    pub littles_ratio: f64,
+    /// Mean requests in flight.
+    pub in_flight: f64,
+    /// All requests, then each kind that occurred.
+    pub kinds: Vec<KindReport>,
+    /// What each resource had to do at least for these requests, the busiest first.
+    pub resources: Vec<Resource>,
+    /// The drive.
+    pub drive: DriveReport,
+    /// What a reader should know of how the workload was made to fit, and of what went wrong.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// The report of a finished run. `from` and `until` are the figures of the drive at the end of
+    /// the ramp and at the end of the run.
+    pub fn new<P: Probe, W: Witness>(
+        scenario: &Scenario,
+        world: &World<Ssd<P>, W>,
+        from: &Figures,
+        until: &Figures,
+        interrupted: bool,
+    ) -> Report {
+        let figures = until.since(from);
+        let stats = &world.stats;
+        let seconds = stats.elapsed().as_secs_f64();
+        let bare = Bare::new(&scenario.device);
+        let all = stats.all();
+        let mut kinds = vec![KindReport::all(stats, &bare, seconds)];
+        let occurred = |op: &Op| stats.ops[op.index()].latency.count() > 0;
+        for &op in Op::all().iter().filter(|op| occurred(op)) {
+            kinds.push(KindReport::of(op, &stats.ops[op.index()], &bare, seconds));
+        }
+        let requests_per_s = kinds[0].requests_per_s;
+        let mut resources = Demand::new(&scenario.device, &figures).resources(requests_per_s);
+        resources.extend(closed_loop(world, &kinds[0]));
+        resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
+        Report {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            seed: scenario.seed,
+            digest: format!("{:016x}", stats.digest),
+            drive_name: scenario.device.preset.name().to_string(),
+            capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
+            sources: world.sources().map(describe).collect(),
+            interrupted,
+            content_checked: world.is_checking(),
+            completed: world.completed(),
+            from_ns: stats.from.0,
+            until_ns: stats.until.0,
+            steady: SteadyReport::of(&world.rounds),
+            littles_ratio: stats.littles_ratio(),
+            in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
+            kinds,
+            resources,
+            drive: DriveReport::new(&world.device, &figures, seconds),
+            notes: notes(world, &all, interrupted),
+        }
+    }
+
+    /// What is known of all requests.
+    pub fn all(&self) -> &KindReport {
+        &self.kinds[0]
+    }
+
+    /// Length of the measurement in seconds.
+    pub fn seconds(&self) -> f64 {
+        (self.until_ns - self.from_ns) as f64 / 1e9
+    }
+
+    /// The busiest resource.
+    pub fn bottleneck(&self) -> Option<&Resource> {
+        self.resources.first()
+    }
+}
+
+fn in_flight(area: u128, elapsed: u64) -> f64 {
+    if elapsed == 0 { 0.0 } else { area as f64 / elapsed as f64 }
+}
+
+fn describe(source: &dyn Source) -> String {
+    let pace = match source.pace() {
+        Pace::Closed { depth, .. } => format!("closed loop of {depth}"),
+        Pace::Open { depth } => format!("open loop, at most {depth} in flight"),
+    };
+    format!("{}: {pace}", source.name())
+}
+
+/// A closed loop issues no more than its depth per shortest possible latency.
+fn closed_loop<D: Device, W: Witness>(world: &World<D, W>, all: &KindReport) -> Option<Resource> {
+    let mut places = 0u64;
+    for source in world.sources() {
+        let Pace::Closed { depth, .. } = source.pace() else { return None };
+        places += u64::from(depth);
+    }
+    let bare_s = all.latency.bare_ns / 1e9;
+    if bare_s <= 0.0 || places == 0 {
+        return None;
+    }
+    let most = places as f64 / bare_s;
+    Some(Resource { name: "queue".into(), busy: all.requests_per_s / most, requests_per_s: most })
+}
+
+fn notes<P: Probe, W: Witness>(world: &World<Ssd<P>, W>, all: &OpStats, interrupted: bool) -> Vec<String> {
+    let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
+    if interrupted {
+        notes.push("interrupted: the figures cover what was run until then".into());
+    }
+    if let Some(reason) = world.device.read_only() {
+        notes.push(format!("the drive became read-only: {reason}"));
+    }
+    if all.errors > 0 {
+        notes.push(format!("{} requests ended with an error", all.errors));
+    }
+    if all.latency.count() == 0 {
+        notes.push("no request fell into the measurement: lower run.ramp or run longer".into());
+    }
+    notes
+}

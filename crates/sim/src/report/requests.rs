@@ -1,0 +1,67 @@
+//! One kind of request in a report.
+
+use super::{Bare, Curve, TAILS, Tail, Wait};
+use crate::world::{OpStats, Stats};
+use serde::{Deserialize, Serialize};
+use tailcut_base::Op;
+use tailcut_base::config::Choice;
+
+/// What is known of the requests of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindReport {
+    /// "all", or the kind.
+    pub kind: String,
+    /// Requests measured.
+    pub requests: u64,
+    /// Those that did not succeed.
+    pub errors: u64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Latencies.
+    pub latency: Curve,
+    /// What they waited for, all of them.
+    pub waits: Vec<Wait>,
+    /// What the slowest of them waited for.
+    pub slowest: Vec<Tail>,
+}
+
+impl KindReport {
+    /// The requests of one kind, measured over `seconds`.
+    pub(super) fn of(op: Op, stats: &OpStats, bare: &Bare, seconds: f64) -> KindReport {
+        KindReport::new(op.name(), stats, bare_of(op, stats, bare), seconds)
+    }
+
+    /// All requests. The limit of their latency is the mean of the kinds' limits.
+    pub(super) fn all(stats: &Stats, bare: &Bare, seconds: f64) -> KindReport {
+        let part = |&op: &Op| {
+            let of_kind = &stats.ops[op.index()];
+            bare_of(op, of_kind, bare) * of_kind.latency.count() as f64
+        };
+        let sum: f64 = Op::all().iter().map(part).sum();
+        KindReport::new("all", &stats.all(), sum / stats.requests().max(1) as f64, seconds)
+    }
+
+    fn new(kind: &str, stats: &OpStats, bare_ns: f64, seconds: f64) -> KindReport {
+        let requests = stats.latency.count();
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let tail = |&share: &f64| Tail::slowest(&stats.attribution, share);
+        KindReport {
+            kind: kind.to_string(),
+            requests,
+            errors: stats.errors,
+            requests_per_s: per_second(requests),
+            bytes_per_s: per_second(stats.bytes),
+            latency: Curve::of(&stats.latency, bare_ns),
+            waits: Wait::list(&stats.attribution.all()),
+            slowest: if requests == 0 { Vec::new() } else { TAILS.iter().map(tail).collect() },
+        }
+    }
+}
+
+/// The limit of the latency of requests of the mean size of these.
+fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
+    let bytes = stats.bytes as f64 / stats.latency.count().max(1) as f64;
+    bare.latency_ns(op, bytes)
+}
