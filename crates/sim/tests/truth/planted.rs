@@ -73,7 +73,6 @@ impl Broken {
                 match self.held.take() {
                     Some(held) if held.sector == command.sector && held.content != command.content => {
                         command.content = held.content;
-                        self.bug = Bug::None;
                     }
                     _ => self.held = Some(*command),
                 }
