@@ -19,7 +19,13 @@ fn wear_out(config: &SsdConfig, seed: u64) {
     let reason = pair.ssd.read_only().expect("blocks go bad until there are too few").to_string();
     assert!(reason.contains("gone bad") && reason.contains("spare"), "{reason}");
     for n in 0..3 * pages {
-        pair.submit([Op::Read, Op::Write, Op::Flush][n as usize % 3], n / 3 * page, page as u32, n % 2 == 0, 0);
+        pair.submit(
+            [Op::Read, Op::Write, Op::Flush][n as usize % 3],
+            n / 3 * page,
+            page as u32,
+            n % 2 == 0,
+            0,
+        );
     }
     // Compares all pages that no refused write touched.
     pair.finish();
