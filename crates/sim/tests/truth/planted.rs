@@ -55,7 +55,7 @@ struct Broken {
 impl Broken {
     fn strikes(&mut self) -> bool {
         self.seen += 1;
-        self.seen % self.every == 0
+        self.seen.is_multiple_of(self.every)
     }
 
     fn change(&mut self, command: &mut Command) {
