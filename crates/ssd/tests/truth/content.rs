@@ -101,7 +101,6 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
     let result = runner.run(&strategy, |(seed, steps)| {
         let mut drive = drives::random(seed);
         tune(&mut drive);
-        }
         let mut pair = Pair::new(&drive, seed);
         let load = Load::random(seed, pair.pages());
         for step in steps {
@@ -121,12 +120,12 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
 
 #[test]
 fn a_random_drive_returns_what_was_written_last() {
-    swarm("content", 400, 300, |_| {});
+    swarm("content", 6000, 300, |_| {});
 }
 
 #[test]
 fn a_drive_that_wears_out_returns_what_was_written_last() {
-    swarm("faults", 150, 500, |drive| {
+    swarm("faults", 2000, 500, |drive| {
         drive.faults.program_fail = 0.05;
         drive.faults.erase_fail = 0.05;
     });
