@@ -9,6 +9,7 @@
 //! The model keeps its page map and valid bits as under page-level mapping, for reads and checks;
 //! the drive that it stands for needs one entry per block.
 
+use crate::controller::commit::CommitScheduler;
 use crate::controller::ftl::Mapping;
 use crate::flash::Geometry;
 use crate::probe::Probe;
@@ -125,6 +126,8 @@ impl<P: Probe> Ssd<P> {
             let unit = self.requests[id].unit;
             self.left_committed(unit, id);
             self.drop_program(now, id);
+            self.scheduler.released(unit);
+            self.commit(now);
         } else {
             self.plane_work(plane).work = Work::Program(id);
         }
@@ -200,6 +203,12 @@ impl<P: Probe> Ssd<P> {
         }
         if self.plane_work(plane).erasing == 0 {
             self.strand_queue(now, plane);
+        } else {
+            // The read that an erase waits for may stand behind the programs that wait for it.
+            let (unit, place) = self.layout.unit_of_plane(plane);
+            self.units[unit].starved |= 1 << place;
+            self.scheduler.released(unit);
+            self.commit(now);
         }
         false
     }
@@ -214,6 +223,10 @@ impl<P: Probe> Ssd<P> {
         for id in queue {
             self.strand(now, id);
         }
+        // What was queued behind these programs comes to its chip now.
+        let (unit, _) = self.layout.unit_of_plane(plane);
+        self.scheduler.released(unit);
+        self.commit(now);
     }
 
     /// Programs page `offset` of a logical block into the block that is being written: with what
@@ -354,6 +367,8 @@ impl<P: Probe> Ssd<P> {
         let block = self.layout.block_of(request.physical);
         self.count_erase(block);
         self.plane_work(request.owner).erasing -= 1;
+        let (unit, place) = self.layout.unit_of_plane(request.owner);
+        self.units[unit].starved &= !(1 << place);
         self.work_on(now, request.owner);
     }
 

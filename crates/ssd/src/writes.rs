@@ -153,6 +153,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
     fn force(&mut self, now: Time, tag: u32) {
+        let mut forced = Vec::new();
         for page in 0..self.tags[tag].pages {
             let logical = self.tags[tag].first_page + page;
             let Mapping::Buffer(entry) = self.ftl.lookup(logical) else {
@@ -171,12 +172,17 @@ impl<P: Probe> Ssd<P> {
                 continue;
             }
             self.attach_waiter(now, tag, page, entry);
+            forced.push(entry);
+        }
+        if forced.is_empty() {
+            self.complete(now, tag);
+        }
+        // A drive that cannot write any more gives up the entry at once, and with it the command:
+        // all pages must wait before the first is sent off.
+        for entry in forced {
             if self.buffer[entry].state == EntryState::Dirty {
                 self.issue(now, entry);
             }
-        }
-        if self.tags[tag].remaining == 0 {
-            self.complete(now, tag);
         }
         self.wake(now);
     }
@@ -362,12 +368,13 @@ impl<P: Probe> Ssd<P> {
             return self.block_program_ended(now, plane, request.physical, false);
         }
         self.counters.programmed_user += 1;
-        self.settle_block(now, request.physical);
         if request.tag != NONE {
             self.written_through(now, id);
         }
         self.requests.remove(id);
         self.entry_programmed(now, request.owner, request.physical);
+        // Closed only now, so that its last page counts as valid when victims are ranked.
+        self.settle_block(now, request.physical);
         self.block_program_ended(now, plane, request.physical, true);
         self.collect_if_short(now, plane);
     }
@@ -670,6 +677,10 @@ impl<P: Probe> Ssd<P> {
             t.spans.add(Cause::Flush, now.since(t.mark));
             t.mark = now;
             self.complete_over_link(now, tag);
+        }
+        if self.block_mapped.is_some() {
+            // A program that has come to its chip has its page.
+            return;
         }
         for unit in 0..self.units.len() as u32 {
             for place in 0..self.places {

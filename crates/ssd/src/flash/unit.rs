@@ -122,6 +122,8 @@ pub struct Unit {
     pub committed_tag: u32,
     /// How many host memory requests are committed and not yet in a transaction.
     pub committed_count: u32,
+    /// Places whose programs wait outside the chip for an erase (block-level mapping).
+    pub starved: u16,
     /// For each kind the places whose list is not empty.
     occupied: [u16; KINDS],
     account: Account,
@@ -136,6 +138,7 @@ impl Unit {
             transaction: Transaction::none(),
             committed_tag: NONE,
             committed_count: 0,
+            starved: 0,
             occupied: [0; KINDS],
             account: [0; HOLDERS],
             holder: Holder::Idle,
@@ -162,7 +165,7 @@ impl Unit {
     /// True while none of its work can start for want of erased pages.
     #[inline]
     pub fn is_short_of_space(&self) -> bool {
-        self.holder == Holder::Space
+        self.holder == Holder::Space || self.starved != 0
     }
 
     /// True when work of any kind is committed.

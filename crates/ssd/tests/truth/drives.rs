@@ -5,6 +5,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_ssd::config::ChipPolicy;
 use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 use tailcut_ssd::flash::bus::Arbitration;
@@ -77,6 +78,9 @@ fn draw(r: &mut Stream) -> SsdConfig {
     config.schedule.chip = pick::<ChipPolicy>(r);
     config.schedule.write_patience = Nanos::micros([0, 200, 10_000][r.below(3) as usize]);
     (config.schedule.plane_sharing, config.schedule.die_interleaving) = (coin(r), coin(r));
+    if r.below(6) == 0 {
+        config.ftl.mapping = MappingLevel::Block;
+    }
     config.ftl.allocation = pick::<Allocation>(r);
     config.ftl.order = pick::<Order>(r);
     config.ftl.streams = upto(r, 3);

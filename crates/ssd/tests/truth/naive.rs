@@ -28,7 +28,12 @@ pub struct Pair {
     next_id: u32,
     next_content: u32,
     completions: Vec<Completion>,
+    /// Events since the last answer.
+    idle_steps: u32,
 }
+
+/// No tiny drive needs so many events for one answer: one that takes more runs in circles.
+const STEPS_MAX: u32 = 100_000;
 
 impl Pair {
     /// An empty drive, and a list of zeros.
@@ -47,6 +52,7 @@ impl Pair {
             next_id: 0,
             next_content: 1,
             completions: Vec::new(),
+            idle_steps: 0,
         }
     }
 
@@ -123,6 +129,8 @@ impl Pair {
     fn step(&mut self, what: &str) {
         let next = self.ssd.next_event();
         assert!(next != Time::NEVER, "no event will ever bring {what}: {}", self.ssd.why_stuck());
+        self.idle_steps += 1;
+        assert!(self.idle_steps < STEPS_MAX, "the drive is busy for ever without {what}");
         self.advance(next);
         self.now = self.now.max(next);
     }
@@ -132,6 +140,7 @@ impl Pair {
             let done = self.ssd.advance(until, &mut self.completions);
             for completion in std::mem::take(&mut self.completions) {
                 assert!(completion.at <= until, "a completion from the future");
+                self.idle_steps = 0;
                 self.check(&completion);
             }
             if done {

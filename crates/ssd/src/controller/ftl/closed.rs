@@ -117,6 +117,11 @@ impl ClosedBlocks {
         }
     }
 
+    /// Pages of closed blocks of a plane that are not valid.
+    pub fn garbage(&self, plane: u32) -> u64 {
+        self.garbage[plane as usize]
+    }
+
     /// The victim in a plane; `valid` tells the valid pages of a block. `None` when no closed block
     /// has a page that is not valid. Policies that do not look for the emptiest block can choose a
     /// full one, as in the literature: they gain nothing by it, and come to another block next.

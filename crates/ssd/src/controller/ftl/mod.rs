@@ -351,7 +351,11 @@ impl Ftl {
         self.valid[word] |= bit;
         let block = self.layout.block_of(physical);
         self.blocks[block as usize].valid += 1;
-        assert_ne!(self.blocks[block as usize].state, BlockState::Free, "valid data in a free block");
+        assert_eq!(
+            self.blocks[block as usize].state,
+            BlockState::Open,
+            "a page becomes valid in an open block"
+        );
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
@@ -507,6 +511,12 @@ impl Ftl {
                 assert_eq!(medium.logical(physical), logical, "the spare area names another logical page");
                 mapped += 1;
             }
+        }
+        for plane in 0..self.planes.len() as u32 {
+            let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+            let closed = blocks.map(|b| self.blocks[b as usize]).filter(|b| b.state == BlockState::Closed);
+            let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();
+            assert_eq!(garbage, self.closed.garbage(plane), "garbage of the closed blocks of plane {plane}");
         }
         let ones: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
         let counts: u64 = self.blocks.iter().map(|b| u64::from(b.valid)).sum();

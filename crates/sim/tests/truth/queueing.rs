@@ -1,0 +1,79 @@
+//! Waiting times against queueing theory.
+
+use crate::drives;
+use crate::runs::{TO_THE_END, drive, run, source};
+use tailcut_base::{Nanos, Op};
+use tailcut_sim::workload::{ArrivalPlan, Recipe};
+use tailcut_sim::world::{Limits, World};
+use tailcut_ssd::precondition::PreparedState;
+
+/// Poisson arrivals of reads to one die are an M/D/1 queue: each read holds the die for command,
+/// cell and transfer, always as long, and the link adds a constant behind it. The mean wait is
+/// `ρ S / (2 (1 - ρ))` (Pollaczek and Khinchine, for a service time without variance).
+#[test]
+fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
+    for load_percent in [30, 60, 80] {
+        let mut config = drives::plane(64, 16);
+        config.geometry.page_bytes = 4096;
+        config.ftl.spare = 200_000;
+        config.queue.depth = 4096;
+        let service = 7 * 25 + 20_000 + 12_301;
+        let link = Nanos::for_bytes(4096, config.link.rate).0;
+        let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
+        let rate = 1_000_000_000 * load_percent / 100 / service;
+        let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+        let recipe = Recipe {
+            arrivals: ArrivalPlan::Poisson { rate },
+            depth: 4096,
+            requests: Some(300_000),
+            ..Recipe::new(sectors)
+        };
+        let limits = Limits { ramp: Nanos::millis(500), ..TO_THE_END };
+        let mut world = World::new(ssd, checker, vec![source("poisson", &recipe, 1)], limits);
+        run(&mut world).expect("it runs to the end");
+        let load = rate as f64 * service as f64 / 1e9;
+        let wait = load * service as f64 / (2.0 * (1.0 - load));
+        let mean = world.stats.ops[Op::Read as usize].latency.mean();
+        let measured = mean - (service + link) as f64;
+        println!(
+            "load {load:.3}: wait {measured:.0} ns, theory {wait:.0} ns, {:+.2} %",
+            100.0 * (measured / wait - 1.0)
+        );
+        // 3 % is about three standard errors of the mean wait at 80 % load.
+        assert!((measured / wait - 1.0).abs() < 0.03, "load {load}: waited {measured}, theory {wait}");
+        let little = world.stats.littles_ratio();
+        assert!((little - 1.0).abs() < 0.01, "Little's ratio is {little}");
+    }
+}
+
+#[test]
+fn littles_law_holds_under_garbage_collection() {
+    let mut config = drives::plane(128, 16);
+    config.ftl.spare = 200_000;
+    let (ssd, checker) = drive(&config, PreparedState::Steady, 1);
+    let recipe = Recipe {
+        read_ppm: 500_000,
+        depth: 8,
+        requests: Some(60_000),
+        ..Recipe::new(u64::from(config.ftl.logical_pages(&config.geometry)))
+    };
+    let recipe = one_sector(recipe);
+    let limits = Limits { ramp: Nanos::millis(200), ..TO_THE_END };
+    let mut world = World::new(ssd, checker, vec![source("mixed", &recipe, 1)], limits);
+    run(&mut world).expect("it runs to the end");
+    let little = world.stats.littles_ratio();
+    assert!((little - 1.0).abs() < 0.01, "Little's ratio is {little}");
+    // A closed loop without pauses keeps just its depth in flight.
+    let in_flight = world.stats.in_flight_area as f64 / world.stats.elapsed().0 as f64;
+    assert!((in_flight - 8.0).abs() < 0.08, "{in_flight} in flight");
+    assert!(world.device.figures(world.now()).collections > 1000);
+}
+
+/// Requests of a sector each, in all lanes.
+pub fn one_sector(mut recipe: Recipe) -> Recipe {
+    for lane in [&mut recipe.read, &mut recipe.write, &mut recipe.trim] {
+        lane.sizes = tailcut_sim::workload::size::Sizes::Fixed(1);
+        lane.align = 1;
+    }
+    recipe
+}
