@@ -10,8 +10,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, Ssd};
 
 fn scenario(requests: u64) -> Scenario {
-    let mut scenario = Scenario::default();
-    scenario.device = Preset::G.config();
+    let mut scenario = Scenario { device: Preset::G.config(), ..Scenario::default() };
     scenario.device.geometry.blocks = 32;
     scenario.device.geometry.pages = 16;
     scenario.device.ftl.mapping = MappingLevel::Block;

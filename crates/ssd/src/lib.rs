@@ -1,7 +1,7 @@
 //! The simulated SSD: flash and controller, as a machine without a clock.
 //!
 //! A request's way: [`Ssd`] takes a command ([`ssd`]), cuts it into memory requests ([`reads`],
-//! [`writes`]), commits them to chips ([`controller::commit`]), composes transactions and follows
+//! [`writes`], [`programs`]), commits them to chips ([`controller::commit`]), composes transactions and follows
 //! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
 //! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
 
@@ -15,9 +15,12 @@ pub mod flash;
 pub mod precondition;
 pub mod presets;
 pub mod probe;
+mod programs;
 mod reads;
 pub mod request;
+mod shortage;
 mod ssd;
+mod trims;
 mod writes;
 
 pub use config::SsdConfig;

@@ -1,0 +1,291 @@
+//! The way of a page from the DRAM buffer to flash.
+
+use crate::controller::buffer::EntryState;
+use crate::controller::ftl::Mapping;
+use crate::probe::Probe;
+use crate::reads::chip_spans;
+use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::{Cause, Nanos, Status, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Sends dirty pages to flash, as far as the threshold wants it.
+    #[inline]
+    pub(crate) fn write_back(&mut self, now: Time) {
+        while self.buffer.should_flush() && self.read_only.is_none() {
+            let entry = self.buffer.oldest_dirty().expect("the buffer said that there are dirty entries");
+            self.issue(now, entry);
+        }
+        self.wake(now);
+    }
+
+    /// Sends a dirty entry on its way to flash.
+    pub(crate) fn issue(&mut self, now: Time, entry: u32) {
+        self.buffer.leave_line(entry);
+        if self.buffer[entry].whole {
+            self.issue_program(now, entry);
+        } else {
+            self.read_rest(now, entry, NONE);
+        }
+    }
+
+    pub(crate) fn issue_program(&mut self, now: Time, entry: u32) {
+        let request = self.program_request(now, entry);
+        let unit = request.unit;
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_program(now, id);
+    }
+
+    pub(crate) fn program_request(&mut self, now: Time, entry: u32) -> MemoryRequest {
+        let logical = self.buffer[entry].logical;
+        let frontier = self.ftl.stream_frontier(self.buffer[entry].stream);
+        let plane = self.ftl.plane_for(logical, frontier);
+        let (unit, place) = self.layout.unit_of_plane(plane);
+        let mut request = self.internal(now, Kind::UserWrite, Role::Program, entry, unit, place);
+        request.logical = logical;
+        request.frontier = frontier;
+        request
+    }
+
+    /// A request of the controller itself, with the fields that most of them leave alone.
+    pub(crate) fn internal(
+        &self,
+        now: Time,
+        kind: Kind,
+        role: Role,
+        owner: u32,
+        unit: u32,
+        place: u32,
+    ) -> MemoryRequest {
+        MemoryRequest {
+            since: now,
+            order: 0,
+            next: NONE,
+            owner,
+            tag: NONE,
+            page: 0,
+            logical: 0,
+            physical: NONE,
+            source: NONE,
+            content: 0,
+            unit,
+            link: 0,
+            place: place as u8,
+            frontier: 0,
+            retries: 0,
+            kind,
+            role,
+        }
+    }
+
+    /// Reads the rest of a page that is written in part; `program` is the write that waits for
+    /// it, or [`NONE`] when one is still to be made.
+    pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
+        let physical = self.buffer[entry].old;
+        assert!(physical != NONE, "a page without an old version is whole");
+        self.ftl.pin(physical);
+        let (unit, place) = self.unit_of(physical);
+        let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
+        request.logical = self.buffer[entry].logical;
+        request.physical = physical;
+        request.source = program;
+        let id = self.requests.add(request);
+        self.requests.snapshot(id, self.units[unit].account(now));
+        self.commit_own(id);
+    }
+
+    /// The rest of a page that is written in part is in the buffer.
+    pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
+        let MemoryRequest { owner: entry, physical, source: program, .. } = self.requests[id];
+        self.medium.read(physical);
+        self.requests.remove(id);
+        if self.ftl.unpin(physical) {
+            self.resume_erase(now, self.layout.block_of(physical));
+        }
+        self.buffer[entry].whole = true;
+        if program != NONE {
+            self.commit_program(now, program);
+        } else if self.buffer[entry].trimmed {
+            self.forget(now, entry);
+        } else {
+            self.issue_program(now, entry);
+        }
+        self.wake(now);
+    }
+
+    /// A page of the buffer has been programmed.
+    pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
+        if !self.medium.program(request.physical, request.logical, request.content) {
+            self.program_failed(now, id);
+            return self.block_program_ended(now, plane, request.physical, false);
+        }
+        self.counters.programmed_user += 1;
+        if request.tag != NONE {
+            self.written_through(now, id);
+        }
+        self.requests.remove(id);
+        self.entry_programmed(now, request.owner, request.physical);
+        // Closed only now, so that its last page counts as valid when victims are ranked.
+        self.settle_block(now, request.physical);
+        self.block_program_ended(now, plane, request.physical, true);
+        self.collect_if_short(now, plane);
+    }
+
+    /// Closes the block of a page that has just been programmed, if it was the last.
+    #[inline]
+    pub(crate) fn settle_block(&mut self, now: Time, physical: u32) {
+        if self.layout.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
+            self.ftl.close(self.layout.block_of(physical), now);
+        }
+    }
+
+    /// A page of a host write in write-through mode is on flash.
+    pub(crate) fn written_through(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        let t = &mut self.tags[request.tag];
+        t.page_done(request.page);
+        if t.remaining == 0 {
+            t.spans.add(Cause::Retry, request.since.since(t.mark));
+            let link = Nanos(u64::from(request.link));
+            let transaction = &self.units[request.unit].transaction;
+            chip_spans(&mut t.spans, self.requests.waited(id), link, transaction, self.phases.transfer, now);
+            t.mark = now;
+            self.complete_over_link(now, request.tag);
+        }
+    }
+
+    /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
+    /// was written again meanwhile.
+    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: u32) {
+        let e = self.buffer[entry];
+        self.settle(now, self.buffer.programmed_epoch(entry));
+        self.release_waiters(now, e.programmed_waiters, Status::Success);
+        self.buffer[entry].programmed_waiters = NONE;
+        if e.trimmed {
+            self.release_entry(now, entry);
+            return;
+        }
+        if e.old != NONE {
+            self.ftl.invalidate(e.old, now);
+        }
+        self.ftl.validate(physical);
+        if e.dirty_again {
+            self.buffer[entry].old = physical;
+            self.buffer[entry].dirty_again = false;
+            self.buffer.make_dirty(entry);
+            if self.buffer.is_write_through() || self.buffer[entry].waiters != NONE {
+                self.issue(now, entry);
+            }
+        } else {
+            self.ftl.set(e.logical, Mapping::Flash(physical));
+            self.release_entry(now, entry);
+        }
+        self.write_back(now);
+    }
+
+    /// Settles a flush epoch and completes the flushes that waited for it.
+    pub(crate) fn settle(&mut self, now: Time, epoch: u64) {
+        self.buffer.settle(epoch, &mut self.flushed);
+        while let Some(tag) = self.flushed.pop() {
+            let t = &mut self.tags[tag];
+            t.spans.add(Cause::Flush, now.since(t.mark));
+            t.mark = now;
+            self.complete_over_link(now, tag);
+        }
+    }
+
+    /// Completes the pages of writes that waited for a program.
+    pub(crate) fn release_waiters(&mut self, now: Time, mut list: RequestId, status: Status) {
+        let cause = if self.buffer.is_write_through() { Cause::Hazard } else { Cause::Flush };
+        while list != NONE {
+            let MemoryRequest { next, tag, page, .. } = self.requests[list];
+            self.requests.remove(list);
+            list = next;
+            self.page_ended(now, tag, page, status, cause);
+        }
+    }
+
+    pub(crate) fn page_ended(&mut self, now: Time, tag: u32, page: u32, status: Status, cause: Cause) {
+        let t = &mut self.tags[tag];
+        t.page_done(page);
+        if status != Status::Success {
+            t.status = status;
+        }
+        if t.remaining == 0 {
+            t.spans.add(cause, now.since(t.mark));
+            t.mark = now;
+            self.complete_over_link(now, tag);
+        }
+    }
+
+    /// Frees an entry and lets writes that wait for room come in.
+    pub(crate) fn release_entry(&mut self, now: Time, entry: u32) {
+        self.buffer.release(entry);
+        while let Some(&tag) = self.buffer.line.front() {
+            if !self.admit(now, tag) {
+                break;
+            }
+            self.buffer.line.pop_front();
+        }
+    }
+
+    /// An entry that was trimmed before it was programmed leaves the buffer.
+    pub(crate) fn forget(&mut self, now: Time, entry: u32) {
+        let e = &mut self.buffer[entry];
+        let waiters = std::mem::replace(&mut e.waiters, NONE);
+        // A program that failed and was to be repeated has an epoch and waiters of its own.
+        let failed = std::mem::replace(&mut e.programmed_waiters, NONE);
+        let epoch = if e.state == EntryState::Programming {
+            self.buffer.programmed_epoch(entry)
+        } else {
+            self.buffer.epoch(entry)
+        };
+        self.settle(now, epoch);
+        self.release_waiters(now, waiters, Status::Success);
+        self.release_waiters(now, failed, Status::Success);
+        self.release_entry(now, entry);
+    }
+
+    /// A program that has become pointless leaves the list of its chip.
+    pub(crate) fn drop_program(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        if request.role == Role::Copy {
+            return self.copy_dropped(now, id);
+        }
+        self.requests.remove(id);
+        if request.tag != NONE {
+            self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
+        }
+        self.forget(now, request.owner);
+        if request.physical != NONE {
+            self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
+        }
+    }
+
+    /// A program has failed: its block is bad, its data is still in the buffer and goes elsewhere.
+    pub(crate) fn program_failed(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        self.counters.program_failures += 1;
+        if self.block_mapped.is_none() {
+            self.lose_block(now, self.layout.block_of(request.physical));
+        }
+        if request.tag != NONE {
+            // Committed again, as a host request.
+            self.units[request.unit].committed_tag = request.tag;
+            self.units[request.unit].committed_count += 1;
+        }
+        let r = &mut self.requests[id];
+        r.retries = r.retries.saturating_add(1);
+        r.physical = NONE;
+        r.since = now;
+        r.link = 0;
+        self.requests.snapshot(id, self.units[request.unit].account(now));
+        match &mut self.block_mapped {
+            None => self.commit_own(id),
+            Some(_) => self.requeue_program(id),
+        }
+    }
+}

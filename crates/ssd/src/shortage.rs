@@ -1,0 +1,135 @@
+//! What happens when no erased page can be had: writes move to another plane, or the drive becomes
+//! read-only.
+
+use crate::controller::buffer::EntryState;
+use crate::controller::commit::CommitScheduler;
+use crate::probe::Probe;
+use crate::request::{Kind, MemoryRequest, NONE, RequestId};
+use crate::ssd::Ssd;
+use tailcut_base::{Cause, Status, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Writes that wait for an erased page on a chip that cannot make any: they move to another
+    /// plane, or the drive becomes read-only.
+    pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
+        for place in 0..self.places {
+            let blocked = self.units.first(unit, Kind::UserWrite, place) != NONE;
+            if !blocked || self.can_recover(now, unit, place) {
+                continue;
+            }
+            self.relocate_writes(now, unit, place);
+        }
+    }
+
+    pub(crate) fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
+        let plane = self.layout.plane_at(unit, place);
+        let copy = self.units.first(unit, Kind::GcWrite, place);
+        if copy != NONE {
+            return self.ftl.can_allocate(plane, self.requests[copy].frontier);
+        }
+        self.collection.is_busy(plane) || self.start_collection(now, plane, false)
+    }
+
+    pub(crate) fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
+        while self.units.first(unit, Kind::UserWrite, place) != NONE {
+            let id = self.units.first(unit, Kind::UserWrite, place);
+            if self.can_start(id, unit, place) {
+                // It stood behind a write of another stream, whose block is full.
+                return self.woken.push(unit);
+            }
+            let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
+            let plane = self.ftl.plane_for(logical, frontier);
+            if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
+                return self.become_read_only(now, self.layout.plane_at(unit, place));
+            }
+            self.units.take(&self.requests, unit, Kind::UserWrite, place);
+            let (unit, place) = self.layout.unit_of_plane(plane);
+            let r = &mut self.requests[id];
+            (r.unit, r.place) = (unit, place as u8);
+            let account = self.units[self.requests[id].unit].account(now);
+            self.requests.snapshot(id, account);
+            self.commit_own(id);
+        }
+    }
+
+    /// The drive has no room for another write and cannot make any. What is in the buffer stays
+    /// readable there; writes that wait are answered.
+    pub(crate) fn become_read_only(&mut self, now: Time, plane: u32) {
+        if self.read_only.is_none() {
+            self.read_only = Some(format!(
+                "at {now} plane {plane} had {} free blocks, {} blocks of the drive had gone bad, and collection had no victim \
+                 that would free a block; more spare space (ftl.spare) would have kept it writable",
+                self.ftl.free_blocks(plane),
+                self.counters.bad_blocks
+            ));
+        }
+        while let Some(tag) = self.buffer.line.pop_front() {
+            self.tags[tag].status = Status::WriteProtected;
+            if self.tags[tag].in_transit == 0 {
+                self.refuse(now, tag);
+            }
+        }
+        for entry in self.buffer.filling() {
+            // The write whose data it waits for has just been refused.
+            let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
+            self.release_waiters(now, waiters, Status::WriteProtected);
+        }
+        let mut flushes = Vec::new();
+        self.buffer.give_up_flushes(&mut flushes);
+        for tag in flushes {
+            let t = &mut self.tags[tag];
+            t.status = Status::WriteProtected;
+            t.spans.add(Cause::Flush, now.since(t.mark));
+            t.mark = now;
+            self.complete_over_link(now, tag);
+        }
+        if self.block_mapped.is_some() {
+            // A program that has come to its chip has its page.
+            return;
+        }
+        for unit in 0..self.units.len() as u32 {
+            for place in 0..self.places {
+                self.strand_writes(now, unit, place);
+            }
+        }
+    }
+
+    /// Answers a write for which there will never be room.
+    pub(crate) fn refuse(&mut self, now: Time, tag: u32) {
+        let t = &mut self.tags[tag];
+        // The controller's own work for a write that has just come may not be over yet.
+        let end = now.max(t.mark);
+        t.spans.add(Cause::BufferFull, end.since(t.mark));
+        t.mark = end;
+        self.complete_over_link(end, tag);
+    }
+
+    pub(crate) fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
+        while self.units.first(unit, Kind::UserWrite, place) != NONE {
+            let id = self.units.take(&self.requests, unit, Kind::UserWrite, place);
+            self.strand(now, id);
+        }
+        self.scheduler.released(unit);
+        self.commit(now);
+    }
+
+    /// Gives up a program: its data stays in the buffer, and whoever waits for it is told.
+    pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
+        let request = self.requests[id];
+        self.left_committed(request.unit, id);
+        if self.is_void(id) {
+            return self.drop_program(now, id);
+        }
+        self.requests.remove(id);
+        if request.tag != NONE {
+            self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
+        }
+        let e = &mut self.buffer[request.owner];
+        e.state = EntryState::Stranded;
+        let lists =
+            [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
+        for list in lists {
+            self.release_waiters(now, list, Status::WriteProtected);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Trim and flush.
+
+use crate::controller::buffer::EntryState;
+use crate::controller::ftl::Mapping;
+use crate::probe::Probe;
+use crate::request::NONE;
+use crate::ssd::Ssd;
+use tailcut_base::{Status, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Takes a trim: whole pages are forgotten.
+    pub(crate) fn trim(&mut self, now: Time, tag: u32) {
+        let command = self.tags[tag].command;
+        let sectors = u64::from(self.page_sectors);
+        let first = command.sector.div_ceil(sectors);
+        let end = (command.sector + u64::from(command.sectors)) / sectors;
+        for logical in first..end {
+            self.trim_page(now, logical as u32);
+        }
+        self.release_trimmed(now, first as u32, end as u32);
+        self.complete_over_link(now, tag);
+        self.wake(now);
+    }
+
+    pub(crate) fn trim_page(&mut self, now: Time, logical: u32) {
+        match self.ftl.lookup(logical) {
+            Mapping::Unmapped => {}
+            Mapping::Flash(physical) => {
+                self.ftl.invalidate(physical, now);
+                self.ftl.set(logical, Mapping::Unmapped);
+            }
+            Mapping::Buffer(entry) => {
+                self.ftl.set(logical, Mapping::Unmapped);
+                self.trim_entry(now, entry);
+            }
+        }
+    }
+
+    pub(crate) fn trim_entry(&mut self, now: Time, entry: u32) {
+        let e = self.buffer[entry];
+        if e.old != NONE {
+            self.ftl.invalidate(e.old, now);
+            self.buffer[entry].old = NONE;
+        }
+        let has_request = match e.state {
+            EntryState::Dirty => {
+                self.buffer.leave_line(entry);
+                false
+            }
+            EntryState::Filling => self.buffer.is_write_through(),
+            EntryState::Stranded => false,
+            _ => true,
+        };
+        if !has_request {
+            return self.forget(now, entry);
+        }
+        self.buffer[entry].trimmed = true;
+        if e.dirty_again {
+            self.buffer[entry].dirty_again = false;
+            self.buffer[entry].waiters = NONE;
+            self.settle(now, self.buffer.epoch(entry));
+            self.release_waiters(now, e.waiters, Status::Success);
+        }
+    }
+
+    /// Takes a flush.
+    pub(crate) fn flush(&mut self, now: Time, tag: u32) {
+        if self.buffer.is_write_through() || self.buffer.capacitor {
+            return self.complete_over_link(now, tag);
+        }
+        if self.read_only.is_some() && !self.buffer.is_durable() {
+            self.tags[tag].status = Status::WriteProtected;
+            return self.complete_over_link(now, tag);
+        }
+        if self.buffer.flush(tag) {
+            return self.complete_over_link(now, tag);
+        }
+        self.write_back(now);
+    }
+}
