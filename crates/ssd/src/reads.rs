@@ -86,15 +86,16 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn commit(&mut self, now: Time) {
         while let Some(id) = self.scheduler.next(&self.requests, &self.units) {
-            let request = self.requests[id];
-            let unit = &mut self.units[request.unit];
-            unit.committed_tag = request.tag;
-            unit.committed_count += 1;
-            if request.role == Role::Program {
+            let request = &self.requests[id];
+            let (unit, role) = (request.unit, request.role);
+            let u = &mut self.units[unit];
+            u.committed_tag = request.tag;
+            u.committed_count += 1;
+            if role == Role::Program {
                 self.fetch_page(now, id);
             } else {
                 self.units.commit(&mut self.requests, id);
-                self.woken.push(request.unit);
+                self.woken.push(unit);
             }
         }
     }

@@ -315,17 +315,19 @@ impl<P: Probe> Device for Ssd<P> {
     }
 
     fn expect(&self, commands: &[Command]) -> u64 {
-        // Independent loads overlap in the processor; first all map entries, then all pages.
+        // Independent loads overlap in the processor, as far as its window reaches: so one short
+        // loop for each table rather than one long loop for all.
         let last = self.ftl.logical_pages().saturating_sub(1);
         let shift = self.page_sectors.trailing_zeros();
         let logical = |c: &Command| ((c.sector >> shift) as u32).min(last);
-        let maps = commands.iter().fold(0u64, |sum, c| sum ^ u64::from(self.ftl.touch(logical(c))));
-        commands.iter().fold(maps, |sum, c| match self.ftl.lookup(logical(c)) {
-            Mapping::Flash(physical) => {
-                sum ^ u64::from(self.medium.touch(physical) ^ self.ftl.touch_block(physical))
-            }
-            _ => sum,
-        })
+        let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.ftl.touch(logical(c)));
+        let on_flash = |c: &Command| match self.ftl.lookup(logical(c)) {
+            Mapping::Flash(physical) => physical,
+            _ => 0,
+        };
+        sum = commands.iter().fold(sum, |sum, c| sum ^ self.medium.touch(on_flash(c)));
+        sum = commands.iter().fold(sum, |sum, c| sum ^ self.ftl.touch_block(on_flash(c)));
+        u64::from(sum)
     }
 
     fn control(&mut self, _now: Time, call: Control) -> ControlReply {

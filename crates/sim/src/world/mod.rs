@@ -151,6 +151,8 @@ pub struct World<D: Device, W: Witness = ()> {
     /// The group of sources at work.
     group: Option<u32>,
     groups_left: bool,
+    /// Requests that the device refused at once.
+    refused: Vec<Completion>,
     warmth: u64,
     error: Option<RunError>,
 }
@@ -197,6 +199,7 @@ impl<D: Device, W: Witness> World<D, W> {
             digest: Digest::new(),
             group: None,
             groups_left: false,
+            refused: Vec::new(),
             warmth: 0,
             error: None,
         }
@@ -218,6 +221,10 @@ impl<D: Device, W: Witness> World<D, W> {
         let mut told = 0;
         let mut completions: Vec<Completion> = Vec::with_capacity(64);
         loop {
+            while let Some(mut completion) = self.refused.pop() {
+                self.now = completion.at;
+                self.take_completion(&mut completion);
+            }
             let arrival = self.arrivals.next();
             let event = self.device.next_event();
             let next = arrival.min(event);
@@ -436,9 +443,8 @@ impl<D: Device, W: Witness> World<D, W> {
             self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
-            let mut completion =
-                Completion { id: command.id, status, at: now, content: 0, spans: Spans::new() };
-            self.take_completion(&mut completion);
+            // Answered by the main loop: a source full of such requests would else nest as deep.
+            self.refused.push(Completion { id: command.id, status, at: now, content: 0, spans: Spans::new() });
         }
         true
     }

@@ -156,6 +156,9 @@ impl Tag {
     /// Bytes of the pages `from .. to` of the command that it covers.
     #[inline]
     pub fn bytes_of(&self, from: u32, to: u32, page_sectors: u32) -> u64 {
+        if to - from == self.pages {
+            return u64::from(self.command.sectors) * SECTOR_BYTES;
+        }
         let page = |n: u32| u64::from(self.first_page + n) * u64::from(page_sectors);
         let start = self.command.sector.max(page(from));
         let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));

@@ -211,11 +211,10 @@ impl Medium {
         self.stride == 2
     }
 
-    /// Touches the records of a page and its block, so that they are in the cache when needed.
+    /// Touches the record of a page, so that it is in the cache when needed.
     #[inline]
     pub fn touch(&self, physical: u32) -> u32 {
         self.pages[physical as usize * self.stride]
-            ^ self.blocks[self.layout.block_of(physical) as usize].next
     }
 }
 

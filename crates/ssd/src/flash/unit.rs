@@ -126,6 +126,8 @@ pub struct Unit {
     pub starved: u16,
     /// For each kind the places whose list is not empty.
     occupied: [u16; KINDS],
+    /// The kinds of which there is work, a bit for each.
+    kinds: u8,
     account: Account,
     holder: Holder,
     holder_since: Time,
@@ -140,6 +142,7 @@ impl Unit {
             committed_count: 0,
             starved: 0,
             occupied: [0; KINDS],
+            kinds: 0,
             account: [0; HOLDERS],
             holder: Holder::Idle,
             holder_since: Time::ZERO,
@@ -171,14 +174,13 @@ impl Unit {
     /// True when work of any kind is committed.
     #[inline]
     pub fn has_work(&self) -> bool {
-        self.occupied.iter().any(|&places| places != 0)
+        self.kinds != 0
     }
 
     /// True when work of `kind` is committed, and no other.
     #[inline]
     pub fn has_only(&self, kind: Kind) -> bool {
-        let others = Kind::ALL.iter().filter(|&&k| k != kind);
-        self.occupied[kind as usize] != 0 && others.fold(0, |sum, &k| sum | self.occupied[k as usize]) == 0
+        self.kinds == 1 << kind as u8
     }
 
     /// The places that have work of `kind`, as a bit mask.
@@ -268,7 +270,9 @@ impl Units {
         match self.lists[at].last {
             NONE => {
                 self.lists[at].first = id;
-                self.units[unit as usize].occupied[kind as usize] |= 1 << place;
+                let u = &mut self.units[unit as usize];
+                u.occupied[kind as usize] |= 1 << place;
+                u.kinds |= 1 << kind as u8;
             }
             last => requests[last].next = id,
         }
@@ -284,7 +288,9 @@ impl Units {
         self.lists[at].first = requests[id].next;
         if requests[id].next == NONE {
             self.lists[at].last = NONE;
-            self.units[unit as usize].occupied[kind as usize] &= !(1 << place);
+            let u = &mut self.units[unit as usize];
+            u.occupied[kind as usize] &= !(1 << place);
+            u.kinds &= !(u8::from(u.occupied[kind as usize] == 0) << kind as u8);
         }
         id
     }

@@ -1,0 +1,64 @@
+//! Instructions per simulated request: counted under valgrind, so the same on a busy machine.
+//!
+//! `cargo install gungraun-runner --version 0.20.0`, then
+//! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
+//! of the long and the short one, divided by the difference of their requests, is the cost of a
+//! request without the preparation of the drive.
+
+#![allow(missing_docs)] // The macros of the bench harness make items without documentation.
+
+use gungraun::{library_benchmark, library_benchmark_group, main};
+use std::hint::black_box;
+use std::ops::ControlFlow;
+use tailcut_base::Nanos;
+use tailcut_sim::Scenario;
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_ssd::Preset;
+
+const SHORT: u64 = 50_000;
+const LONG: u64 = 150_000;
+
+fn scenario(preset: Preset, read: u32, depth: u32, requests: u64) -> Scenario {
+    let mut scenario = Scenario { device: preset.config(), ..Scenario::default() };
+    // A small drive: the cost of a request does not depend on its size.
+    scenario.device.geometry.blocks = 64;
+    scenario.device.ftl.spare = 280_000;
+    scenario.precondition.fill = 1_000_000;
+    scenario.run.ramp = Nanos(0);
+    scenario.run.duration = Nanos(0);
+    scenario.workload.pace = PaceKind::Closed;
+    scenario.workload.read = read;
+    scenario.workload.depth = depth;
+    scenario.workload.requests = requests;
+    scenario
+}
+
+fn run(scenario: Scenario) -> u64 {
+    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("the run ends");
+    world.completed()
+}
+
+#[library_benchmark]
+#[bench::short(scenario(Preset::M, 1_000_000, 64, SHORT))]
+#[bench::long(scenario(Preset::M, 1_000_000, 64, LONG))]
+fn reads(scenario: Scenario) -> u64 {
+    run(black_box(scenario))
+}
+
+#[library_benchmark]
+#[bench::short(scenario(Preset::M, 700_000, 16, SHORT))]
+#[bench::long(scenario(Preset::M, 700_000, 16, LONG))]
+fn mixed(scenario: Scenario) -> u64 {
+    run(black_box(scenario))
+}
+
+#[library_benchmark]
+#[bench::short(scenario(Preset::G, 0, 16, SHORT))]
+#[bench::long(scenario(Preset::G, 0, 16, LONG))]
+fn writes_under_collection(scenario: Scenario) -> u64 {
+    run(black_box(scenario))
+}
+
+library_benchmark_group!(name = requests, benchmarks = [reads, mixed, writes_under_collection]);
+main!(library_benchmark_groups = requests);
