@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tailcut_base::{Command, Nanos, Time};
 
 /// How many requests are drawn ahead, so that their map entries can be fetched together.
-const AHEAD: usize = 32;
+const AHEAD: usize = 48;
 
 /// When the next request of a issuer is issued.
 pub(super) enum Due {
@@ -29,9 +29,8 @@ pub(super) struct Issuer {
     at: usize,
     number: u64,
     in_flight: u32,
-    /// Closed loop: when each free place may issue again, oldest first; without pauses only the
-    /// first filling stands here.
-    ready: VecDeque<Time>,
+    /// Closed loop: when each free place may issue again.
+    ready: Ready,
     /// Since when the issuer has had room for another request.
     room_since: Time,
     last_due: Time,
@@ -62,7 +61,7 @@ impl Issuer {
             at: 0,
             number: 0,
             in_flight: 0,
-            ready: VecDeque::new(),
+            ready: Ready::default(),
             room_since: Time::ZERO,
             last_due: Time::ZERO,
             start: Time::NEVER,
@@ -89,7 +88,7 @@ impl Issuer {
         self.stop = self.schedule.until.map_or(Time::NEVER, |length| self.start + length);
         self.room_since = self.start;
         if matches!(self.pace, Pace::Closed { .. }) {
-            self.ready = (0..self.depth).map(|_| self.start).collect();
+            self.ready.fill(self.depth, self.start);
         }
         self.start
     }
@@ -151,9 +150,9 @@ impl Issuer {
             Pace::Closed { .. } if self.batch == self.think_every && self.think_every > 1 => {
                 Due::AfterCompletion
             }
-            Pace::Closed { .. } => match self.ready.front() {
-                Some(&at) if at <= now => Due::Now(at),
-                Some(&at) => Due::At(at.min(self.stop)),
+            Pace::Closed { .. } => match self.ready.first {
+                Some(at) if at <= now => Due::Now(at),
+                Some(at) => Due::At(at.min(self.stop)),
                 None => Due::AfterCompletion,
             },
             Pace::Open { .. } => {
@@ -184,7 +183,7 @@ impl Issuer {
         self.at += 1;
         self.in_flight += 1;
         if matches!(self.pace, Pace::Closed { .. }) {
-            self.ready.pop_front();
+            self.ready.pop();
             self.batch += u32::from(self.think_every > 1);
         }
         self.at == self.commands.len()
@@ -197,11 +196,11 @@ impl Issuer {
         match self.pace {
             Pace::Closed { think, .. } => {
                 if self.think_every == 1 {
-                    self.ready.push_back(now + think);
+                    self.ready.push(now + think);
                 } else {
                     self.end_batch(now, think);
                 }
-                self.ready.front().copied()
+                self.ready.first
             }
             Pace::Open { .. } => {
                 if self.in_flight + 1 == self.depth {
@@ -216,10 +215,37 @@ impl Issuer {
     /// One of several requests that share a pause has been answered: the last one begins it.
     fn end_batch(&mut self, now: Time, think: Nanos) {
         if self.batch < self.think_every {
-            self.ready.push_back(now);
+            self.ready.push(now);
         } else if self.in_flight == 0 {
             self.batch = 0;
-            self.ready = (0..self.depth).map(|_| now + think).collect();
+            self.ready.fill(self.depth, now + think);
         }
+    }
+}
+
+/// Moments in ascending order. There is mostly one, which stands apart from the queue.
+#[derive(Debug, Default)]
+struct Ready {
+    first: Option<Time>,
+    rest: VecDeque<Time>,
+}
+
+impl Ready {
+    #[inline]
+    fn push(&mut self, at: Time) {
+        match self.first {
+            None => self.first = Some(at),
+            Some(_) => self.rest.push_back(at),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.first = self.rest.pop_front();
+    }
+
+    fn fill(&mut self, count: u32, at: Time) {
+        self.first = Some(at);
+        self.rest = (1..count).map(|_| at).collect();
     }
 }

@@ -141,6 +141,10 @@ pub struct World<D: Device, W: Witness = ()> {
     free: Vec<u32>,
     in_flight: u32,
     limits: Limits,
+    /// Nothing is issued from here on.
+    end: Time,
+    /// The most requests.
+    most: u64,
     issued: u64,
     completed: u64,
     closed: bool,
@@ -189,6 +193,8 @@ impl<D: Device, W: Witness> World<D, W> {
             flights: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
+            end: if limits.duration > Nanos::ZERO { Time::ZERO + limits.duration } else { Time::NEVER },
+            most: if limits.requests > 0 { limits.requests } else { u64::MAX },
             limits,
             issued: 0,
             completed: 0,
@@ -379,9 +385,7 @@ impl<D: Device, W: Witness> World<D, W> {
     }
 
     fn is_over(&mut self, now: Time, issuer: u32) -> bool {
-        let out_of_time = self.limits.duration > Nanos::ZERO && now.0 >= self.limits.duration.0;
-        let enough = self.limits.requests > 0 && self.issued >= self.limits.requests;
-        if out_of_time || enough {
+        if now >= self.end || self.issued >= self.most {
             self.close();
         }
         self.closed || self.issuers[issuer as usize].is_over(now)
@@ -444,7 +448,13 @@ impl<D: Device, W: Witness> World<D, W> {
         }
         if let Submit::Refused(status) = answer {
             // Answered by the main loop: a source full of such requests would else nest as deep.
-            self.refused.push(Completion { id: command.id, status, at: now, content: 0, spans: Spans::new() });
+            self.refused.push(Completion {
+                id: command.id,
+                status,
+                at: now,
+                content: 0,
+                spans: Spans::new(),
+            });
         }
         true
     }
