@@ -32,7 +32,7 @@ impl LatencyHistogram {
     }
 
     /// Counts one latency.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, latency: Nanos) {
         self.sum += u128::from(latency.0);
         self.max = self.max.max(latency.0);

@@ -114,7 +114,7 @@ impl Timers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, slot: usize, key: u64) {
         if slot < BESIDE {
             self.beside[slot] = key;
@@ -146,7 +146,7 @@ impl Tree {
 
     /// Walks to the root in any case: leaving early where nothing changes would save a few steps
     /// and cost a mispredicted branch.
-    #[inline]
+    #[inline(always)]
     fn update(&mut self, slot: usize, key: u64) {
         let mut node = self.leaves + slot;
         let nodes = &mut self.nodes[..2 * self.leaves];

@@ -59,6 +59,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
+    #[inline(always)]
     fn wait_for_bus(&mut self, channel: u32, unit: u32, urgency: Urgency) {
         if let Some(at) = self.buses.wait(channel, unit, urgency) {
             self.timers.set(self.channel_timer(channel), at);
@@ -66,7 +67,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// What a unit should do next, by the chip policy; `None` when nothing can start.
-    #[inline]
+    #[inline(always)]
     fn choose(&self, now: Time, unit: u32) -> Option<Kind> {
         let u = &self.units[unit];
         if u.has_only(Kind::UserRead) {
@@ -151,6 +152,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The bus is free: the read whose data it carried is over, and whoever waits gets it.
+    #[inline(always)]
     pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
         let reader = self.buses.end_of_data(channel);
         self.grant_bus(now, channel);
@@ -285,7 +287,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A request joins the transaction of its unit.
-    #[inline]
+    #[inline(always)]
     fn board(&mut self, now: Time, unit: u32, place: u32, id: RequestId) {
         let kind = self.requests[id].kind;
         self.units.take(&self.requests, unit, kind, place);
@@ -308,7 +310,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A host request is not committed any more, but on its way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
         if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
             return;
@@ -360,7 +362,7 @@ impl<P: Probe> Ssd<P> {
         (bus, end)
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
         let offset = self.layout.offset_of(self.requests[id].physical);
         match kind {
@@ -371,6 +373,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The cells of a unit are done: data of reads goes out, everything else is over.
+    #[inline(always)]
     pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
         assert_eq!(self.units[unit].phase, Phase::Cell);
         if !self.units[unit].transaction.kind.is_read() {
@@ -386,6 +389,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
+    #[inline(always)]
     fn start_out(&mut self, now: Time, unit: u32, channel: u32) {
         let u = &mut self.units[unit];
         let time = self.phases.transfer * u.transaction.members().len() as u64;

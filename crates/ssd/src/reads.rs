@@ -83,7 +83,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Commits what the scheduler wants committed. The chips are woken by [`Ssd::wake`], so that
     /// all requests committed at one moment can share a transaction.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn commit(&mut self, now: Time) {
         while let Some(id) = self.scheduler.next(&self.requests, &self.units) {
             let request = &self.requests[id];
@@ -112,7 +112,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A page of a host read is in the controller.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let content = self.medium.read(request.physical);
@@ -141,7 +141,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sends to the host what can be sent in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn return_data(&mut self, now: Time, tag: u32) {
         let pages = self.tags[tag].returnable();
         if pages.is_empty() {

@@ -225,7 +225,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The host sees the end of a command now: all of its time must be accounted for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(&mut self, now: Time, tag: u32) {
         let t = &mut self.tags[tag];
         assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
@@ -274,7 +274,7 @@ impl<P: Probe> Device for Ssd<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now: Time, command: &Command) -> Submit {
         if let Some(status) = self.refusal(command) {
             return Submit::Refused(status);
@@ -294,7 +294,7 @@ impl<P: Probe> Device for Ssd<P> {
         self.timers.next()
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
         std::mem::swap(&mut self.completions, completions);
         let before = self.completions.len();
@@ -314,6 +314,7 @@ impl<P: Probe> Device for Ssd<P> {
         done
     }
 
+    #[inline(always)]
     fn expect(&self, commands: &[Command]) -> u64 {
         // Independent loads overlap in the processor, as far as its window reaches: so one short
         // loop for each table rather than one long loop for all.

@@ -39,7 +39,7 @@ impl Attribution {
     }
 
     /// Adds a request.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, latency: Nanos, spans: &Spans) {
         let row = row_of(latency);
         self.counts[row] += 1;

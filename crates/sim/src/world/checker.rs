@@ -41,7 +41,7 @@ impl Checker {
     }
 
     /// A command has been accepted by the device. Returns what a read must return.
-    #[inline]
+    #[inline(always)]
     pub fn submitted(&mut self, command: &Command) -> u64 {
         if !self.on {
             return 0;
@@ -81,7 +81,7 @@ impl Checker {
 
     /// A command has completed. Panics when a read returned something else than was last written:
     /// such a device, or its model, is broken.
-    #[inline]
+    #[inline(always)]
     pub fn completed(&mut self, op: Op, completion: &Completion, expected: u64, number: u64) {
         if !self.on {
             return;
@@ -95,7 +95,7 @@ impl Checker {
     }
 
     /// Brings what will be needed for these commands into the cache.
-    #[inline]
+    #[inline(always)]
     pub fn expect(&self, commands: &[Command]) -> u64 {
         if !self.on {
             return 0;

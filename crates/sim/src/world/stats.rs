@@ -154,7 +154,7 @@ impl Stats {
     }
 
     /// Counts a finished request.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, request: &Finished<'_>) {
         let op = &mut self.ops[request.op.index()];
         op.latency.record(request.latency);

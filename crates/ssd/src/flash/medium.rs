@@ -125,7 +125,7 @@ impl Medium {
     }
 
     /// Reads a page: asserts that there is something to read.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, physical: u32) -> u32 {
         let block = self.layout.block_of(physical);
         let offset = self.layout.offset_of(physical);

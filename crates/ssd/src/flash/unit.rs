@@ -262,7 +262,7 @@ impl Units {
     }
 
     /// Commits a request: appends it to the list of its unit, kind and place.
-    #[inline]
+    #[inline(always)]
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
         let (unit, kind, place) = (requests[id].unit, requests[id].kind, u32::from(requests[id].place));
         requests[id].next = NONE;
@@ -280,7 +280,7 @@ impl Units {
     }
 
     /// Takes the oldest request of `kind` at `place`, which must exist.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, requests: &Requests, unit: u32, kind: Kind, place: u32) -> RequestId {
         let at = self.list(unit, kind, place);
         let id = self.lists[at].first;
