@@ -218,6 +218,9 @@ pub enum InputError {
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
     Workload(Vec<crate::workload::Problem>),
+    /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
+    #[error("{0}")]
+    Drive(String),
     /// Requests are due later than the clock of a run goes.
     #[error(
         "{name}: its last request is due after {due}, beyond the {horizon} that a run of this drive can last; \
@@ -276,16 +279,20 @@ impl Scenario {
     }
 
     /// The drive, prepared, and a checker that knows what is on it.
-    pub fn prepare<P: Probe>(&self, probe: P) -> (Ssd<P>, Checker) {
+    ///
+    /// # Errors
+    /// [`InputError::Drive`].
+    pub fn prepare<P: Probe>(&self, probe: P) -> Result<(Ssd<P>, Checker), InputError> {
         let mut ssd = Ssd::watched(&self.device, self.seed, self.content, probe);
+        ssd.has_room_for(&self.precondition).map_err(InputError::Drive)?;
         let mapped = ssd.precondition(&self.precondition, self.seed);
         let identity = ssd.identify();
         if !self.content {
-            return (ssd, Checker::off());
+            return Ok((ssd, Checker::off()));
         }
         let mut checker = Checker::new(identity.sectors, identity.page_sectors);
         checker.prepare(mapped, prepared_content);
-        (ssd, checker)
+        Ok((ssd, checker))
     }
 
     /// The latest moment that a run can reach, with an hour left for the requests in flight.
@@ -313,7 +320,7 @@ impl Scenario {
     /// The world of this scenario, ready to run.
     ///
     /// # Errors
-    /// As [`Scenario::sources`].
+    /// As [`Scenario::sources`] and [`Scenario::prepare`]; [`InputError::BeyondHorizon`].
     pub fn world<P: Probe, W: Witness>(
         &self,
         probe: P,
@@ -325,7 +332,7 @@ impl Scenario {
         // Bad input is found before seconds are spent on preparing the drive.
         let sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
-        let (ssd, checker) = self.prepare(probe);
+        let (ssd, checker) = self.prepare(probe)?;
         Ok(World::witnessed(ssd, checker, sources, self.run.clone(), witness))
     }
 }

@@ -200,11 +200,16 @@ impl SsdConfig {
         if self.faults.program_fail > 0.0 { 2 } else { 1 }
     }
 
+    /// Blocks of a plane that hold no data for good: open ones, the reserve, and those kept free.
+    pub fn blocks_kept(&self) -> u32 {
+        self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1
+    }
+
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
     /// the reserve and the blocks kept free by the low mark hold no data for good.
     pub fn check_space(&self) -> Result<(), String> {
         let g = &self.geometry;
-        let kept = self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1;
+        let kept = self.blocks_kept();
         let planes = u64::from(g.plane_count());
         let per_plane = u64::from(self.ftl.logical_pages(g)) / planes.max(1);
         if per_plane == 0 {

@@ -53,8 +53,31 @@ pub fn prepared_content(logical: u32) -> u32 {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// Prepares a new drive. Returns the number of logical pages, from page 0 on, that hold data;
-    /// their content is [`prepared_content`].
+    /// Is there room for the data of [`Ssd::precondition`] beside the blocks that were bad from the
+    /// factory?
+    ///
+    /// # Errors
+    /// Says which plane has too few good blocks, and what would help.
+    pub fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
+        if how.state == PreparedState::Empty {
+            return Ok(());
+        }
+        let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let per_plane = logical / u64::from(self.geometry.plane_count());
+        let needed =
+            per_plane.div_ceil(u64::from(self.geometry.pages)) + u64::from(self.config.blocks_kept());
+        let fewest = (0..self.geometry.plane_count()).min_by_key(|&plane| self.ftl.free_blocks(plane));
+        match fewest.map(|plane| (plane, u64::from(self.ftl.free_blocks(plane)))) {
+            Some((plane, good)) if good < needed => Err(format!(
+                "plane {plane} has {good} good blocks and needs {needed} to be prepared: lower \
+                 device.faults.factory_bad or precondition.fill, or raise device.ftl.spare"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical
+    /// pages, from page 0 on, that hold data; their content is [`prepared_content`].
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         if how.state == PreparedState::Empty {
             return 0;

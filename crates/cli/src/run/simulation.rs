@@ -98,7 +98,12 @@ pub fn prepare<P: Probe, W: Witness>(
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<World<Ssd<P>, W>, InputError> {
-    let _waiting = Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet);
+    let is_large = scenario.device.geometry.page_count() > LARGE_PAGES;
+    let _waiting = if is_large {
+        Waiting::new("preparing the drive", quiet)
+    } else {
+        Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
+    };
     scenario.world(probe, witness, skip_bad_lines)
 }
 
@@ -158,3 +163,6 @@ fn conclude<W: Witness>(
     };
     Simulated { report, stats: world.stats, ending }
 }
+
+/// A drive of so many pages takes more than a second to prepare.
+const LARGE_PAGES: u64 = 1 << 25;
