@@ -50,7 +50,8 @@ impl Stream {
         if p >= 1.0 {
             return 0;
         }
-        ((1.0 - self.unit()).ln() / (1.0 - p).ln()).min(1e18) as u64
+        // The logarithm of `libm`, not of the platform, whose last bit differs between machines.
+        (libm::log(1.0 - self.unit()) / libm::log(1.0 - p)).min(1e18) as u64
     }
 }
 

@@ -281,7 +281,7 @@ fn take_victim(weights: &mut [f64], policy: VictimPolicy, choices: u32, closed: 
             VictimPolicy::Random => share,
             VictimPolicy::DChoices => {
                 let next: f64 = f64::max(above - share, 0.0);
-                above.powi(choices as i32) - next.powi(choices as i32)
+                libm::pow(above, f64::from(choices)) - libm::pow(next, f64::from(choices))
             }
             // Cost-benefit orders uniform load as greedy does, but for ties.
             _ => left,
@@ -321,11 +321,11 @@ fn fifo_counts(pages: u32, closed: u32, mapped: u32, random: &mut Stream) -> Vec
     let ratio = f64::from(closed) * f64::from(pages) / f64::from(mapped.max(1));
     let mut victim = 0.5;
     for _ in 0..10_000 {
-        victim = (-ratio * (1.0 - victim)).exp();
+        victim = libm::exp(-ratio * (1.0 - victim));
     }
     let count = |i: u32| {
         let age = (f64::from(closed - i) - 0.5) / f64::from(closed);
-        let share = (-age * ratio * (1.0 - victim)).exp();
+        let share = libm::exp(-age * ratio * (1.0 - victim));
         (0..pages).filter(|_| random.unit() < share).count() as u32
     };
     (0..closed).map(count).collect()
