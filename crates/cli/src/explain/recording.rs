@@ -28,7 +28,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn new(request: &Finished<'_>) -> Seen {
+    fn new(request: &Finished<&Spans>) -> Seen {
         Seen {
             number: request.number,
             id: request.id,
@@ -59,7 +59,7 @@ pub struct Lookout {
 
 impl Witness for Lookout {
     #[inline]
-    fn request(&mut self, request: &Finished<'_>) {
+    fn request(&mut self, request: &Finished<&Spans>) {
         if request.number == self.number {
             self.seen = Some(Seen::new(request));
         }
@@ -132,7 +132,7 @@ impl Requests {
 
 impl Witness for Requests {
     #[inline]
-    fn request(&mut self, request: &Finished<'_>) {
+    fn request(&mut self, request: &Finished<&Spans>) {
         if !self.window.overlaps(request.due, request.completed) {
         } else if self.seen.len() < self.window.most {
             self.seen.push(Seen::new(request));

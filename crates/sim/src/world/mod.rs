@@ -113,12 +113,12 @@ struct Flight {
 /// Watches requests from outside: for timelines and exports.
 pub trait Witness {
     /// A request has ended.
-    fn request(&mut self, request: &Finished<'_>);
+    fn request(&mut self, request: &Finished<&Spans>);
 }
 
 impl Witness for () {
     #[inline]
-    fn request(&mut self, _: &Finished<'_>) {}
+    fn request(&mut self, _: &Finished<&Spans>) {}
 }
 
 /// Sources, a device, and what is known of their meeting.

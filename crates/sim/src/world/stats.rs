@@ -12,7 +12,7 @@ const SLOWEST: usize = 1000;
 
 /// A finished request with all that is known of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Finished<'a> {
+pub struct Finished<S> {
     /// Its number in the run, from 0.
     pub number: u64,
     /// The name that the device knew it by while it was in flight.
@@ -36,50 +36,27 @@ pub struct Finished<'a> {
     /// `completed - due`.
     pub latency: Nanos,
     /// What it waited for.
-    pub spans: &'a Spans,
+    pub spans: S,
 }
 
 /// A finished request that is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct SlowRequest {
-    /// Its number in the run, from 0.
-    pub number: u64,
-    /// The source that it came from.
-    pub source: u32,
-    /// What it asked for.
-    pub op: Op,
-    /// How it ended.
-    pub status: Status,
-    /// First sector.
-    pub sector: u64,
-    /// Number of sectors.
-    pub sectors: u32,
-    /// When its latency began.
-    pub due: Time,
-    /// When the device took it.
-    pub submitted: Time,
-    /// When the host saw its end.
-    pub completed: Time,
-    /// `completed - due`.
-    pub latency: Nanos,
-    /// What it waited for.
-    pub spans: Spans,
-}
+pub type SlowRequest = Finished<Spans>;
 
-impl From<&Finished<'_>> for SlowRequest {
-    fn from(f: &Finished<'_>) -> SlowRequest {
-        SlowRequest {
-            number: f.number,
-            source: f.source,
-            op: f.op,
-            status: f.status,
-            sector: f.sector,
-            sectors: f.sectors,
-            due: f.due,
-            submitted: f.submitted,
-            completed: f.completed,
-            latency: f.latency,
-            spans: *f.spans,
+impl Finished<&Spans> {
+    fn keep(&self) -> SlowRequest {
+        Finished {
+            number: self.number,
+            id: self.id,
+            source: self.source,
+            op: self.op,
+            status: self.status,
+            sector: self.sector,
+            sectors: self.sectors,
+            due: self.due,
+            submitted: self.submitted,
+            completed: self.completed,
+            latency: self.latency,
+            spans: *self.spans,
         }
     }
 }
@@ -155,7 +132,7 @@ impl Stats {
 
     /// Counts a finished request.
     #[inline(always)]
-    pub fn record(&mut self, request: &Finished<'_>) {
+    pub fn record(&mut self, request: &Finished<&Spans>) {
         let op = &mut self.ops[request.op.index()];
         op.latency.record(request.latency);
         op.attribution.record(request.latency, request.spans);
@@ -169,8 +146,8 @@ impl Stats {
     }
 
     #[cold]
-    fn keep(&mut self, request: &Finished<'_>) {
-        self.slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.into()))));
+    fn keep(&mut self, request: &Finished<&Spans>) {
+        self.slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.keep()))));
         if self.slowest.len() > SLOWEST {
             self.slowest.pop();
         }
