@@ -64,7 +64,7 @@ fn failing_programs_and_erases_lose_nothing() {
     scenario.device.faults.program_fail = 0.0005;
     scenario.device.faults.erase_fail = 0.0005;
     let world = run(&scenario);
-    assert!(world.device.figures(world.now()).bad_blocks > 0);
+    assert!(world.device.figures(world.now()).counts.bad_blocks > 0);
 }
 
 #[test]

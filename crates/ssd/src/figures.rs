@@ -8,43 +8,9 @@ use crate::request::Kind;
 use crate::ssd::Ssd;
 use tailcut_base::{Command, Nanos, Op, Time};
 
-/// Events that nothing else counts.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counters {
-    pub host_reads: u64,
-    pub host_writes: u64,
-    pub host_pages_written: u64,
-    pub programmed_user: u64,
-    pub programmed_gc: u64,
-    pub erases: u64,
-    pub collections: u64,
-    pub levelled: u64,
-    pub program_failures: u64,
-    pub erase_failures: u64,
-    pub bad_blocks: u64,
-}
-
-impl Counters {
-    #[inline]
-    pub(crate) fn count(&mut self, command: &Command, page_sectors: u32) {
-        match command.op {
-            Op::Read => self.host_reads += 1,
-            Op::Write => {
-                self.host_writes += 1;
-                let pages = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors))
-                    - command.sector / u64::from(page_sectors);
-                self.host_pages_written += pages;
-            }
-            Op::Trim | Op::Flush => {}
-        }
-    }
-}
-
-/// The figures of a drive at one moment; the difference of two describes what lies between.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct Figures {
-    /// The moment.
-    pub at: Time,
+/// What has happened in a drive, as far as nothing else counts it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
     /// Read commands completed.
     pub host_reads: u64,
     /// Write commands completed.
@@ -67,6 +33,47 @@ pub struct Figures {
     pub erase_failures: u64,
     /// Blocks that went bad in use.
     pub bad_blocks: u64,
+}
+
+impl Counters {
+    fn since(&self, earlier: &Counters) -> Counters {
+        Counters {
+            host_reads: self.host_reads - earlier.host_reads,
+            host_writes: self.host_writes - earlier.host_writes,
+            host_pages_written: self.host_pages_written - earlier.host_pages_written,
+            programmed_user: self.programmed_user - earlier.programmed_user,
+            programmed_gc: self.programmed_gc - earlier.programmed_gc,
+            erases: self.erases - earlier.erases,
+            collections: self.collections - earlier.collections,
+            levelled: self.levelled - earlier.levelled,
+            program_failures: self.program_failures - earlier.program_failures,
+            erase_failures: self.erase_failures - earlier.erase_failures,
+            bad_blocks: self.bad_blocks - earlier.bad_blocks,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, command: &Command, page_sectors: u32) {
+        match command.op {
+            Op::Read => self.host_reads += 1,
+            Op::Write => {
+                self.host_writes += 1;
+                let pages = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors))
+                    - command.sector / u64::from(page_sectors);
+                self.host_pages_written += pages;
+            }
+            Op::Trim | Op::Flush => {}
+        }
+    }
+}
+
+/// The figures of a drive at one moment; the difference of two describes what lies between.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Figures {
+    /// The moment.
+    pub at: Time,
+    /// What has happened.
+    pub counts: Counters,
     /// Pages read from the DRAM buffer.
     pub buffer_read_hits: u64,
     /// Pages written into an entry that the DRAM buffer had already.
@@ -107,17 +114,7 @@ impl Figures {
         }
         Figures {
             at: Time(self.at.since(earlier.at).0),
-            host_reads: self.host_reads - earlier.host_reads,
-            host_writes: self.host_writes - earlier.host_writes,
-            host_pages_written: self.host_pages_written - earlier.host_pages_written,
-            programmed_user: self.programmed_user - earlier.programmed_user,
-            programmed_gc: self.programmed_gc - earlier.programmed_gc,
-            erases: self.erases - earlier.erases,
-            collections: self.collections - earlier.collections,
-            levelled: self.levelled - earlier.levelled,
-            program_failures: self.program_failures - earlier.program_failures,
-            erase_failures: self.erase_failures - earlier.erase_failures,
-            bad_blocks: self.bad_blocks - earlier.bad_blocks,
+            counts: self.counts.since(&earlier.counts),
             buffer_read_hits: self.buffer_read_hits - earlier.buffer_read_hits,
             buffer_write_hits: self.buffer_write_hits - earlier.buffer_write_hits,
             transactions: less(self.transactions, earlier.transactions),
@@ -139,10 +136,11 @@ impl Figures {
     /// Pages programmed for each page that the host's data needed; 1 when nothing was written.
     /// Pages that the buffer absorbed count as neither.
     pub fn write_amplification(&self) -> f64 {
-        if self.programmed_user == 0 {
+        let Counters { programmed_user, programmed_gc, .. } = self.counts;
+        if programmed_user == 0 {
             return 1.0;
         }
-        (self.programmed_user + self.programmed_gc) as f64 / self.programmed_user as f64
+        (programmed_user + programmed_gc) as f64 / programmed_user as f64
     }
 
     /// The share of the time of all units during which a transaction held them.
@@ -184,7 +182,6 @@ impl<P: Probe> Ssd<P> {
     /// The figures up to `now`, which must not be before the last event served. Work under way
     /// counts for cells and buses as if it were over.
     pub fn figures(&self, now: Time) -> Figures {
-        let c = &self.counters;
         let mut holders: Account = [0; HOLDERS];
         for unit in self.units.iter() {
             for (sum, time) in holders.iter_mut().zip(unit.account(now)) {
@@ -194,17 +191,7 @@ impl<P: Probe> Ssd<P> {
         let g = &self.geometry;
         Figures {
             at: now,
-            host_reads: c.host_reads,
-            host_writes: c.host_writes,
-            host_pages_written: c.host_pages_written,
-            programmed_user: c.programmed_user,
-            programmed_gc: c.programmed_gc,
-            erases: c.erases,
-            collections: c.collections,
-            levelled: c.levelled,
-            program_failures: c.program_failures,
-            erase_failures: c.erase_failures,
-            bad_blocks: c.bad_blocks,
+            counts: self.counters.clone(),
             buffer_read_hits: self.buffer.read_hits,
             buffer_write_hits: self.buffer.write_hits,
             transactions: self.units.transactions,

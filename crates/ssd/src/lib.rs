@@ -24,7 +24,7 @@ mod trims;
 mod writes;
 
 pub use config::SsdConfig;
-pub use figures::Figures;
+pub use figures::{Counters, Figures};
 pub use precondition::Precondition;
 pub use presets::Preset;
 pub use probe::{ChipRecord, Probe};

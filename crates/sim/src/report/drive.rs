@@ -102,16 +102,16 @@ impl DriveReport {
         let (least, mean, most) = ssd.wear();
         let elapsed = f.at.0 as f64;
         let share = |busy: u64| if elapsed == 0.0 { 0.0 } else { busy as f64 / elapsed };
-        let programs = Programs { user: f.programmed_user, gc: f.programmed_gc };
+        let programs = Programs { user: f.counts.programmed_user, gc: f.counts.programmed_gc };
         DriveReport {
             write_amplification: f.write_amplification(),
             programs,
-            erases: f.erases,
+            erases: f.counts.erases,
             erases_least: (programs.user + programs.gc) as f64 / f64::from(ssd.config().geometry.pages),
-            collections: f.collections,
-            levelled: f.levelled,
-            failures: f.program_failures + f.erase_failures,
-            bad_blocks: f.bad_blocks,
+            collections: f.counts.collections,
+            levelled: f.counts.levelled,
+            failures: f.counts.program_failures + f.counts.erase_failures,
+            bad_blocks: f.counts.bad_blocks,
             wear: Wear { least, mean, most },
             chip_utilisation: f.unit_utilisation(),
             chip_time: HOLDERS
@@ -128,7 +128,7 @@ impl DriveReport {
             buffer: ReadHits {
                 read_hits: f.buffer_read_hits,
                 write_hits: f.buffer_write_hits,
-                pages_written: f.host_pages_written,
+                pages_written: f.counts.host_pages_written,
             },
             flash_commands_per_s: if seconds > 0.0 { f.flash_commands() as f64 / seconds } else { 0.0 },
         }

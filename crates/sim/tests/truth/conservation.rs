@@ -69,7 +69,7 @@ fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) ->
             .map(|op| world.stats.ops[op as usize].latency.count()),
         errors: world.stats.errors(),
         until: world.stats.until.0,
-        programmed: (figures.programmed_user, figures.programmed_gc),
+        programmed: (figures.counts.programmed_user, figures.counts.programmed_gc),
         read_only: world.device.read_only().is_some(),
     }
 }

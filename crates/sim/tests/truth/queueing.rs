@@ -66,7 +66,7 @@ fn littles_law_holds_under_garbage_collection() {
     // A closed loop without pauses keeps just its depth in flight.
     let in_flight = world.stats.in_flight_area as f64 / world.stats.elapsed().0 as f64;
     assert!((in_flight - 8.0).abs() < 0.08, "{in_flight} in flight");
-    assert!(world.device.figures(world.now()).collections > 1000);
+    assert!(world.device.figures(world.now()).counts.collections > 1000);
 }
 
 /// Requests of a sector each, in all lanes.

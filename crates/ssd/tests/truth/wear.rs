@@ -15,7 +15,7 @@ fn spread(levelling: bool, rounds: u64) -> (u32, u64) {
     let figures = writer.write(rounds * pages, hot_and_cold(pages * 2 / 5, 0.5, 0.5, false));
     let (least, _, most) = writer.ssd.wear();
     writer.ssd.check();
-    (most - least, figures.levelled)
+    (most - least, figures.counts.levelled)
 }
 
 #[test]
