@@ -9,7 +9,6 @@
 //! The model keeps its page map and valid bits as under page-level mapping, for reads and checks;
 //! the drive that it stands for needs one entry per block.
 
-use crate::controller::commit::CommitScheduler;
 use crate::controller::ftl::Mapping;
 use crate::flash::Geometry;
 use crate::probe::Probe;
@@ -207,6 +206,7 @@ impl<P: Probe> Ssd<P> {
             // The read that an erase waits for may stand behind the programs that wait for it.
             let (unit, place) = self.layout.unit_of_plane(plane);
             self.units[unit].starved |= 1 << place;
+            self.scheduler.give_way();
             self.scheduler.released(unit);
             self.commit(now);
         }

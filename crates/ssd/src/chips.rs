@@ -3,7 +3,6 @@
 
 use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
-use crate::controller::commit::CommitScheduler;
 use crate::flash::bus::Urgency;
 use crate::flash::unit::{Holder, Phase};
 use crate::probe::{ChipRecord, Member, Probe};
@@ -44,10 +43,13 @@ impl<P: Probe> Ssd<P> {
     /// A unit without work that can start: idle, or short of space, or with time for background
     /// collection.
     fn rest(&mut self, now: Time, unit: u32) {
-        if self.units[unit].has_work() {
+        if self.units[unit].holds_for_data() {
+            self.units[unit].hold(now, Holder::Idle);
+        } else if self.units[unit].has_work() {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
             // What is queued behind these writes may be a read that the erase waits for.
+            self.scheduler.give_way();
             self.scheduler.released(unit);
             self.commit(now);
             self.wake(now);
@@ -103,6 +105,9 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn oldest(&self, unit: u32, kind: Kind) -> u64 {
         let mut oldest = u64::MAX;
+        if kind == Kind::UserWrite && self.units[unit].holds_for_data() {
+            return oldest;
+        }
         for place in bits(self.units[unit].places_with(kind)) {
             let id = self.units.first(unit, kind, place);
             if self.can_start(id, unit, place) {
@@ -320,6 +325,7 @@ impl<P: Probe> Ssd<P> {
         if u.committed_count == 0 {
             u.committed_tag = NONE;
         }
+        self.scheduler.left(unit);
     }
 
     /// Bus time of the command phase, and time until the last cell is done. Dies interleave: each
@@ -395,6 +401,7 @@ impl<P: Probe> Ssd<P> {
         let time = self.phases.transfer * u.transaction.members().len() as u64;
         u.phase = Phase::Out;
         u.transaction.out_start = now;
+        self.units.out_wait += now.since(self.units[unit].transaction.cell_end);
         let end = self.buses.take(channel, now, time, Some(unit));
         self.timers.set(self.channel_timer(channel), end);
     }

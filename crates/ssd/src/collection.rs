@@ -2,6 +2,7 @@
 //! time moves the valid pages of a block away and erases it.
 
 use crate::config::{GcConfig, WearConfig};
+use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::flash::Geometry;
 use crate::probe::Probe;
@@ -210,6 +211,29 @@ impl<P: Probe> Ssd<P> {
                 self.ftl.set(logical, Mapping::Flash(to));
             }
         }
+        if self.config.schedule.readdressing {
+            self.readdress(from, to);
+        }
+    }
+
+    /// The readdressing callback (Sprinkler, section 4.3): reads that wait in the scheduler's layout
+    /// for a page that has moved, by garbage collection, wear levelling or out of a bad block, go to
+    /// its new place. So the layout shows what can share a transaction now, and the erase of the old
+    /// block does not wait for them. Reads that are committed already keep their address.
+    fn readdress(&mut self, from: u32, to: u32) {
+        loop {
+            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let Some(id) = self.scheduler.reader_of(chips, from) else { return };
+            assert_eq!(self.unit_of(from), self.unit_of(to), "pages move within their plane");
+            self.scheduler.leave(chips, id);
+            self.requests[id].physical = to;
+            // Whoever moves pages looks at the old block's pins when the move is over.
+            self.ftl.unpin(from);
+            self.ftl.pin(to);
+            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            self.scheduler.enter(chips, id);
+            self.counters.readdressed += 1;
+        }
     }
 
     fn copy_failed(&mut self, now: Time, id: RequestId) {
@@ -298,7 +322,7 @@ impl<P: Probe> Ssd<P> {
             self.level_wear(now, plane);
         }
         let (unit, _) = self.layout.unit_of_plane(plane);
-        self.woken.push(unit);
+        self.woken.push_back(unit);
         self.wake(now);
     }
 

@@ -1,7 +1,7 @@
 //! The configuration of a drive.
 
 use crate::controller::buffer::BufferConfig;
-use crate::controller::commit::CommitPolicy;
+use crate::controller::commit::{CommitPolicy, CommitRules};
 use crate::controller::ftl::FtlConfig;
 use crate::controller::ftl::closed::VictimPolicy;
 use crate::controller::link::LinkConfig;
@@ -33,6 +33,10 @@ pub struct ScheduleConfig {
     pub chip: ChipPolicy,
     /// How long a write may be passed over by reads.
     pub write_patience: Nanos,
+    /// Transactions of a chip by which its oldest waiting request may be passed over.
+    pub passes: u32,
+    /// The layout of waiting requests follows pages that garbage collection moves.
+    pub readdressing: bool,
     /// Transactions may span planes of a die.
     pub plane_sharing: bool,
     /// Transactions may span dies of a chip.
@@ -49,6 +53,18 @@ impl Configure for ScheduleConfig {
             &mut self.write_patience,
             Nanos(0)..=Nanos::secs(10),
         );
+        count_u32(
+            visit,
+            "passes",
+            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \"sprinkler\").",
+            &mut self.passes,
+            0..=1 << 20,
+        );
+        visit.flag(
+            "readdressing",
+            "Waiting requests follow pages that move (commit = \"faro\", \"rios\", \"sprinkler\").",
+            &mut self.readdressing,
+        );
         visit.flag(
             "plane_sharing",
             "Transactions may span planes of a die (same page offset).",
@@ -59,6 +75,19 @@ impl Configure for ScheduleConfig {
             "Transactions may span dies behind one ready/busy line.",
             &mut self.die_interleaving,
         );
+    }
+}
+
+impl ScheduleConfig {
+    /// What the commit scheduler needs to know.
+    pub fn commit_rules(&self) -> CommitRules {
+        CommitRules {
+            policy: self.commit,
+            chip: self.chip,
+            passes: self.passes,
+            plane_sharing: self.plane_sharing,
+            die_interleaving: self.die_interleaving,
+        }
     }
 }
 

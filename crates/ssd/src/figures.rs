@@ -27,6 +27,8 @@ pub struct Counters {
     pub collections: u64,
     /// Blocks that wear levelling emptied.
     pub levelled: u64,
+    /// Waiting reads that followed a page to its new place.
+    pub readdressed: u64,
     /// Page programs that failed.
     pub program_failures: u64,
     /// Block erases that failed.
@@ -46,6 +48,7 @@ impl Counters {
             erases: self.erases - earlier.erases,
             collections: self.collections - earlier.collections,
             levelled: self.levelled - earlier.levelled,
+            readdressed: self.readdressed - earlier.readdressed,
             program_failures: self.program_failures - earlier.program_failures,
             erase_failures: self.erase_failures - earlier.erase_failures,
             bad_blocks: self.bad_blocks - earlier.bad_blocks,
@@ -67,6 +70,19 @@ impl Counters {
     }
 }
 
+/// Shares of the time of all units, adding up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Breakdown {
+    /// Command, address and data cycles of the unit's own transactions.
+    pub bus_active: f64,
+    /// A transaction, or its sensed data, waits for the bus.
+    pub bus_contention: f64,
+    /// The cells of a die at least are at work, and the unit does not use its bus.
+    pub cell_active: f64,
+    /// Everything else.
+    pub idle: f64,
+}
+
 /// The figures of a drive at one moment; the difference of two describes what lies between.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Figures {
@@ -84,10 +100,18 @@ pub struct Figures {
     pub served: [u64; 5],
     /// Transactions without parallelism, with plane sharing, with die interleaving, with both.
     pub parallelism: [u64; 4],
+    /// Memory requests served by these transactions, in the same order.
+    pub served_in: [u64; 4],
     /// Time of all units by holder.
     pub holders: [u64; HOLDERS],
     /// Number of units.
     pub units: u64,
+    /// Places (die and plane) of a unit.
+    pub places: u64,
+    /// Time with a command in the drive.
+    pub active: Nanos,
+    /// Time that sensed data has waited in chips for a bus, summed over chips.
+    pub out_wait: Nanos,
     /// Cell time summed over dies that were at work.
     pub die_busy: Nanos,
     /// Number of dies.
@@ -120,8 +144,12 @@ impl Figures {
             transactions: less(self.transactions, earlier.transactions),
             served: less(self.served, earlier.served),
             parallelism: less(self.parallelism, earlier.parallelism),
+            served_in: less(self.served_in, earlier.served_in),
             holders: less(self.holders, earlier.holders),
             units: self.units,
+            places: self.places,
+            active: self.active - earlier.active,
+            out_wait: self.out_wait - earlier.out_wait,
             die_busy: self.die_busy - earlier.die_busy,
             dies: self.dies,
             plane_busy: self.plane_busy - earlier.plane_busy,
@@ -145,11 +173,53 @@ impl Figures {
 
     /// The share of the time of all units during which a transaction held them.
     pub fn unit_utilisation(&self) -> f64 {
-        let held: u64 = [Holder::UserRead, Holder::GcRead, Holder::UserWrite, Holder::GcWrite, Holder::Erase]
+        self.share(self.held(), self.units)
+    }
+
+    /// Time of all units during which a transaction held them, from its first cycle to its last.
+    fn held(&self) -> u64 {
+        [Holder::UserRead, Holder::GcRead, Holder::UserWrite, Holder::GcWrite, Holder::Erase]
             .iter()
             .map(|&h| self.holders[h as usize])
-            .sum();
-        self.share(held, self.units)
+            .sum()
+    }
+
+    /// Inter-chip idleness: the share of the time of all units, while there was a command in the
+    /// drive, during which no transaction held them (Sprinkler, sections 3 and 5.3).
+    pub fn inter_chip_idleness(&self) -> f64 {
+        let whole = self.active.0 as f64 * self.units as f64;
+        if whole == 0.0 { 0.0 } else { (1.0 - self.held() as f64 / whole).max(0.0) }
+    }
+
+    /// Intra-chip idleness: the share of the time of all places (die and plane) of units that a
+    /// transaction held during which their cells were not at work (Sprinkler, sections 2.2 and 5.3).
+    pub fn intra_chip_idleness(&self) -> f64 {
+        let whole = self.held() as f64 * self.places as f64;
+        if whole == 0.0 { 0.0 } else { (1.0 - self.plane_busy.0 as f64 / whole).max(0.0) }
+    }
+
+    /// The shares of memory requests that transactions of each class served: no parallelism in the
+    /// chip (NON-PAL), plane sharing (PAL1), die interleaving (PAL2), both (PAL3).
+    pub fn parallelism_shares(&self) -> [f64; 4] {
+        let all: u64 = self.served_in.iter().sum();
+        self.served_in.map(|served| if all == 0 { 0.0 } else { served as f64 / all as f64 })
+    }
+
+    /// The share of transactions that was saved by serving several memory requests in one.
+    pub fn transaction_reduction(&self) -> f64 {
+        let (served, transactions) = (self.flash_commands(), self.transactions.iter().sum::<u64>());
+        if served == 0 { 0.0 } else { 1.0 - transactions as f64 / served as f64 }
+    }
+
+    /// Where the time of all units went (Sprinkler, figure 13).
+    pub fn breakdown(&self) -> Breakdown {
+        let contention = self.out_wait.0 + self.holders[Holder::BusWait as usize];
+        let cells = self.held().saturating_sub(self.bus_busy.0 + self.out_wait.0);
+        let bus_active = self.share(self.bus_busy.0, self.units);
+        let bus_contention = self.share(contention, self.units);
+        let cell_active = self.share(cells, self.units);
+        let idle = (1.0 - bus_active - bus_contention - cell_active).max(0.0);
+        Breakdown { bus_active, bus_contention, cell_active, idle }
     }
 
     /// The share of the time of all dies during which their cells were at work.
@@ -197,8 +267,12 @@ impl<P: Probe> Ssd<P> {
             transactions: self.units.transactions,
             served: self.units.served,
             parallelism: self.units.parallelism,
+            served_in: self.units.served_in,
             holders,
             units: self.units.len() as u64,
+            places: u64::from(g.places_per_unit()),
+            active: self.tags.busy(now),
+            out_wait: self.units.out_wait,
             die_busy: self.units.die_busy,
             dies: u64::from(g.channels * g.chips * g.dies),
             plane_busy: self.units.plane_busy,

@@ -12,6 +12,7 @@ pub mod config;
 pub mod controller;
 mod figures;
 pub mod flash;
+pub mod planted;
 pub mod precondition;
 pub mod presets;
 pub mod probe;
@@ -24,7 +25,7 @@ mod trims;
 mod writes;
 
 pub use config::SsdConfig;
-pub use figures::{Counters, Figures};
+pub use figures::{Breakdown, Counters, Figures};
 pub use precondition::Precondition;
 pub use presets::Preset;
 pub use probe::{ChipRecord, Probe};

@@ -76,6 +76,8 @@ fn m() -> SsdConfig {
             commit: CommitPolicy::Pas,
             chip: ChipPolicy::Fifo,
             write_patience: Nanos::millis(10),
+            passes: 16,
+            readdressing: true,
             plane_sharing: true,
             die_interleaving: true,
         },
@@ -123,7 +125,10 @@ fn g() -> SsdConfig {
 /// blocks per die (4096 per plane), 128 pages of 2 KiB; read 20 µs, program 200 µs to 2200 µs;
 /// ONFI 2.x, 200 MT/s in its fastest mode (NV-DDR mode 5). The link is the 16 GB/s that the paper's
 /// introduction names for PCI Express. Spare area: 64 bytes (MT29F8G08MAA data sheet). There is no
-/// write buffer in the paper: writes complete on flash.
+/// write buffer in the paper: writes complete on flash. The logical page decides on chip, die and
+/// plane, channels first: the controller knows where a write goes before its data has moved
+/// (algorithm 1), and VAS "strips an I/O request across multiple resources in a round-robin
+/// fashion" (section 5.7).
 fn sprinkler_64() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -150,6 +155,7 @@ fn sprinkler_64() -> SsdConfig {
         link: LinkConfig { rate: 16_000_000_000, ..m.link },
         queue: QueueConfig { protocol: Protocol::Ahci, depth: 32, ..m.queue },
         buffer: BufferConfig { size: 0, ..m.buffer },
+        ftl: FtlConfig { allocation: Allocation::Static, ..m.ftl },
         ..m
     }
 }

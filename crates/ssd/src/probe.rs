@@ -1,6 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members.
 
 use crate::request::Kind;
+use std::ops::Range;
 use tailcut_base::{CommandId, Time};
 
 /// A member of a transaction.
@@ -44,6 +45,9 @@ pub trait Probe {
 
     /// A transaction has ended.
     fn transaction(&mut self, record: ChipRecord);
+
+    /// Pages of a read, counted from its first, have been given to the link.
+    fn returned(&mut self, _command: CommandId, _pages: Range<u32>) {}
 }
 
 impl Probe for () {

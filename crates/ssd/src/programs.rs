@@ -276,6 +276,7 @@ impl<P: Probe> Ssd<P> {
             // Committed again, as a host request.
             self.units[request.unit].committed_tag = request.tag;
             self.units[request.unit].committed_count += 1;
+            self.scheduler.returned();
         }
         let r = &mut self.requests[id];
         r.retries = r.retries.saturating_add(1);

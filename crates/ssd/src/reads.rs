@@ -1,9 +1,10 @@
 //! The way of a read: from the command to memory requests, and from the chips back to the host.
 
-use crate::controller::commit::CommitScheduler;
+use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
 use crate::flash::unit::{Account, Holder, Transaction};
+use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
@@ -21,26 +22,30 @@ impl<P: Probe> Ssd<P> {
             let content = match self.ftl.lookup(logical) {
                 Mapping::Flash(physical) => {
                     let request = self.host_read(now, tag, page, logical, physical);
-                    self.arrive(now, request);
+                    self.arrive(request);
                     continue;
                 }
                 Mapping::Unmapped => 0,
-                Mapping::Buffer(entry) => {
+                Mapping::Buffer(entry) if holds(Rule::ReadAfterWrite) => {
                     self.buffer.read_hits += 1;
                     self.buffer[entry].content()
                 }
+                Mapping::Buffer(entry) => self.buffer[entry].base,
             };
             let t = &mut self.tags[tag];
             t.content = content::fold(t.content, page, content);
             t.page_done(page);
         }
+        self.commit(now);
         self.wake(now);
         self.return_data(now, tag);
     }
 
     #[inline]
     fn host_read(&mut self, now: Time, tag: u32, page: u32, logical: u32, physical: u32) -> RequestId {
-        self.ftl.pin(physical);
+        if holds(Rule::WriteAfterRead) {
+            self.ftl.pin(physical);
+        }
         let (unit, place) = self.unit_of(physical);
         let order = self.requests.next_order();
         let request = MemoryRequest {
@@ -74,18 +79,21 @@ impl<P: Probe> Ssd<P> {
         self.layout.unit_of_plane(plane)
     }
 
-    /// Hands a host memory request to the scheduler and commits what it answers.
+    /// Hands a host memory request to the scheduler.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Time, request: RequestId) {
-        self.scheduler.arrived(&mut self.requests, request);
-        self.commit(now);
+    pub(crate) fn arrive(&mut self, request: RequestId) {
+        let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+        let fua = self.tags[chips.requests[request].tag].command.fua;
+        self.scheduler.arrived(chips, request, fua);
     }
 
     /// Commits what the scheduler wants committed. The chips are woken by [`Ssd::wake`], so that
     /// all requests committed at one moment can share a transaction.
     #[inline(always)]
     pub(crate) fn commit(&mut self, now: Time) {
-        while let Some(id) = self.scheduler.next(&self.requests, &self.units) {
+        loop {
+            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let Some(id) = self.scheduler.next(chips) else { return };
             let request = &self.requests[id];
             let (unit, role) = (request.unit, request.role);
             let u = &mut self.units[unit];
@@ -95,18 +103,18 @@ impl<P: Probe> Ssd<P> {
                 self.fetch_page(now, id);
             } else {
                 self.units.commit(&mut self.requests, id);
-                self.woken.push(unit);
+                self.woken.push_back(unit);
             }
         }
     }
 
-    /// Starts the chips that have been given work.
+    /// Starts the chips that have been given work, in the order in which they were given it.
     #[inline]
     pub(crate) fn wake(&mut self, now: Time) {
         if self.composing {
             return;
         }
-        while let Some(unit) = self.woken.pop() {
+        while let Some(unit) = self.woken.pop_front() {
             self.kick(now, unit);
         }
     }
@@ -116,7 +124,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let content = self.medium.read(request.physical);
-        let emptied = self.ftl.unpin(request.physical);
+        let emptied = holds(Rule::WriteAfterRead) && self.ftl.unpin(request.physical);
         if emptied {
             self.resume_erase(now, self.layout.block_of(request.physical));
         }
@@ -148,6 +156,9 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         let firmware = self.config.queue.firmware;
+        if P::WATCHES {
+            self.probe.returned(self.tags[tag].command.id, pages.clone());
+        }
         let t = &mut self.tags[tag];
         let bytes = t.bytes_of(pages.start, pages.end, self.page_sectors);
         t.returned = pages.end;

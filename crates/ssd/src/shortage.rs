@@ -2,7 +2,6 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
-use crate::controller::commit::CommitScheduler;
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId};
 use crate::ssd::Ssd;
@@ -35,7 +34,7 @@ impl<P: Probe> Ssd<P> {
             let id = self.units.first(unit, Kind::UserWrite, place);
             if self.can_start(id, unit, place) {
                 // It stood behind a write of another stream, whose block is full.
-                return self.woken.push(unit);
+                return self.woken.push_back(unit);
             }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);

@@ -16,6 +16,7 @@ use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
 use crate::probe::Probe;
 use crate::request::Requests;
+use std::collections::VecDeque;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -60,8 +61,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) read_only: Option<String>,
     /// A transaction is being composed: chips are woken when it has been.
     pub(crate) composing: bool,
-    /// Units that a command of several pages has given work to; empty between commands.
-    pub(crate) woken: Vec<u32>,
+    /// Units that have been given work, to be started at the end of the present step.
+    pub(crate) woken: VecDeque<u32>,
     /// Flush commands that have just become complete; empty between events.
     pub(crate) flushed: Vec<u32>,
     /// What watches this drive.
@@ -106,7 +107,7 @@ impl<P: Probe> Ssd<P> {
             link: Link::new(&config.link),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
             requests: Requests::default(),
-            scheduler: Scheduler::new(config.schedule.commit, units),
+            scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
             timers: timers(&geometry),
@@ -114,7 +115,7 @@ impl<P: Probe> Ssd<P> {
             counters: Counters::default(),
             read_only: None,
             composing: false,
-            woken: Vec::new(),
+            woken: VecDeque::new(),
             flushed: Vec::new(),
             config: config.clone(),
             geometry,
@@ -238,7 +239,7 @@ impl<P: Probe> Ssd<P> {
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
-        self.tags.release(tag);
+        self.tags.release(now, tag);
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.

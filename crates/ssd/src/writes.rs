@@ -21,6 +21,7 @@ impl<P: Probe> Ssd<P> {
             for page in 0..self.tags[tag].pages {
                 self.write_page_through(now, tag, page);
             }
+            self.commit(now);
             return self.wake(now);
         }
         let firmware = self.config.queue.firmware;
@@ -217,13 +218,14 @@ impl<P: Probe> Ssd<P> {
         let unit = request.unit;
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
-        self.arrive(now, id);
+        self.arrive(id);
     }
 
     /// Moves the data of a committed write from the host.
     #[inline]
     pub(crate) fn fetch_page(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { tag, page, .. } = self.requests[id];
+        let MemoryRequest { tag, page, unit, place, .. } = self.requests[id];
+        self.units.await_data(unit, u32::from(place));
         let bytes = self.tags[tag].bytes_of(page, page + 1, self.page_sectors);
         let transfer = self.link.reserve(Direction::ToDevice, now, bytes, page == 0);
         self.requests[id].link = transfer.end.since(now).0.min(u64::from(u32::MAX)) as u32;
@@ -233,7 +235,9 @@ impl<P: Probe> Ssd<P> {
     /// The data of a committed write is here: it can go to its chip, once the rest of its page is
     /// known.
     pub(crate) fn page_arrived(&mut self, now: Time, id: RequestId) {
-        let entry = self.requests[id].owner;
+        let MemoryRequest { owner: entry, unit, place, .. } = self.requests[id];
+        self.units.data_arrived(unit, u32::from(place));
+        self.woken.push_back(unit);
         self.buffer[entry].state = EntryState::Issued;
         if self.buffer[entry].whole || self.buffer[entry].trimmed {
             self.commit_program(now, id);
@@ -249,6 +253,6 @@ impl<P: Probe> Ssd<P> {
         let unit = self.requests[id].unit;
         self.requests[id].order = self.requests.next_order();
         self.units.commit(&mut self.requests, id);
-        self.woken.push(unit);
+        self.woken.push_back(unit);
     }
 }

@@ -5,6 +5,7 @@
 //! newest version of its logical page: reads are served from it, later writes merge into it, so
 //! requests for one page keep their order.
 
+use crate::planted::{Rule, holds};
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
@@ -245,7 +246,11 @@ impl Buffer {
             self.entries[id as usize].epoch = epoch;
         }
         let entry = &mut self.entries[id as usize];
-        entry.change = entry.change.then(change);
+        entry.change = if entry.sectors == 0 || holds(Rule::WriteAfterWrite) {
+            entry.change.then(change)
+        } else {
+            change.then(entry.change)
+        };
         entry.sectors |= sectors;
         entry.whole |= whole;
         entry.stream = stream;

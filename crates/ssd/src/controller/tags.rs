@@ -1,5 +1,6 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
+use crate::planted::{Rule, holds};
 use crate::request::NONE;
 use tailcut_base::config::{Configure, Visit, choose};
 use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
@@ -184,6 +185,10 @@ impl Tag {
             return self.returned..1 - self.remaining;
         }
         let mut end = self.returned;
+        if !holds(Rule::InOrderReturn) {
+            // Whatever number of pages is here, as if they were the first.
+            return self.returned..self.pages - self.remaining;
+        }
         while end < self.pages && self.done[(end / 64) as usize] >> (end % 64) & 1 == 1 {
             end += 1;
         }
@@ -196,19 +201,33 @@ impl Tag {
 pub struct Tags {
     tags: Vec<Tag>,
     free: Vec<u32>,
+    depth: u32,
     page_sectors: u32,
+    /// Time with a command in the device, up to `busy_since`.
+    busy: Nanos,
+    busy_since: Time,
 }
 
 impl Tags {
     /// `depth` free tags.
     pub fn new(depth: u32, page_sectors: u32) -> Tags {
         // Tags are made when they are first needed: 64k of them would cost megabytes.
-        Tags { tags: Vec::new(), free: (0..depth).rev().collect(), page_sectors }
+        Tags {
+            tags: Vec::new(),
+            free: (0..depth).rev().collect(),
+            depth,
+            page_sectors,
+            busy: Nanos::ZERO,
+            busy_since: Time::ZERO,
+        }
     }
 
     /// Binds a command to a tag; `None` when all are in use.
     #[inline]
     pub fn bind(&mut self, now: Time, command: &Command) -> Option<u32> {
+        if self.is_empty() {
+            self.busy_since = now;
+        }
         let id = self.free.pop()?;
         while self.tags.len() <= id as usize {
             self.tags.push(Tag::new());
@@ -219,14 +238,22 @@ impl Tags {
 
     /// Releases a tag.
     #[inline]
-    pub fn release(&mut self, id: u32) {
+    pub fn release(&mut self, now: Time, id: u32) {
         self.free.push(id);
+        if self.is_empty() {
+            self.busy += now.since(self.busy_since);
+        }
     }
 
-    /// True when no command can be taken.
+    /// True when no command is in the device.
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.free.is_empty()
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.depth as usize
+    }
+
+    /// How long there has been a command in the device.
+    pub fn busy(&self, now: Time) -> Nanos {
+        self.busy + if self.is_empty() { Nanos::ZERO } else { now.since(self.busy_since) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! (die and plane).
 
 use super::geometry::{Geometry, PLACES_MAX};
+use crate::planted::{Rule, holds};
 use crate::request::{Kind, NONE, RequestId, Requests};
 use tailcut_base::{Nanos, Time};
 
@@ -124,6 +125,8 @@ pub struct Unit {
     pub committed_count: u32,
     /// Places whose programs wait outside the chip for an erase (block-level mapping).
     pub starved: u16,
+    /// Places to which data of committed writes is on the link.
+    awaited: u16,
     /// For each kind the places whose list is not empty.
     occupied: [u16; KINDS],
     /// The kinds of which there is work, a bit for each.
@@ -141,6 +144,7 @@ impl Unit {
             committed_tag: NONE,
             committed_count: 0,
             starved: 0,
+            awaited: 0,
             occupied: [0; KINDS],
             kinds: 0,
             account: [0; HOLDERS],
@@ -169,6 +173,20 @@ impl Unit {
     #[inline]
     pub fn is_short_of_space(&self) -> bool {
         self.holder == Holder::Space || self.starved != 0
+    }
+
+    /// Places to which data of committed writes is on the link, as a bit mask.
+    #[inline]
+    pub fn awaited(&self) -> u16 {
+        self.awaited
+    }
+
+    /// True while data is on the link for a place that has no other write to contribute to the next
+    /// transaction: its parallelism is decided when the command sequence starts (Sprinkler, section
+    /// 2.2), so the few µs of the transfer are worth a page of parallelism.
+    #[inline]
+    pub fn holds_for_data(&self) -> bool {
+        self.awaited & !self.occupied[Kind::UserWrite as usize] != 0 && holds(Rule::HoldForData)
     }
 
     /// True when work of any kind is committed.
@@ -202,6 +220,8 @@ pub struct Units {
     units: Vec<Unit>,
     /// First-in first-out lists of committed requests, one for each unit, kind and place.
     lists: Vec<List>,
+    /// Pages of committed writes on the link, for each plane.
+    on_link: Vec<u32>,
     places: usize,
     /// Cell time summed over dies that were at work.
     pub die_busy: Nanos,
@@ -213,6 +233,10 @@ pub struct Units {
     pub served: [u64; KINDS],
     /// Transactions by parallelism: none, plane sharing, die interleaving, both.
     pub parallelism: [u64; 4],
+    /// Memory requests served by transactions, by parallelism.
+    pub served_in: [u64; 4],
+    /// Time that data of reads, sensed, has waited in chips for a bus.
+    pub out_wait: Nanos,
 }
 
 impl Units {
@@ -221,12 +245,15 @@ impl Units {
         Units {
             units: vec![Unit::new(); geometry.units() as usize],
             lists: vec![List { first: NONE, last: NONE }; geometry.plane_count() as usize * KINDS],
+            on_link: vec![0; geometry.plane_count() as usize],
             places: geometry.places_per_unit() as usize,
             die_busy: Nanos::ZERO,
             plane_busy: Nanos::ZERO,
             transactions: [0; KINDS],
             served: [0; KINDS],
             parallelism: [0; 4],
+            served_in: [0; 4],
+            out_wait: Nanos::ZERO,
         }
     }
 
@@ -248,6 +275,7 @@ impl Units {
         self.transactions[kind as usize] += 1;
         self.served[kind as usize] += members;
         self.parallelism[parallelism] += 1;
+        self.served_in[parallelism] += members;
     }
 
     #[inline]
@@ -277,6 +305,21 @@ impl Units {
             last => requests[last].next = id,
         }
         self.lists[at].last = id;
+    }
+
+    /// The data of a committed write to a place begins its way over the link.
+    pub fn await_data(&mut self, unit: u32, place: u32) {
+        self.on_link[unit as usize * self.places + place as usize] += 1;
+        self.units[unit as usize].awaited |= 1 << place;
+    }
+
+    /// The data of a committed write to a place is here.
+    pub fn data_arrived(&mut self, unit: u32, place: u32) {
+        let on_link = &mut self.on_link[unit as usize * self.places + place as usize];
+        *on_link -= 1;
+        if *on_link == 0 {
+            self.units[unit as usize].awaited &= !(1 << place);
+        }
     }
 
     /// Takes the oldest request of `kind` at `place`, which must exist.

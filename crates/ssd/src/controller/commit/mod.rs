@@ -5,13 +5,34 @@
 //! when the chip's command sequence starts; composing is the flash controller's work and the same
 //! under all schedulers (Sprinkler, section 2.1). The controller's own work (garbage collection,
 //! the buffer's write-back) is committed directly.
+//!
+//! The five schedulers of the paper's evaluation (section 5.1) differ in two ways: in which order
+//! requests may come to the chips, and how much of what waits a chip is given at a time.
+//!
+//! | policy | paper | order | given to a chip at a time |
+//! | --- | --- | --- | --- |
+//! | `vas` | VAS | arrival of memory requests | what one I/O request has for it |
+//! | `pas` | PAS | arrival of I/O requests; one that meets only free chips may go ahead | likewise |
+//! | `faro` | SPK1 | arrival of I/O requests | over-commitment: the set with the most overlap |
+//! | `rios` | SPK2 | each chip by itself | its oldest request |
+//! | `sprinkler` | SPK3 | each chip by itself | over-commitment |
 
+mod faro;
+mod gate;
+mod layout;
 mod pas;
+mod sprinkler;
 mod vas;
+mod visits;
+mod waiting;
 
+use crate::config::ChipPolicy;
 use crate::flash::unit::{Phase, Units};
+use crate::flash::{Geometry, Layout};
 use crate::request::{NONE, RequestId, Requests};
+use gate::Gate;
 use pas::Pas;
+use sprinkler::Sprinkler;
 use vas::Vas;
 
 tailcut_base::choice! {
@@ -19,76 +40,196 @@ tailcut_base::choice! {
     pub enum CommitPolicy {
         /// Virtual address scheduler: strictly in order; a busy chip holds up everything.
         Vas = "vas",
-        /// Physical address scheduler: a queue for each chip, in order of arrival.
+        /// Physical address scheduler: I/O requests in order of arrival, past busy chips; a later
+        /// one goes ahead when all of its chips are free.
         Pas = "pas",
+        /// FARO alone (SPK1): I/O requests in order of arrival, over-committed to their chips.
+        Faro = "faro",
+        /// RIOS alone (SPK2): each chip gets the oldest request that waits for it.
+        Rios = "rios",
+        /// RIOS and FARO (SPK3): each chip gets the set of requests with the most overlap.
+        Sprinkler = "sprinkler",
     }
 }
 
-/// The contract of a commit scheduler. Calls to `next` follow each `arrived` and `released`, until
-/// it answers `None`.
+/// What a scheduler may look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Chips<'a> {
+    /// All memory requests.
+    pub requests: &'a Requests,
+    /// The state of the chips.
+    pub units: &'a Units,
+    /// What contains what.
+    pub layout: &'a Layout,
+}
+
+/// The contract of a commit scheduler. All memory requests of an I/O request arrive together;
+/// after them, and after each `released`, `next` is called until it answers `None`.
 pub trait CommitScheduler {
     /// A host memory request is known, with its unit and place. Requests arrive in the order of
     /// their I/O requests and pages.
-    fn arrived(&mut self, requests: &mut Requests, id: RequestId);
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId);
 
-    /// A unit can take requests of another I/O request.
+    /// A unit may be able to take requests that it could not take before.
     fn released(&mut self, unit: u32);
 
     /// The next request to commit.
-    fn next(&mut self, requests: &Requests, units: &Units) -> Option<RequestId>;
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId>;
 }
 
-/// True when a request of I/O request `tag` can be committed to a unit: its transaction has not
-/// started, and nothing of another I/O request is committed, unless that waits for space: then a
-/// read may have to come first, because it holds the block whose erase would make space.
+/// True when a request of I/O request `tag` can be committed to a unit by a scheduler that does not
+/// over-commit: its transaction has not started, and nothing of another I/O request is committed,
+/// unless that waits for space: then a read may have to come first, because it holds the block whose
+/// erase would make space.
 #[inline]
-pub(crate) fn is_open(units: &Units, unit: u32, tag: u32) -> bool {
+fn is_open(units: &Units, unit: u32, tag: u32) -> bool {
     let unit = &units[unit];
-    matches!(unit.phase, Phase::Idle | Phase::AwaitStart)
+    is_waiting_to_start(unit.phase)
         && (unit.committed_tag == NONE || unit.committed_tag == tag || unit.is_short_of_space())
 }
 
-/// The chosen scheduler.
+/// True while what is committed to a unit can still join its next transaction.
+#[inline]
+fn is_waiting_to_start(phase: Phase) -> bool {
+    matches!(phase, Phase::Idle | Phase::AwaitStart)
+}
+
 #[derive(Clone, Debug)]
-pub enum Scheduler {
-    /// See [`CommitPolicy::Vas`].
+enum Policy {
     Vas(Vas),
-    /// See [`CommitPolicy::Pas`].
     Pas(Pas),
+    Sprinkler(Sprinkler),
+}
+
+/// The chosen scheduler, behind the gate that keeps force-unit-access requests in their place.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    policy: Policy,
+    gate: Gate,
+}
+
+/// How a scheduler is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitRules {
+    /// Which scheduler.
+    pub policy: CommitPolicy,
+    /// Whether reads go before writes whatever the overlap.
+    pub chip: ChipPolicy,
+    /// Transactions of a chip by which its oldest waiting request may be passed over.
+    pub passes: u32,
+    /// Transactions may span planes of a die.
+    pub plane_sharing: bool,
+    /// Transactions may span dies of a chip.
+    pub die_interleaving: bool,
 }
 
 impl Scheduler {
-    /// The scheduler of `policy` for a drive of `units` units.
-    pub fn new(policy: CommitPolicy, units: u32) -> Scheduler {
-        match policy {
-            CommitPolicy::Vas => Scheduler::Vas(Vas::default()),
-            CommitPolicy::Pas => Scheduler::Pas(Pas::new(units)),
+    /// The scheduler for a drive of `geometry`.
+    pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
+        let policy = match rules.policy {
+            CommitPolicy::Vas => Policy::Vas(Vas::default()),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.units())),
+            CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
+                Policy::Sprinkler(Sprinkler::new(rules, geometry))
+            }
+        };
+        Scheduler { policy, gate: Gate::default() }
+    }
+
+    /// A host memory request has arrived; `fua` says that its I/O request must not be reordered.
+    #[inline]
+    pub fn arrived(&mut self, chips: Chips<'_>, id: RequestId, fua: bool) {
+        if self.gate.arrived(id, chips.requests[id].tag, fua) {
+            self.policy.arrived(chips, id);
+        }
+    }
+
+    /// A unit may be able to take requests that it could not take before.
+    #[inline]
+    pub fn released(&mut self, unit: u32) {
+        match &mut self.policy {
+            Policy::Vas(vas) => vas.released(unit),
+            Policy::Pas(pas) => pas.released(unit),
+            Policy::Sprinkler(sprinkler) => sprinkler.released(unit),
+        }
+    }
+
+    /// The next request to commit. Called until it answers `None` after all requests of an I/O
+    /// request have arrived and after each `released`.
+    #[inline]
+    pub fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        loop {
+            let next = match &mut self.policy {
+                Policy::Vas(vas) => vas.next(chips),
+                Policy::Pas(pas) => pas.next(chips),
+                Policy::Sprinkler(sprinkler) => sprinkler.next(chips),
+            };
+            if next.is_some() || !self.admit(chips) {
+                return next;
+            }
+        }
+    }
+
+    /// Lets requests in that stood behind a force-unit-access request, if it is their turn.
+    #[inline]
+    fn admit(&mut self, chips: Chips<'_>) -> bool {
+        let Some(tag) = self.gate.next_tag().filter(|_| self.gate.opens()) else { return false };
+        while let Some(id) = self.gate.admit(tag) {
+            self.policy.arrived(chips, id);
+        }
+        true
+    }
+
+    /// A committed host request of a unit has joined a transaction, or was given up.
+    #[inline]
+    pub fn left(&mut self, unit: u32) {
+        self.gate.left();
+        if let Policy::Sprinkler(sprinkler) = &mut self.policy {
+            sprinkler.left(unit);
+        }
+    }
+
+    /// A host request that had left is committed again: its program has failed.
+    pub fn returned(&mut self) {
+        self.gate.returned();
+    }
+
+    /// A chip has no erased page: reads that stand behind a force-unit-access write may hold the
+    /// block whose erase it waits for, so for once nothing is held back.
+    pub fn give_way(&mut self) {
+        self.gate.give_way();
+    }
+
+    /// A read that waits for a physical page in the layout of this scheduler, if it keeps one.
+    pub fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+        match &self.policy {
+            Policy::Sprinkler(sprinkler) => sprinkler.reader_of(chips, physical),
+            _ => None,
+        }
+    }
+
+    /// Takes a waiting read out of the layout, before its address changes.
+    pub fn leave(&mut self, chips: Chips<'_>, id: RequestId) {
+        if let Policy::Sprinkler(sprinkler) = &mut self.policy {
+            sprinkler.leave(chips, id);
+        }
+    }
+
+    /// Puts a waiting read back into the layout, at its new address in the same plane.
+    pub fn enter(&mut self, chips: Chips<'_>, id: RequestId) {
+        if let Policy::Sprinkler(sprinkler) = &mut self.policy {
+            sprinkler.enter(chips, id);
         }
     }
 }
 
-impl CommitScheduler for Scheduler {
+impl Policy {
     #[inline]
-    fn arrived(&mut self, requests: &mut Requests, id: RequestId) {
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
         match self {
-            Scheduler::Vas(vas) => vas.arrived(requests, id),
-            Scheduler::Pas(pas) => pas.arrived(requests, id),
-        }
-    }
-
-    #[inline]
-    fn released(&mut self, unit: u32) {
-        match self {
-            Scheduler::Vas(vas) => vas.released(unit),
-            Scheduler::Pas(pas) => pas.released(unit),
-        }
-    }
-
-    #[inline]
-    fn next(&mut self, requests: &Requests, units: &Units) -> Option<RequestId> {
-        match self {
-            Scheduler::Vas(vas) => vas.next(requests, units),
-            Scheduler::Pas(pas) => pas.next(requests, units),
+            Policy::Vas(vas) => vas.arrived(chips, id),
+            Policy::Pas(pas) => pas.arrived(chips, id),
+            Policy::Sprinkler(sprinkler) => sprinkler.arrived(chips, id),
         }
     }
 }

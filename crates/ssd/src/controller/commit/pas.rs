@@ -1,38 +1,182 @@
 //! The physical address scheduler (Sprinkler, section 3; Ozone and PAQ are of this kind).
 
-use super::{CommitScheduler, is_open};
-use crate::flash::unit::Units;
-use crate::request::{NONE, RequestId, Requests};
+use super::waiting::Waiting;
+use super::{Chips, CommitScheduler, is_open};
+use crate::request::{NONE, RequestId};
+use std::collections::VecDeque;
 
-/// A queue for each chip, in order of arrival. A busy chip is skipped; a free one gets the
-/// requests of its oldest I/O request, and of no other: it does not look for more parallelism
-/// inside the chip than one I/O request brings along.
+/// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O
+/// request that is not committed entirely: what it has for a free chip is committed, busy chips
+/// are skipped until they become free. A later I/O request goes ahead, as a whole, when all chips
+/// that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
+/// memory request collision". So the unit of reordering is the I/O request ("coarse-grain"), and
+/// a chip is given requests of one I/O request at a time.
 #[derive(Clone, Debug)]
-pub struct Pas {
-    first: Vec<RequestId>,
-    last: Vec<RequestId>,
+pub(super) struct Pas {
+    waiting: Waiting,
+    /// For each tag its I/O request.
+    ios: Vec<Io>,
+    /// For each memory request the next of the same I/O request.
+    siblings: Vec<RequestId>,
+    /// I/O requests in order of arrival, with those that are committed already in between.
+    order: VecDeque<(u32, u64)>,
+    arrivals: u64,
+    /// The lead's tag; [`NONE`] when nothing waits.
+    lead: u32,
+    /// An I/O request of which nothing has been tried yet: it has arrived, or become the lead.
+    untried: u32,
     /// The unit that an event has just concerned.
     candidate: u32,
+    /// What has been chosen and `next` has not answered yet.
+    chosen: VecDeque<RequestId>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    first: RequestId,
+    last: RequestId,
+    /// Memory requests that are not committed.
+    waiting: u32,
+    /// Number of its arrival.
+    arrival: u64,
+}
+
+/// How many of the I/O requests that wait for a chip are asked whether all of their chips are free:
+/// the depth of the native command queue that the paper's schedulers work on (section 5.1).
+const LOOK_AHEAD: usize = 32;
+
 impl Pas {
-    /// Empty queues for `units` units.
-    pub fn new(units: u32) -> Pas {
-        Pas { first: vec![NONE; units as usize], last: vec![NONE; units as usize], candidate: NONE }
+    pub(super) fn new(units: u32) -> Pas {
+        Pas {
+            waiting: Waiting::new(units),
+            ios: Vec::new(),
+            siblings: Vec::new(),
+            order: VecDeque::new(),
+            arrivals: 0,
+            lead: NONE,
+            untried: NONE,
+            candidate: NONE,
+            chosen: VecDeque::new(),
+        }
+    }
+
+    fn io(&mut self, tag: u32) -> &mut Io {
+        if self.ios.len() <= tag as usize {
+            self.ios.resize(tag as usize + 1, Io { first: NONE, last: NONE, waiting: 0, arrival: 0 });
+        }
+        &mut self.ios[tag as usize]
+    }
+
+    /// The memory requests of an I/O request of which none is committed.
+    fn members(&self, tag: u32) -> impl Iterator<Item = RequestId> + '_ {
+        let first = Some(self.ios[tag as usize].first);
+        std::iter::successors(first, |&id| Some(self.siblings[id as usize]).filter(|&next| next != NONE))
+    }
+
+    /// Chooses from an I/O request of which nothing is committed yet: from the lead what its
+    /// chips can take, from another all or nothing.
+    fn choose_io(&mut self, chips: Chips<'_>, tag: u32) -> bool {
+        let is_lead = tag == self.lead;
+        let mut chosen = std::mem::take(&mut self.chosen);
+        for id in self.members(tag) {
+            if is_open(chips.units, chips.requests[id].unit, tag) {
+                chosen.push_back(id);
+            } else if !is_lead {
+                chosen.clear();
+                break;
+            }
+        }
+        self.chosen = chosen;
+        !self.chosen.is_empty()
+    }
+
+    /// Chooses something for a unit that has become free: the lead comes before all others, and
+    /// so do the first of its requests.
+    fn choose_for(&mut self, chips: Chips<'_>, unit: u32) -> bool {
+        let mut id = self.waiting.first(unit);
+        for _ in 0..LOOK_AHEAD {
+            if id == NONE {
+                return false;
+            }
+            let tag = chips.requests[id].tag;
+            if !is_open(chips.units, unit, tag) {
+                return false;
+            }
+            let behind = self.next_io(chips, id);
+            if tag == self.lead {
+                while id != behind {
+                    self.chosen.push_back(id);
+                    id = self.waiting.after(id);
+                }
+                return true;
+            }
+            if self.choose_io(chips, tag) {
+                return true;
+            }
+            id = behind;
+        }
+        false
+    }
+
+    /// The first request behind `id`, in the queue of its chip, of another I/O request.
+    fn next_io(&self, chips: Chips<'_>, mut id: RequestId) -> RequestId {
+        let tag = chips.requests[id].tag;
+        while id != NONE && chips.requests[id].tag == tag {
+            id = self.waiting.after(id);
+        }
+        id
+    }
+
+    /// Takes a chosen request out of the queues.
+    fn commit(&mut self, chips: Chips<'_>, id: RequestId) {
+        let request = &chips.requests[id];
+        self.waiting.remove(request.unit, id);
+        let io = self.io(request.tag);
+        io.waiting -= 1;
+        if io.waiting == 0 && request.tag == self.lead {
+            self.find_lead();
+        }
+    }
+
+    fn find_lead(&mut self) {
+        self.lead = NONE;
+        while let Some(&(tag, arrival)) = self.order.front() {
+            let io = &self.ios[tag as usize];
+            if io.arrival == arrival && io.waiting > 0 {
+                self.lead = tag;
+                self.untried = tag;
+                return;
+            }
+            self.order.pop_front();
+        }
     }
 }
 
 impl CommitScheduler for Pas {
     #[inline]
-    fn arrived(&mut self, requests: &mut Requests, id: RequestId) {
-        let unit = requests[id].unit as usize;
-        requests[id].next = NONE;
-        match self.last[unit] {
-            NONE => self.first[unit] = id,
-            last => requests[last].next = id,
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
+        let request = &chips.requests[id];
+        self.waiting.add(request.unit, id);
+        if self.siblings.len() <= id as usize {
+            self.siblings.resize(id as usize + 1, NONE);
         }
-        self.last[unit] = id;
-        self.candidate = unit as u32;
+        self.siblings[id as usize] = NONE;
+        let io = self.io(request.tag);
+        io.waiting += 1;
+        if io.waiting > 1 {
+            let last = std::mem::replace(&mut io.last, id);
+            self.siblings[last as usize] = id;
+            return;
+        }
+        (io.first, io.last) = (id, id);
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        self.io(request.tag).arrival = arrival;
+        self.order.push_back((request.tag, arrival));
+        self.untried = request.tag;
+        if self.lead == NONE {
+            self.find_lead();
+        }
     }
 
     #[inline]
@@ -41,16 +185,25 @@ impl CommitScheduler for Pas {
     }
 
     #[inline]
-    fn next(&mut self, requests: &Requests, units: &Units) -> Option<RequestId> {
-        let unit = self.candidate as usize;
-        let id = *self.first.get(unit)?;
-        if id == NONE || !is_open(units, self.candidate, requests[id].tag) {
-            return None;
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        loop {
+            if let Some(id) = self.chosen.pop_front() {
+                self.commit(chips, id);
+                return Some(id);
+            }
+            if self.untried != NONE {
+                let tag = std::mem::replace(&mut self.untried, NONE);
+                self.choose_io(chips, tag);
+                continue;
+            }
+            if self.candidate == NONE {
+                return None;
+            }
+            let unit = self.candidate;
+            // A unit short of space can take more than one I/O request.
+            if !self.choose_for(chips, unit) || !chips.units[unit].is_short_of_space() {
+                self.candidate = NONE;
+            }
         }
-        self.first[unit] = requests[id].next;
-        if self.first[unit] == NONE {
-            self.last[unit] = NONE;
-        }
-        Some(id)
     }
 }

@@ -1,8 +1,7 @@
 //! The virtual address scheduler (Sprinkler, section 3).
 
-use super::{CommitScheduler, is_open};
-use crate::flash::unit::Units;
-use crate::request::{RequestId, Requests};
+use super::{Chips, CommitScheduler, is_open};
+use crate::request::RequestId;
 use std::collections::VecDeque;
 
 /// One queue in order of arrival. It does not know physical addresses: it commits the first
@@ -14,7 +13,7 @@ pub struct Vas {
 
 impl CommitScheduler for Vas {
     #[inline]
-    fn arrived(&mut self, _: &mut Requests, id: RequestId) {
+    fn arrived(&mut self, _: Chips<'_>, id: RequestId) {
         self.queue.push_back(id);
     }
 
@@ -22,9 +21,10 @@ impl CommitScheduler for Vas {
     fn released(&mut self, _: u32) {}
 
     #[inline]
-    fn next(&mut self, requests: &Requests, units: &Units) -> Option<RequestId> {
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         let &id = self.queue.front()?;
-        is_open(units, requests[id].unit, requests[id].tag)
+        let request = &chips.requests[id];
+        is_open(chips.units, request.unit, request.tag)
             .then(|| self.queue.pop_front().expect("it has a front"))
     }
 }

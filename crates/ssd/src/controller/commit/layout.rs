@@ -1,0 +1,177 @@
+//! The physical layout of what waits: by chip, place and page offset.
+
+use super::Chips;
+use super::waiting::Waiting;
+use crate::flash::Geometry;
+use crate::request::{Kind, NONE, RequestId};
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: RequestId,
+    next: RequestId,
+}
+
+/// Requests that wait for their chips (`phy_layout` of Sprinkler's algorithm 1). Each stands in two
+/// lists: that of its chip, in order of arrival, and that of its *slot*. A plane has a slot for
+/// each page offset, for the reads of pages of that offset, and one for all writes, whose page is
+/// chosen only when their transaction starts. Planes of a die can share a transaction of reads at
+/// those offsets whose slots are occupied in each: a bit mask of the occupied offsets answers that
+/// in a word for 64 offsets, however many requests wait.
+#[derive(Clone, Debug)]
+pub(super) struct ChipLayout {
+    /// By chip, in order of arrival.
+    pub(super) ages: Waiting,
+    /// First request of each slot; its `prev` is the last.
+    slots: Vec<RequestId>,
+    links: Vec<Link>,
+    /// Occupied page offsets of each plane.
+    offsets: Vec<u64>,
+    /// The places of each chip where reads wait, and where writes do.
+    places: Vec<[u16; 2]>,
+    pages: u32,
+    words: u32,
+}
+
+impl ChipLayout {
+    /// Nothing waits.
+    pub(super) fn new(geometry: &Geometry) -> ChipLayout {
+        let planes = geometry.plane_count() as usize;
+        let words = geometry.pages.div_ceil(64);
+        ChipLayout {
+            ages: Waiting::new(geometry.units()),
+            slots: vec![NONE; planes * (geometry.pages as usize + 1)],
+            links: Vec::new(),
+            offsets: vec![0; planes * words as usize],
+            places: vec![[0; 2]; geometry.units() as usize],
+            pages: geometry.pages,
+            words,
+        }
+    }
+
+    /// Where reads of a chip wait: a bit for each place.
+    #[inline]
+    pub(super) fn reads(&self, unit: u32) -> u16 {
+        self.places[unit as usize][0]
+    }
+
+    /// Where writes of a chip wait.
+    #[inline]
+    pub(super) fn writes(&self, unit: u32) -> u16 {
+        self.places[unit as usize][1]
+    }
+
+    /// The oldest read of page offset `offset` in a plane; [`NONE`] when none waits.
+    #[inline]
+    pub(super) fn read_at(&self, plane: u32, offset: u32) -> RequestId {
+        self.slots[self.slot(plane, offset)]
+    }
+
+    /// The oldest write to a plane.
+    #[inline]
+    pub(super) fn write_to(&self, plane: u32) -> RequestId {
+        self.slots[self.slot(plane, self.pages)]
+    }
+
+    /// The occupied page offsets of a plane, 64 to a word.
+    #[inline]
+    pub(super) fn offsets(&self, plane: u32) -> &[u64] {
+        let from = (plane * self.words) as usize;
+        &self.offsets[from..from + self.words as usize]
+    }
+
+    /// Words of [`ChipLayout::offsets`].
+    #[inline]
+    pub(super) fn words(&self) -> u32 {
+        self.words
+    }
+
+    #[inline]
+    fn slot(&self, plane: u32, offset: u32) -> usize {
+        (plane * (self.pages + 1) + offset) as usize
+    }
+
+    /// A request begins to wait.
+    #[inline]
+    pub(super) fn add(&mut self, chips: Chips<'_>, id: RequestId) {
+        self.ages.add(chips.requests[id].unit, id);
+        self.enter_slot(chips, id);
+    }
+
+    /// A request is committed.
+    #[inline]
+    pub(super) fn remove(&mut self, chips: Chips<'_>, id: RequestId) {
+        self.ages.remove(chips.requests[id].unit, id);
+        self.leave_slot(chips, id);
+    }
+
+    /// The plane, the place behind its chip and the slot of a request.
+    #[inline]
+    fn whereabouts(&self, chips: Chips<'_>, id: RequestId) -> (u32, u32, u32) {
+        let request = &chips.requests[id];
+        let place = u32::from(request.place);
+        let offset = match request.kind {
+            Kind::UserRead => chips.layout.offset_of(request.physical),
+            _ => self.pages,
+        };
+        (chips.layout.plane_at(request.unit, place), place, offset)
+    }
+
+    /// Puts a request into the slot that its address says.
+    pub(super) fn enter_slot(&mut self, chips: Chips<'_>, id: RequestId) {
+        let (plane, place, offset) = self.whereabouts(chips, id);
+        if self.links.len() <= id as usize {
+            self.links.resize(id as usize + 1, Link { prev: NONE, next: NONE });
+        }
+        let slot = self.slot(plane, offset);
+        match self.slots[slot] {
+            NONE => {
+                self.slots[slot] = id;
+                self.links[id as usize] = Link { prev: id, next: NONE };
+                let is_write = offset == self.pages;
+                self.places[chips.requests[id].unit as usize][usize::from(is_write)] |= 1 << place;
+                if !is_write {
+                    self.offsets[(plane * self.words + offset / 64) as usize] |= 1 << (offset % 64);
+                }
+            }
+            first => {
+                let last = std::mem::replace(&mut self.links[first as usize].prev, id);
+                self.links[last as usize].next = id;
+                self.links[id as usize] = Link { prev: last, next: NONE };
+            }
+        }
+    }
+
+    /// Takes a request out of its slot; its address must be the one that it entered with.
+    pub(super) fn leave_slot(&mut self, chips: Chips<'_>, id: RequestId) {
+        let (plane, place, offset) = self.whereabouts(chips, id);
+        let slot = self.slot(plane, offset);
+        let Link { prev, next } = self.links[id as usize];
+        let first = self.slots[slot];
+        if first != id {
+            self.links[prev as usize].next = next;
+            let behind = if next == NONE { first } else { next };
+            self.links[behind as usize].prev = prev;
+            return;
+        }
+        self.slots[slot] = next;
+        if next != NONE {
+            self.links[next as usize].prev = prev;
+            return;
+        }
+        let unit = chips.requests[id].unit as usize;
+        if offset == self.pages {
+            self.places[unit][1] &= !(1 << place);
+            return;
+        }
+        self.offsets[(plane * self.words + offset / 64) as usize] &= !(1 << (offset % 64));
+        if self.offsets(plane).iter().all(|&word| word == 0) {
+            self.places[unit][0] &= !(1 << place);
+        }
+    }
+
+    /// The next request of the slot that `id` stands in; [`NONE`] behind the last.
+    #[inline]
+    pub(super) fn next_in_slot(&self, id: RequestId) -> RequestId {
+        self.links[id as usize].next
+    }
+}

@@ -1,0 +1,172 @@
+//! Sprinkler: resource-driven scheduling (RIOS) and over-commitment (FARO), together or alone.
+
+use super::faro::{Faro, Set, committed};
+use super::layout::ChipLayout;
+use super::visits::Visits;
+use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
+use crate::flash::Geometry;
+use crate::planted::{Rule, holds};
+use crate::request::{Kind, NONE, RequestId};
+use std::collections::VecDeque;
+
+/// Sprinkler (section 4): requests are laid out by the chip that they go to as they arrive, and
+/// chips are visited in the order of RIOS ([`Visits`]). A chip is visited when a request for it has
+/// arrived and when it has become free.
+///
+/// - RIOS and FARO (SPK3) commit to a chip that has not started the set that FARO chooses
+///   ([`Faro`]), and complete it while the chip waits for its bus.
+/// - RIOS alone (SPK2) commits the chip's oldest request at each visit, if nothing is committed at
+///   its place. So requests share a transaction only when they arrive while the chip waits.
+/// - FARO alone (SPK1) lays out one I/O request at a time, in order of arrival: the next when all
+///   requests of the one before are committed. It over-commits to busy chips, too, one request
+///   for each place, or it would be as stuck behind a busy chip as VAS.
+///
+/// *Starvation*, which the paper leaves open, is bounded: when `passes` transactions of a chip have
+/// ended while the same request was its oldest waiting one, that request is a member of the next
+/// set. So a request with *k* older ones at its chip is committed after at most (*k* + 1) ×
+/// (`passes` + 1) transactions of the chip.
+#[derive(Clone, Debug)]
+pub(super) struct Sprinkler {
+    waiting: ChipLayout,
+    visits: Visits,
+    faro: Option<Faro>,
+    /// I/O requests are laid out one at a time.
+    in_order: bool,
+    /// I/O requests that are not laid out yet.
+    line: VecDeque<RequestId>,
+    /// What the last visit has chosen and `next` has not answered yet.
+    chosen: Set,
+    /// Transactions of each unit that ended since its oldest waiting request became that.
+    passed: Vec<u32>,
+    passes: u32,
+}
+
+impl Sprinkler {
+    pub(super) fn new(rules: &CommitRules, geometry: &Geometry) -> Sprinkler {
+        Sprinkler {
+            waiting: ChipLayout::new(geometry),
+            visits: Visits::new(geometry.channels, geometry.units_per_channel()),
+            faro: (rules.policy != CommitPolicy::Rios).then(|| Faro::new(rules, geometry)),
+            in_order: rules.policy == CommitPolicy::Faro,
+            line: VecDeque::new(),
+            chosen: Set::EMPTY,
+            passed: vec![0; geometry.units() as usize],
+            passes: rules.passes,
+        }
+    }
+
+    #[inline]
+    fn lay_out(&mut self, chips: Chips<'_>, id: RequestId) {
+        self.waiting.add(chips, id);
+        self.visits.add(chips.requests[id].unit);
+    }
+
+    /// Lays out the next I/O request of the line.
+    fn lay_out_next(&mut self, chips: Chips<'_>) {
+        let Some(&first) = self.line.front() else { return };
+        let tag = chips.requests[first].tag;
+        while let Some(&id) = self.line.front().filter(|&&id| chips.requests[id].tag == tag) {
+            self.line.pop_front();
+            self.lay_out(chips, id);
+        }
+    }
+
+    /// Visits a unit: what is committed to it now?
+    #[inline]
+    fn visit(&mut self, chips: Chips<'_>, unit: u32) -> Set {
+        let oldest = self.waiting.ages.first(unit);
+        let is_open = self.in_order || is_waiting_to_start(chips.units[unit].phase);
+        if oldest == NONE || !is_open {
+            return Set::EMPTY;
+        }
+        match &self.faro {
+            Some(faro) => {
+                let is_due = self.passed[unit as usize] >= self.passes && holds(Rule::BoundedWait);
+                faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { NONE })
+            }
+            None => self.oldest(chips, unit, oldest),
+        }
+    }
+
+    /// The oldest request of a unit, if nothing is committed at its place.
+    fn oldest(&self, chips: Chips<'_>, unit: u32, oldest: RequestId) -> Set {
+        let mut set = Set::EMPTY;
+        let request = &chips.requests[oldest];
+        let (reads, writes) = committed(&chips.units[unit]);
+        let taken = if request.kind == Kind::UserRead { reads } else { writes };
+        if taken >> request.place & 1 == 0 {
+            set.push(oldest);
+        }
+        set
+    }
+
+    /// See [`super::Scheduler::reader_of`].
+    pub(super) fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+        let plane = chips.layout.plane_of_block(chips.layout.block_of(physical));
+        let mut id = self.waiting.read_at(plane, chips.layout.offset_of(physical));
+        while id != NONE && chips.requests[id].physical != physical {
+            id = self.waiting.next_in_slot(id);
+        }
+        (id != NONE).then_some(id)
+    }
+
+    /// Takes a waiting read out of the place where its address has put it.
+    pub(super) fn leave(&mut self, chips: Chips<'_>, id: RequestId) {
+        self.waiting.leave_slot(chips, id);
+    }
+
+    /// Puts a waiting read where its new address, in the same plane, says.
+    pub(super) fn enter(&mut self, chips: Chips<'_>, id: RequestId) {
+        self.waiting.enter_slot(chips, id);
+    }
+
+    /// A committed request of a unit has started.
+    #[inline]
+    pub(super) fn left(&mut self, unit: u32) {
+        if self.in_order && self.waiting.ages.first(unit) != NONE {
+            // Its place can take the next one while the chip is busy.
+            self.visits.add(unit);
+        }
+    }
+}
+
+impl CommitScheduler for Sprinkler {
+    #[inline]
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
+        if self.in_order {
+            self.line.push_back(id);
+        } else {
+            self.lay_out(chips, id);
+        }
+    }
+
+    #[inline]
+    fn released(&mut self, unit: u32) {
+        if self.waiting.ages.first(unit) != NONE {
+            self.passed[unit as usize] += 1;
+            self.visits.add(unit);
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        loop {
+            if let Some(id) = self.chosen.pop() {
+                let unit = chips.requests[id].unit;
+                if id == self.waiting.ages.first(unit) {
+                    self.passed[unit as usize] = 0;
+                }
+                self.waiting.remove(chips, id);
+                return Some(id);
+            }
+            if self.in_order && self.waiting.ages.len() == 0 {
+                self.lay_out_next(chips);
+            }
+            let unit = self.visits.next()?;
+            self.chosen = self.visit(chips, unit);
+            if !self.chosen.is_empty() && chips.units[unit].is_short_of_space() {
+                self.visits.add(unit);
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which chips are to be visited, and in which order.
+
+/// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
+/// 1): the chips of equal offset across all channels, then those of the next offset, and around
+/// again from where the last visit was. Three levels of 64-bit words: adding a chip and finding the
+/// next one cost the same for any number of chips up to 2^18.
+#[derive(Clone, Debug)]
+pub(super) struct Visits {
+    channels: u32,
+    units_per_channel: u32,
+    /// A bit for each chip in the order of visits; above it a bit for each word that is not zero.
+    levels: [Vec<u64>; 3],
+    /// Where the next visit looks first.
+    cursor: u32,
+}
+
+impl Visits {
+    pub(super) fn new(channels: u32, units_per_channel: u32) -> Visits {
+        let mut size = (channels * units_per_channel) as usize;
+        let levels = std::array::from_fn(|_| {
+            size = size.div_ceil(64);
+            vec![0; size]
+        });
+        assert!(size == 1, "a drive has at most 2^18 chips");
+        Visits { channels, units_per_channel, levels, cursor: 0 }
+    }
+
+    /// Notes that a unit is to be visited.
+    #[inline]
+    pub(super) fn add(&mut self, unit: u32) {
+        let (channel, offset) = (unit / self.units_per_channel, unit % self.units_per_channel);
+        let mut at = (offset * self.channels + channel) as usize;
+        for level in &mut self.levels {
+            let word = &mut level[at / 64];
+            let was_set = *word != 0;
+            *word |= 1 << (at % 64);
+            if was_set {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// The next unit to visit, which leaves the set.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<u32> {
+        if self.levels[2][0] == 0 {
+            return None;
+        }
+        let at = self.at_or_after(self.cursor as usize).or_else(|| self.at_or_after(0))?;
+        self.remove(at);
+        self.cursor = at as u32 + 1;
+        let (offset, channel) = (at as u32 / self.channels, at as u32 % self.channels);
+        Some(channel * self.units_per_channel + offset)
+    }
+
+    /// The first member at `from` or behind it.
+    fn at_or_after(&self, from: usize) -> Option<usize> {
+        let mut from = from;
+        for level in 0..self.levels.len() {
+            let word = self.levels[level].get(from / 64)? & (u64::MAX << (from % 64));
+            if word != 0 {
+                let mut at = from / 64 * 64 + word.trailing_zeros() as usize;
+                for below in self.levels[..level].iter().rev() {
+                    at = at * 64 + below[at].trailing_zeros() as usize;
+                }
+                return Some(at);
+            }
+            from = from / 64 + 1;
+        }
+        None
+    }
+
+    fn remove(&mut self, at: usize) {
+        let mut at = at;
+        for level in &mut self.levels {
+            level[at / 64] &= !(1 << (at % 64));
+            if level[at / 64] != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn chips_of_equal_offset_come_first_across_all_channels() {
+        let mut visits = Visits::new(3, 2);
+        (0..6).for_each(|unit| visits.add(unit));
+        let order: Vec<u32> = std::iter::from_fn(|| visits.next()).collect();
+        // Units 0 and 1 are on the first channel.
+        assert_eq!(order, [0, 2, 4, 1, 3, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_set(
+            channels in 1u32..70,
+            units in 1u32..70,
+            steps in prop::collection::vec((any::<bool>(), any::<u32>()), 1..200),
+        ) {
+            let mut visits = Visits::new(channels, units);
+            let mut model = BTreeSet::new();
+            let mut cursor = 0;
+            for (adds, draw) in steps {
+                if adds {
+                    let unit = draw % (channels * units);
+                    visits.add(unit);
+                    model.insert((unit % units) * channels + unit / units);
+                } else {
+                    let at = model.range(cursor..).next().or_else(|| model.first()).copied();
+                    let unit = at.map(|at| at % channels * units + at / channels);
+                    prop_assert_eq!(visits.next(), unit);
+                    if let Some(at) = at {
+                        model.remove(&at);
+                        cursor = at + 1;
+                    }
+                }
+            }
+        }
+    }
+}

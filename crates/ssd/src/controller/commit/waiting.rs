@@ -1,0 +1,76 @@
+//! What waits for each chip, in order of arrival.
+
+use crate::request::{NONE, RequestId};
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: RequestId,
+    next: RequestId,
+}
+
+const ALONE: Link = Link { prev: NONE, next: NONE };
+
+/// A list for each unit, oldest first, from which any request can be taken out.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    ends: Vec<Link>,
+    links: Vec<Link>,
+    len: usize,
+}
+
+impl Waiting {
+    /// Empty lists for `units` units.
+    pub(super) fn new(units: u32) -> Waiting {
+        Waiting { ends: vec![ALONE; units as usize], links: Vec::new(), len: 0 }
+    }
+
+    /// How many requests wait.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The oldest request of a unit; [`NONE`] when none waits.
+    #[inline]
+    pub(super) fn first(&self, unit: u32) -> RequestId {
+        self.ends[unit as usize].next
+    }
+
+    /// The next younger request of the same unit; [`NONE`] behind the last.
+    #[inline]
+    pub(super) fn after(&self, id: RequestId) -> RequestId {
+        self.links[id as usize].next
+    }
+
+    /// Appends a request.
+    #[inline]
+    pub(super) fn add(&mut self, unit: u32, id: RequestId) {
+        if self.links.len() <= id as usize {
+            self.links.resize(id as usize + 1, ALONE);
+        }
+        let ends = &mut self.ends[unit as usize];
+        let last = std::mem::replace(&mut ends.prev, id);
+        match last {
+            NONE => ends.next = id,
+            last => self.links[last as usize].next = id,
+        }
+        self.links[id as usize] = Link { prev: last, next: NONE };
+        self.len += 1;
+    }
+
+    /// Takes a request out.
+    #[inline]
+    pub(super) fn remove(&mut self, unit: u32, id: RequestId) {
+        let Link { prev, next } = self.links[id as usize];
+        let ends = &mut self.ends[unit as usize];
+        match prev {
+            NONE => ends.next = next,
+            prev => self.links[prev as usize].next = next,
+        }
+        match next {
+            NONE => ends.prev = prev,
+            next => self.links[next as usize].prev = prev,
+        }
+        self.len -= 1;
+    }
+}
