@@ -137,6 +137,8 @@ pub struct World<D: Device, W: Witness = ()> {
     arrivals: Timers,
     /// Lanes that found the device full, in order.
     blocked: VecDeque<u32>,
+    /// Since when there have been some, as far as it is not counted yet.
+    blocked_since: Time,
     flights: Vec<Flight>,
     free: Vec<u32>,
     in_flight: u32,
@@ -190,6 +192,7 @@ impl<D: Device, W: Witness> World<D, W> {
             arrivals: Timers::new(issuers.len()),
             issuers,
             blocked: VecDeque::new(),
+            blocked_since: Time::ZERO,
             flights: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -373,8 +376,7 @@ impl<D: Device, W: Witness> World<D, W> {
             match l.next_due(now) {
                 Due::Now(due) => {
                     if !self.submit(now, issuer, due) {
-                        self.issuers[issuer as usize].is_blocked = true;
-                        self.blocked.push_back(issuer);
+                        self.block(now, issuer);
                         return;
                     }
                 }
@@ -494,9 +496,29 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
+    /// A issuer has found the device full: the device's queue stalls from now on.
+    fn block(&mut self, now: Time, issuer: u32) {
+        self.issuers[issuer as usize].is_blocked = true;
+        if self.blocked.is_empty() {
+            self.blocked_since = now;
+        }
+        self.blocked.push_back(issuer);
+    }
+
     fn unblock(&mut self, issuer: u32) {
         self.blocked.pop_front();
         self.issuers[issuer as usize].is_blocked = false;
+        if self.blocked.is_empty() {
+            self.account_stall(self.now);
+        }
+    }
+
+    /// Counts the stall that lasts until `now`, as far as it lies in the measurement.
+    fn account_stall(&mut self, now: Time) {
+        if let Some(from) = self.measured_from {
+            self.stats.queue_stall += now.since(self.blocked_since.max(from));
+        }
+        self.blocked_since = now;
     }
 
     /// A request has been answered: it is checked, counted, and followed by the next.

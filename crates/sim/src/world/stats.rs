@@ -85,6 +85,9 @@ pub struct Stats {
     pub ops: [OpStats; 4],
     /// Requests in flight, integrated over time: ns × requests.
     pub in_flight_area: u128,
+    /// Queue stall: time during which a request waited outside the device because every tag of its
+    /// queue was taken.
+    pub queue_stall: Nanos,
     /// Digest of the history of the whole run.
     pub digest: u64,
     slowest: BinaryHeap<Reverse<(Nanos, Reverse<u64>, SlowKey)>>,
@@ -125,6 +128,7 @@ impl Stats {
             until: Time::ZERO,
             ops: Default::default(),
             in_flight_area: 0,
+            queue_stall: Nanos::ZERO,
             digest: 0,
             slowest: BinaryHeap::new(),
         }

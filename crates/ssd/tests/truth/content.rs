@@ -88,6 +88,28 @@ impl Load {
 /// Runs `cases` random lists of up to `length` operations, each on a drive of its own. More cases,
 /// other than the usual ones: `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
 fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::SsdConfig)) {
+    if let Some(failure) = search(name, cases, length, 2000, |drive, _| tune(drive)) {
+        panic!("{failure}");
+    }
+}
+
+/// As [`swarm`], but answers with the failure instead of looking for a shorter list and failing.
+pub fn swarm_fails(
+    name: &str,
+    cases: u32,
+    length: usize,
+    tune: impl Fn(&mut tailcut_ssd::SsdConfig, u64),
+) -> Option<String> {
+    search(name, cases, length, 0, tune)
+}
+
+fn search(
+    name: &str,
+    cases: u32,
+    length: usize,
+    shrink: u32,
+    tune: impl Fn(&mut tailcut_ssd::SsdConfig, u64),
+) -> Option<String> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     let cases = number("TAILCUT_CASES").unwrap_or(cases);
     let mut seed = [0; 32];
@@ -95,12 +117,12 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
         *byte = chosen;
     }
     seed[28..].copy_from_slice(&number("TAILCUT_SEED").unwrap_or(0).to_le_bytes());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: shrink, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let strategy = (any::<u64>(), vec(step(), 1..length));
     let result = runner.run(&strategy, |(seed, steps)| {
         let mut drive = drives::random(seed);
-        tune(&mut drive);
+        tune(&mut drive, seed);
         let mut pair = Pair::new(&drive, seed);
         let load = Load::random(seed, pair.pages());
         for step in steps {
@@ -109,13 +131,13 @@ fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::
         pair.finish();
         Ok(())
     });
-    if let Err(error) = result {
+    result.err().map(|error| {
         let seed = match &error {
             proptest::test_runner::TestError::Fail(_, (seed, _)) => *seed,
             proptest::test_runner::TestError::Abort(_) => 0,
         };
-        panic!("{error}\nof {:?}\nunder {:?}", drives::random(seed), Load::random(seed, 100));
-    }
+        format!("{error}\nof {:?}\nunder {:?}", drives::random(seed), Load::random(seed, 100))
+    })
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! The rules that keep reordered requests right (Sprinkler, section 4.4): each check is seen to fail
+//! when its rule does not hold.
+
+use crate::content::swarm_fails;
+use crate::drives;
+use crate::host::command;
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use tailcut_base::random::Stream;
+use tailcut_base::{Command, CommandId, Completion, Device, Op, Submit, Time};
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::flash::geometry::ReadyBusy;
+use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::probe::Member;
+use tailcut_ssd::request::Kind;
+use tailcut_ssd::{ChipRecord, Precondition, Probe, Ssd, SsdConfig};
+
+/// The policies that reorder.
+const POLICIES: [CommitPolicy; 4] =
+    [CommitPolicy::Pas, CommitPolicy::Faro, CommitPolicy::Rios, CommitPolicy::Sprinkler];
+
+/// Random loads on random drives find a hazard that nobody guards, and only then.
+fn swarm_notices(rule: Rule) {
+    let tune = |drive: &mut SsdConfig, seed: u64| {
+        drive.schedule.commit = POLICIES[(seed % 4) as usize];
+        drive.buffer.size = 0;
+    };
+    assert_eq!(swarm_fails("hazards", 300, 200, tune), None);
+    let failure = broken(rule, || swarm_fails("hazards", 300, 200, tune));
+    assert!(failure.is_some(), "no load noticed that {rule:?} does not hold");
+}
+
+#[test]
+fn a_read_after_a_write_gets_what_was_written() {
+    swarm_notices(Rule::ReadAfterWrite);
+}
+
+#[test]
+fn of_two_writes_the_later_one_stays() {
+    swarm_notices(Rule::WriteAfterWrite);
+}
+
+#[test]
+fn a_write_after_a_read_does_not_take_its_page_away() {
+    swarm_notices(Rule::WriteAfterRead);
+}
+
+/// What a drive did, in the order in which it did it.
+#[derive(Debug, Default)]
+struct Log {
+    transactions: Vec<ChipRecord>,
+    /// First logical page of each command, by its number.
+    first_pages: Vec<u32>,
+    /// Pages of commands that have been read from flash.
+    read: HashSet<(u32, u32)>,
+    /// Pages that went to the host before they had been read.
+    early: usize,
+    /// Pages of each command that have gone to the host.
+    returned: HashMap<u32, u32>,
+}
+
+impl Probe for Log {
+    const WATCHES: bool = true;
+
+    fn transaction(&mut self, record: ChipRecord) {
+        for &Member { command, logical, .. } in &record.members {
+            if let Some(CommandId(id)) = command {
+                self.read.insert((id, logical - self.first_pages[id as usize]));
+            }
+        }
+        self.transactions.push(record);
+    }
+
+    fn returned(&mut self, CommandId(id): CommandId, pages: Range<u32>) {
+        assert_eq!(self.returned.insert(id, pages.end).unwrap_or(0), pages.start, "pages go out in order");
+        self.early += pages.filter(|&page| !self.read.contains(&(id, page))).count();
+    }
+}
+
+/// Serves `commands`, numbered in their order, with `depth` in flight.
+fn watch(config: &SsdConfig, depth: usize, commands: &[Command]) -> Log {
+    config.check_space().expect("a drive with room to work");
+    let page = |command: &Command| (command.sector / u64::from(config.geometry.page_sectors())) as u32;
+    let log = Log { first_pages: commands.iter().map(page).collect(), ..Log::default() };
+    let mut ssd = Ssd::watched(config, 1, true, log);
+    ssd.precondition(&Precondition { state: PreparedState::Sequential, fill: 1_000_000 }, 1);
+    let (mut now, mut sent) = (Time::ZERO, 0);
+    let mut done: Vec<Completion> = Vec::new();
+    while done.len() < commands.len() {
+        while sent < commands.len() && sent - done.len() < depth {
+            let id = CommandId(sent as u32);
+            assert_eq!(ssd.submit(now, &Command { id, ..commands[sent] }), Submit::Accepted);
+            sent += 1;
+        }
+        now = ssd.next_event();
+        assert!(now != Time::NEVER, "{}", ssd.why_stuck());
+        ssd.advance(now, &mut done);
+    }
+    ssd.probe
+}
+
+/// Two channels of two chips of two dies and planes, write-through, with room to spare.
+fn drive(policy: CommitPolicy) -> SsdConfig {
+    let mut config = drives::plane(32, 8);
+    let g = &mut config.geometry;
+    (g.channels, g.chips, g.dies, g.planes) = (2, 2, 2, 2);
+    g.ready_busy = ReadyBusy::Chip;
+    config.ftl.spare = 500_000;
+    config.schedule.commit = policy;
+    config
+}
+
+fn random_commands(seed: u64, config: &SsdConfig, count: usize, fua_in_100: u64) -> Vec<Command> {
+    let mut r = Stream::new(seed, "test.commands");
+    let pages = u64::from(config.ftl.logical_pages(&config.geometry));
+    let draw = |_| {
+        let op = if r.below(3) == 0 { Op::Write } else { Op::Read };
+        let length = 1 + r.below(12);
+        let fua = r.below(100) < fua_in_100;
+        // Pages apart from each other, so that each memory request comes to its chip.
+        Command { fua, ..command(op, r.below(pages - length), length as u32) }
+    };
+    (0..count).map(draw).collect()
+}
+
+/// The first and the last moment at which a memory request of each command started.
+fn starts(log: &Log) -> HashMap<u32, (Time, Time)> {
+    let mut starts: HashMap<u32, (Time, Time)> = HashMap::new();
+    for record in &log.transactions {
+        for id in record.members.iter().filter_map(|member| member.command) {
+            let (first, last) = starts.entry(id.0).or_insert((record.start, record.start));
+            (*first, *last) = ((*first).min(record.start), (*last).max(record.start));
+        }
+    }
+    starts
+}
+
+/// Pairs of commands, one of them with force unit access, whose order was changed.
+fn reordered(log: &Log, commands: &[Command]) -> usize {
+    let mut starts: Vec<(u32, (Time, Time))> = starts(log).into_iter().collect();
+    starts.sort_unstable();
+    let mut wrong = 0;
+    for (at, &(id, (_, last))) in starts.iter().enumerate() {
+        for &(later, (first, _)) in &starts[at + 1..] {
+            let matters = commands[id as usize].fua || commands[later as usize].fua;
+            wrong += usize::from(matters && first < last);
+        }
+    }
+    wrong
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn force_unit_access_keeps_its_place(seed in any::<u64>(), policy in 0usize..4) {
+        let config = drive(POLICIES[policy]);
+        let commands = random_commands(seed, &config, 150, 10);
+        prop_assert_eq!(reordered(&watch(&config, 32, &commands), &commands), 0);
+        let careless = broken(Rule::FuaInPlace, || watch(&config, 32, &commands));
+        prop_assert!(reordered(&careless, &commands) > 0);
+    }
+
+    #[test]
+    fn data_of_reads_goes_out_in_order(seed in any::<u64>(), policy in 0usize..4) {
+        let config = drive(POLICIES[policy]);
+        let commands: Vec<Command> =
+            random_commands(seed, &config, 100, 0).into_iter().map(|c| Command { op: Op::Read, ..c }).collect();
+        prop_assert_eq!(watch(&config, 32, &commands).early, 0);
+        let careless = broken(Rule::InOrderReturn, || watch(&config, 32, &commands));
+        prop_assert!(careless.early > 0);
+    }
+}
+
+/// How many transactions of its chip go before a read that overlaps with nothing, while sets of
+/// four that overlap fully keep coming.
+fn passed_over(passes: u32) -> usize {
+    let mut config = drives::plane(16, 64);
+    let g = &mut config.geometry;
+    (g.channels, g.chips, g.dies, g.planes) = (1, 1, 2, 2);
+    g.ready_busy = ReadyBusy::Chip;
+    config.schedule.commit = CommitPolicy::Sprinkler;
+    config.schedule.passes = passes;
+    config.ftl.spare = 500_000;
+    // Written in order, page n lies at place n % 4, page offset n / 4 of its block.
+    let full = |n: u64| command(Op::Read, 4 * (n % 60), 4);
+    let mut commands: Vec<Command> = (0..400).map(full).collect();
+    // The first set starts at once; of what waits behind it this is the oldest.
+    commands.insert(1, command(Op::Read, 4 * 61, 1));
+    let log = watch(&config, 16, &commands);
+    let is_lone = |record: &ChipRecord| record.members.iter().any(|m| m.command == Some(CommandId(1)));
+    log.transactions.iter().filter(|r| r.kind == Kind::UserRead).position(is_lone).expect("it was served")
+}
+
+#[test]
+fn no_request_is_passed_over_for_ever() {
+    for passes in [0, 1, 5, 16] {
+        // The transaction that ran when it came counts, too.
+        assert_eq!(passed_over(passes), passes.max(1) as usize);
+    }
+    let starved = broken(Rule::BoundedWait, || passed_over(5));
+    assert!(starved > 100, "without the bound it went after {starved} transactions");
+}
