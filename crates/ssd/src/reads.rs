@@ -83,8 +83,8 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn arrive(&mut self, request: RequestId) {
         let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
-        let fua = self.tags[chips.requests[request].tag].command.fua;
-        self.scheduler.arrived(chips, request, fua);
+        let tag = &self.tags[chips.requests[request].tag];
+        self.scheduler.arrived(chips, request, tag.pages == 1, tag.command.fua);
     }
 
     /// Commits what the scheduler wants committed. The chips are woken by [`Ssd::wake`], so that

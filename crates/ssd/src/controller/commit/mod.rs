@@ -67,8 +67,8 @@ pub struct Chips<'a> {
 /// after them, and after each `released`, `next` is called until it answers `None`.
 pub trait CommitScheduler {
     /// A host memory request is known, with its unit and place. Requests arrive in the order of
-    /// their I/O requests and pages.
-    fn arrived(&mut self, chips: Chips<'_>, id: RequestId);
+    /// their I/O requests and pages. `alone` says that its I/O request has no other.
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool);
 
     /// A unit may be able to take requests that it could not take before.
     fn released(&mut self, unit: u32);
@@ -136,11 +136,12 @@ impl Scheduler {
         Scheduler { policy, gate: Gate::default() }
     }
 
-    /// A host memory request has arrived; `fua` says that its I/O request must not be reordered.
+    /// A host memory request has arrived; `alone` says that its I/O request has no other, `fua`
+    /// that it must not be reordered.
     #[inline]
-    pub fn arrived(&mut self, chips: Chips<'_>, id: RequestId, fua: bool) {
+    pub fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool, fua: bool) {
         if self.gate.arrived(id, chips.requests[id].tag, fua) {
-            self.policy.arrived(chips, id);
+            self.policy.arrived(chips, id, alone);
         }
     }
 
@@ -175,7 +176,8 @@ impl Scheduler {
     fn admit(&mut self, chips: Chips<'_>) -> bool {
         let Some(tag) = self.gate.next_tag().filter(|_| self.gate.opens()) else { return false };
         while let Some(id) = self.gate.admit(tag) {
-            self.policy.arrived(chips, id);
+            // Whether it is alone is not remembered; false is always right.
+            self.policy.arrived(chips, id, false);
         }
         true
     }
@@ -225,11 +227,11 @@ impl Scheduler {
 
 impl Policy {
     #[inline]
-    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool) {
         match self {
-            Policy::Vas(vas) => vas.arrived(chips, id),
-            Policy::Pas(pas) => pas.arrived(chips, id),
-            Policy::Sprinkler(sprinkler) => sprinkler.arrived(chips, id),
+            Policy::Vas(vas) => vas.arrived(chips, id, alone),
+            Policy::Pas(pas) => pas.arrived(chips, id, alone),
+            Policy::Sprinkler(sprinkler) => sprinkler.arrived(chips, id, alone),
         }
     }
 }

@@ -6,15 +6,16 @@ use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
 
 /// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O
-/// request that is not committed entirely: what it has for a free chip is committed, busy chips
-/// are skipped until they become free. A later I/O request goes ahead, as a whole, when all chips
+/// request, among those of several memory requests, that is not committed entirely: what it has for
+/// a free chip is committed, busy chips are skipped until they become free. A later I/O request goes ahead, as a whole, when all chips
 /// that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
 /// memory request collision". So the unit of reordering is the I/O request ("coarse-grain"), and
-/// a chip is given requests of one I/O request at a time.
+/// a chip is given requests of one I/O request at a time. An I/O request of one memory request needs
+/// no more than its chip.
 #[derive(Clone, Debug)]
 pub(super) struct Pas {
     waiting: Waiting,
-    /// For each tag its I/O request.
+    /// For each tag its I/O request, if it has several memory requests.
     ios: Vec<Io>,
     /// For each memory request the next of the same I/O request.
     siblings: Vec<RequestId>,
@@ -35,7 +36,7 @@ pub(super) struct Pas {
 struct Io {
     first: RequestId,
     last: RequestId,
-    /// Memory requests that are not committed.
+    /// Memory requests that are not committed; 0 for an I/O request of one.
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
@@ -60,11 +61,35 @@ impl Pas {
         }
     }
 
-    fn io(&mut self, tag: u32) -> &mut Io {
+    /// Enters a request among those of its I/O request.
+    fn join(&mut self, tag: u32, id: RequestId) {
         if self.ios.len() <= tag as usize {
             self.ios.resize(tag as usize + 1, Io { first: NONE, last: NONE, waiting: 0, arrival: 0 });
         }
-        &mut self.ios[tag as usize]
+        if self.siblings.len() <= id as usize {
+            self.siblings.resize(id as usize + 1, NONE);
+        }
+        self.siblings[id as usize] = NONE;
+        let io = &mut self.ios[tag as usize];
+        io.waiting += 1;
+        if io.waiting > 1 {
+            let last = std::mem::replace(&mut io.last, id);
+            self.siblings[last as usize] = id;
+            return;
+        }
+        self.arrivals += 1;
+        *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals };
+        self.order.push_back((tag, self.arrivals));
+        self.untried = tag;
+        if self.lead == NONE {
+            self.find_lead();
+        }
+    }
+
+    /// True when the I/O request of a waiting memory request has no other.
+    #[inline]
+    fn is_alone(&self, tag: u32) -> bool {
+        self.ios.get(tag as usize).is_none_or(|io| io.waiting == 0)
     }
 
     /// The memory requests of an I/O request of which none is committed.
@@ -102,6 +127,10 @@ impl Pas {
             if !is_open(chips.units, unit, tag) {
                 return false;
             }
+            if self.is_alone(tag) {
+                self.chosen.push_back(id);
+                return true;
+            }
             let behind = self.next_io(chips, id);
             if tag == self.lead {
                 while id != behind {
@@ -128,10 +157,14 @@ impl Pas {
     }
 
     /// Takes a chosen request out of the queues.
+    #[inline]
     fn commit(&mut self, chips: Chips<'_>, id: RequestId) {
         let request = &chips.requests[id];
         self.waiting.remove(request.unit, id);
-        let io = self.io(request.tag);
+        if self.is_alone(request.tag) {
+            return;
+        }
+        let io = &mut self.ios[request.tag as usize];
         io.waiting -= 1;
         if io.waiting == 0 && request.tag == self.lead {
             self.find_lead();
@@ -154,28 +187,13 @@ impl Pas {
 
 impl CommitScheduler for Pas {
     #[inline]
-    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool) {
         let request = &chips.requests[id];
         self.waiting.add(request.unit, id);
-        if self.siblings.len() <= id as usize {
-            self.siblings.resize(id as usize + 1, NONE);
-        }
-        self.siblings[id as usize] = NONE;
-        let io = self.io(request.tag);
-        io.waiting += 1;
-        if io.waiting > 1 {
-            let last = std::mem::replace(&mut io.last, id);
-            self.siblings[last as usize] = id;
-            return;
-        }
-        (io.first, io.last) = (id, id);
-        self.arrivals += 1;
-        let arrival = self.arrivals;
-        self.io(request.tag).arrival = arrival;
-        self.order.push_back((request.tag, arrival));
-        self.untried = request.tag;
-        if self.lead == NONE {
-            self.find_lead();
+        if alone {
+            self.candidate = request.unit;
+        } else {
+            self.join(request.tag, id);
         }
     }
 

@@ -132,7 +132,7 @@ impl Sprinkler {
 
 impl CommitScheduler for Sprinkler {
     #[inline]
-    fn arrived(&mut self, chips: Chips<'_>, id: RequestId) {
+    fn arrived(&mut self, chips: Chips<'_>, id: RequestId, _: bool) {
         if self.in_order {
             self.line.push_back(id);
         } else {

@@ -13,7 +13,7 @@ pub struct Vas {
 
 impl CommitScheduler for Vas {
     #[inline]
-    fn arrived(&mut self, _: Chips<'_>, id: RequestId) {
+    fn arrived(&mut self, _: Chips<'_>, id: RequestId, _: bool) {
         self.queue.push_back(id);
     }
 
