@@ -171,7 +171,7 @@ pub enum StudyCommand {
 #[derive(Debug, Args)]
 pub struct StudyRun {
     /// The studies, such as sprinkler-1
-    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "ID", conflicts_with = "all")]
     pub ids: Vec<String>,
     /// Run every study
     #[arg(long)]

@@ -40,10 +40,10 @@ fn list(as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
 fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = if arguments.all { study::all().to_vec() } else { chosen(&arguments.ids)? };
     let is_list = arguments.all || chosen.len() > 1;
+    let options = options(&arguments.form)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let crew = Crew::new(arguments.jobs.map(usize::from), arguments.quiet, &interrupt);
-    let options = options(&arguments.form);
     let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
     let mut tables = Vec::new();
     let mut failure = None;
@@ -99,7 +99,7 @@ fn all_explained(tables: &[Table]) -> Result<(), Failure> {
 
 fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> Result<(), Failure> {
     let study = chosen(&[id.to_string()])?[0];
-    let runs = study.next(&options(form), &[]);
+    let runs = study.next(&options(form)?, &[]);
     let Some(case) = case else {
         for run in &runs {
             writeln!(out, "{}", run.label)?;
@@ -133,6 +133,9 @@ fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
             }
         }
     }
+    if ids.is_empty() {
+        unknown.push(String::from("name the studies to run, or run all of them with --all"));
+    }
     if unknown.is_empty() {
         return Ok(found);
     }
@@ -140,6 +143,36 @@ fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
     Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
 }
 
-fn options(form: &StudyForm) -> Options {
-    Options { quick: form.quick, seed: form.seed, traces: form.traces.clone() }
+fn options(form: &StudyForm) -> Result<Options, Failure> {
+    match &form.traces {
+        Some(folder) if !folder.is_dir() => Err(Failure::Input(format!(
+            "--traces {}: there is no such folder; name the one that holds the traces",
+            folder.display()
+        ))),
+        traces => Ok(Options { quick: form.quick, seed: form.seed, traces: traces.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_sim::study::Row;
+
+    #[test]
+    fn a_row_that_is_off_without_a_note_is_a_failure() {
+        let row = |case: &str, measured: f64| Row::new(case, "bandwidth", "B/s", measured).paper(1e9);
+        let rows = vec![row("8 chips", 1.1e9), row("16 chips", 2e9).note("wider"), row("32 chips", 3e9)];
+        let failure = all_explained(&[Table::new("t-1", 1, true, rows.clone())]);
+        let Err(Failure::Operation(message)) = failure else { panic!("a failure") };
+        assert!(message.ends_with("t-1: 32 chips, bandwidth") && !message.contains("16 chips"), "{message}");
+        assert!(all_explained(&[Table::new("t-1", 1, true, rows[..2].to_vec())]).is_ok());
+    }
+
+    #[test]
+    fn several_studies_are_a_list() {
+        let table = || Table::new("t-1", 1, true, Vec::new());
+        assert_eq!(to_json(&[table()], false)["study"], "t-1");
+        assert_eq!(to_json(&[table()], true)[0]["study"], "t-1");
+        assert_eq!(to_json(&[], true), json!([]));
+    }
 }

@@ -144,8 +144,8 @@ case      quantity      paper  measured  ratio    limit  note
 16 chips  utilisation  20.0 %    21.0 %   1.05        -
 32 chips  utilisation  20.0 %    40.0 %   2.00        -  [1]
 
- [1] the queue is deeper
-     than the paper's
+ [1] the queue is deeper than
+     the paper's
 ";
         let shown = table(&Empty, &Table::new("empty-1", 7, true, all), 30, Tone::Plain);
         assert_eq!(shown, want, "\n{shown}");
@@ -155,7 +155,7 @@ case      quantity      paper  measured  ratio    limit  note
     fn columns_without_a_figure_are_left_out() {
         let rows = vec![Row::new("a", "bandwidth", "B/s", 2.5e9)];
         let shown = table(&Empty, &Table::new("empty-1", 1, false, rows), 80, Tone::Plain);
-        assert!(shown.contains("case  quantity   measured\n"), "\n{shown}");
+        assert!(shown.contains("case  quantity    measured\n"), "\n{shown}");
     }
 
     #[test]

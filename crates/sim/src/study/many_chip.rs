@@ -54,12 +54,11 @@ pub fn drive(chips: u32) -> SsdConfig {
 ///
 /// The drive has fewer blocks than the paper's: reads do not notice. What is read must cover every
 /// place of every chip at every page offset (two reads share a transaction across planes only if
-/// their offsets agree) and hold many requests of the largest size: one block of each plane, or
-/// 64 MiB where that is less.
+/// their offsets agree) and hold many requests of the largest size: one block of each plane, and
+/// 64 MiB at least.
 ///
-/// The run ends after [`queue_fulls`] times the queue's depth, and not before [`least_bytes`] are
-/// read. The queue fills once and drains once, so that it is full during all but some 2 % of the
-/// work.
+/// The run ends after 64 times the queue's depth (quick form: 8 times), and not before 512 MiB
+/// (64 MiB) are read: the queue fills once and drains once, a small part of the whole.
 pub fn random_reads(options: &Options, label: String, device: SsdConfig, size: u64) -> Run {
     let device = with_small_blocks(device);
     let depth = device.queue.depth;
