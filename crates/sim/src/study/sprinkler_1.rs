@@ -32,7 +32,7 @@ impl Study for StagnatingReads {
             return Vec::new();
         }
         let mut runs = Vec::new();
-        // The largest drive takes most of a gigabyte: side by side with small ones, it has room.
+        // The largest drive takes more than a gigabyte: it runs beside small ones, not beside its like.
         for size in sizes(options) {
             for chips in CHIPS.into_iter().rev() {
                 let mut device = drive(chips);
