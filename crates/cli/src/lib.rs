@@ -13,5 +13,6 @@ pub mod output;
 pub mod run;
 pub mod scenario;
 pub mod show;
+pub mod study;
 pub mod terminal;
 pub mod trace;

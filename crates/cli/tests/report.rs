@@ -91,14 +91,6 @@ fn a_drive_that_refuses_writes_is_a_failure_with_results() {
     assert!(support::stderr(&output).contains("refused writes"));
 }
 
-/// Whether a process has a handler for SIGINT, signal 2 (proc(5), SigCgt).
-#[cfg(target_os = "linux")]
-fn listens_to_interrupts(id: &str) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_run_shows_what_is_known() {
@@ -108,7 +100,7 @@ fn an_interrupted_run_shows_what_is_known() {
     let mut child =
         place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let id = child.id().to_string();
-    while !listens_to_interrupts(&id) {
+    while !support::listens_to_interrupts(&id) {
         assert!(
             child.try_wait().expect("it can be asked").is_none(),
             "it ended before it could be interrupted"

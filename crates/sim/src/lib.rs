@@ -1,7 +1,9 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+pub mod ending;
 pub mod report;
 pub mod scenario;
+pub mod study;
 pub mod trace;
 pub mod workload;
 pub mod world;

@@ -2,39 +2,19 @@
 
 use super::case::Case;
 use super::measure::Measured;
-use crate::terminal::{Align, Table, Tone};
-use serde::Serialize;
+use crate::study::figure as show;
+use crate::terminal::{self, Align, Tone};
 use serde_json::Value;
-use tailcut_base::quantity::{show_bytes, show_count, show_time};
+use tailcut_sim::study::{Row, Table};
 
-/// A study: the shape that all studies share.
-#[derive(Debug, Serialize)]
-pub struct Study {
-    study: &'static str,
-    version: &'static str,
-    seed: u64,
-    quick: bool,
-    rows: Vec<Row>,
-}
-
-/// One figure; null where there is none.
-#[derive(Debug, Serialize)]
-struct Row {
-    case: &'static str,
-    quantity: &'static str,
-    unit: &'static str,
-    paper: Option<f64>,
-    measured: Option<f64>,
-    ratio: Option<f64>,
-    /// The target.
-    limit: Option<f64>,
-    note: String,
-}
+/// The bench as a study: cases that have targets and no paper.
+#[derive(Debug)]
+pub struct Study(Table);
 
 impl Study {
     /// An empty one.
     pub fn new(study: &'static str) -> Study {
-        Study { study, version: env!("CARGO_PKG_VERSION"), seed: 1, quick: false, rows: Vec::new() }
+        Study(Table::new(study, 1, false, Vec::new()))
     }
 
     /// Adds the figures of a case.
@@ -68,16 +48,9 @@ impl Study {
             }
             _ => String::from("the system does not tell"),
         };
-        self.rows.push(Row {
-            case: tailcut_base::config::Choice::name(case),
-            quantity,
-            unit,
-            paper: None,
-            measured: figures.get(figures.len() / 2).copied(),
-            ratio: None,
-            limit: case.target(quantity),
-            note,
-        });
+        let median = figures.get(figures.len() / 2).copied();
+        let row = Row::new(case.to_string(), quantity, unit, median);
+        self.0.rows.push(row.limit(case.target(quantity)).note(note));
     }
 
     /// The rows as a table.
@@ -90,12 +63,13 @@ impl Study {
             right("target"),
             right("range"),
         ];
-        let mut table = Table::new(&head, tone);
-        for row in &self.rows {
+        let mut table = terminal::Table::new(&head, tone);
+        for row in &self.0.rows {
             let figure = |figure: Option<f64>| figure.map_or(String::from("-"), |x| show(x, row.unit));
-            let range = row.note.split_once("; ").map_or(row.note.as_str(), |(_, range)| range);
+            let note = row.note.as_deref().unwrap_or_default();
+            let range = note.split_once("; ").map_or(note, |(_, range)| range);
             table.row(&[
-                row.case.to_string(),
+                row.case.clone(),
                 row.quantity.replace("per second", "/ s"),
                 figure(row.measured),
                 figure(row.limit),
@@ -107,14 +81,6 @@ impl Study {
 
     /// The study as JSON.
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).expect("plain data")
-    }
-}
-
-fn show(figure: f64, unit: &str) -> String {
-    match unit {
-        "B" => show_bytes(figure),
-        "s" => show_time(figure * 1e9),
-        _ => show_count(figure),
+        serde_json::to_value(&self.0).expect("plain data")
     }
 }

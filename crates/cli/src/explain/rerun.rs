@@ -41,8 +41,8 @@ impl Rerun {
         let skip = self.kept.saved.skip_bad_lines;
         let world = run::prepare(&self.scenario, probe, witness, skip, self.quiet);
         let mut world = world.map_err(|error| Failure::Input(error.to_string()))?;
-        let stopped = run::drive(&mut world, &self.scenario, self.quiet, &self.interrupt, &mut |_, _| {})?;
-        if stopped && self.interrupt.asked() {
+        let ends = run::drive(&mut world, &self.scenario, self.quiet, &self.interrupt)?;
+        if ends.cut_short && self.interrupt.asked() {
             return Err(Failure::Interrupted);
         }
         self.compare(world.stats.digest)?;

@@ -6,11 +6,11 @@ use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
 use std::ops::ControlFlow;
 use std::path::Path;
-use tailcut_base::Time;
 use tailcut_sim::Report;
+use tailcut_sim::ending::{Ends, RunFailed, run_to_end};
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{self, RunError, Stats, Witness, World};
-use tailcut_ssd::{Figures, Probe, Ssd};
+use tailcut_ssd::{Probe, Ssd};
 
 /// A run with results.
 pub struct Simulated {
@@ -77,13 +77,9 @@ pub fn simulate(
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
     let mut world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
-    let mut from = None;
-    let interrupted = drive(&mut world, scenario, quiet, interrupt, &mut |ssd, now| {
-        from = Some(ssd.figures(now));
-    })?;
-    let from = from.unwrap_or_default();
-    let mut simulated = conclude(scenario, world, &from, interrupted && interrupt.asked());
-    if interrupted && !interrupt.asked() {
+    let ends = drive(&mut world, scenario, quiet, interrupt)?;
+    let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
+    if ends.cut_short && !interrupt.asked() {
         let note = format!("the run was ended at {}, as far as its clock goes", scenario.horizon());
         simulated.report.notes.push(note);
     }
@@ -107,29 +103,20 @@ pub fn prepare<P: Probe, W: Witness>(
     scenario.world(probe, witness, skip_bad_lines)
 }
 
-/// Runs a world under the eyes of the user. Returns true when it was ended before its
-/// time: by the user, or because its clock goes no further.
+/// Runs a world under the eyes of the user, who may end it before its time.
 pub fn drive<P: Probe, W: Witness>(
     world: &mut World<Ssd<P>, W>,
     scenario: &Scenario,
     quiet: bool,
     interrupt: &Interrupt,
-    at_ramp_end: &mut dyn FnMut(&Ssd<P>, Time),
-) -> Result<bool, Failure> {
-    let horizon = scenario.horizon();
+) -> Result<Ends, Failure> {
     let mut progress = Progress::new("run", None, quiet);
     let mut watch = |at: &world::Progress| {
         progress.expect(expected(at));
         progress.update(at.completed, at.now);
-        if interrupt.asked() || at.now >= horizon {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let done = world.run(&mut watch, at_ramp_end);
-    drop(progress);
-    done.map_err(|error| failed(error, &world.device))
+    run_to_end(world, scenario.horizon(), &mut watch).map_err(failed)
 }
 
 /// How many requests a run will have: known, or estimated from its end in virtual time.
@@ -139,21 +126,21 @@ fn expected(at: &world::Progress) -> Option<u64> {
     at.expected.into_iter().chain(estimate).min()
 }
 
-fn failed<P: Probe>(error: RunError, ssd: &Ssd<P>) -> Failure {
-    match error {
-        RunError::Stuck { .. } => Failure::Operation(format!("{error}: {}", ssd.why_stuck())),
-        RunError::NoRequests | RunError::TimeRanBackwards { .. } => Failure::Input(error.to_string()),
+/// Why a run has no results: a device condition, or requests that cannot be.
+pub fn failed(failed: RunFailed) -> Failure {
+    match failed.error {
+        RunError::Stuck { .. } => Failure::Operation(failed.to_string()),
+        RunError::NoRequests | RunError::TimeRanBackwards { .. } => Failure::Input(failed.to_string()),
     }
 }
 
 fn conclude<W: Witness>(
     scenario: &Scenario,
     world: World<Ssd, W>,
-    from: &Figures,
+    ends: &Ends,
     interrupted: bool,
 ) -> Simulated {
-    let until = world.device.figures(world.now());
-    let report = Report::new(scenario, &world, from, &until, interrupted);
+    let report = Report::new(scenario, &world, &ends.from, &ends.until, interrupted);
     let broken = world.sources().find_map(|source| source.failure());
     let ending = match (interrupted, broken, world.device.read_only()) {
         (true, _, _) => Ending::Interrupted,

@@ -11,7 +11,9 @@ use tailcut_base::quantity::show_count;
 pub struct Progress {
     /// What is being done, in a word or two.
     label: &'static str,
-    /// Requests in all, where that is known.
+    /// What is counted.
+    things: &'static str,
+    /// How many there are in all, where that is known.
     total: Option<u64>,
     started: Instant,
     bar: Option<ProgressBar>,
@@ -22,8 +24,13 @@ impl Progress {
     /// Progress of something called `label` with `total` requests, if that is known. `quiet`
     /// shows nothing at all.
     pub fn new(label: &'static str, total: Option<u64>, quiet: bool) -> Progress {
+        Progress::counting("requests", label, total, quiet)
+    }
+
+    /// Like [`Progress::new`] for other `things` than requests.
+    pub fn counting(things: &'static str, label: &'static str, total: Option<u64>, quiet: bool) -> Progress {
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Progress { label, total, started: Instant::now(), bar: None, wanted }
+        Progress { label, things, total, started: Instant::now(), bar: None, wanted }
     }
 
     /// Changes how many requests there are in all, as far as is known by now.
@@ -50,10 +57,10 @@ impl Progress {
         }
         let bar = self.bar.get_or_insert_with(|| bar(self.label, self.total));
         bar.set_position(done);
-        bar.set_message(line(done, self.total, now, elapsed));
+        bar.set_message(line(self.things, done, self.total, now, elapsed));
     }
 
-    /// Shows that `done` records of a trace are read. As rarely as [`Progress::update`].
+    /// Shows that `done` records of a trace are read, or other things done. As rarely as [`Progress::update`].
     pub fn count(&mut self, done: u64) {
         self.show(done, None);
     }
@@ -83,14 +90,16 @@ fn bar(label: &'static str, total: Option<u64>) -> ProgressBar {
 }
 
 /// `12.3 M of 50.0 M requests, 1.52 s simulated, 3.40 M/s, 11 s left`, with what is known of it.
-fn line(done: u64, total: Option<u64>, now: Option<Time>, elapsed: Duration) -> String {
+fn line(things: &str, done: u64, total: Option<u64>, now: Option<Time>, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
     let whole = total.map_or(String::new(), |total| format!(" of {}", show_count(total as f64)));
     let remaining = total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(done) as f64 / rate);
     let remaining = remaining.map_or(String::new(), |left| format!(", {} left", show_wait(left)));
     let now = now.map_or(String::new(), |now| format!(", {now} simulated"));
-    format!("{}{whole} requests{now}, {}/s{remaining}", show_count(done as f64), show_count(rate))
+    // A rate below ten is of no use to anybody who waits.
+    let rate = if rate < 10.0 { String::new() } else { format!(", {}/s", show_count(rate)) };
+    format!("{}{whole} {things}{now}{rate}{remaining}", show_count(done as f64))
 }
 
 /// A waiting time in the coarseness of a person's patience.
@@ -112,10 +121,12 @@ mod tests {
     #[test]
     fn the_line_says_what_is_known() {
         let now = Some(Time(1_520_000_000));
-        let known = line(12_300_000, Some(50_000_000), now, Duration::from_secs(3));
+        let known = line("requests", 12_300_000, Some(50_000_000), now, Duration::from_secs(3));
         assert_eq!(known, "12.3 M of 50.0 M requests, 1.52 s simulated, 4.10 M/s, 10 s left");
-        let unknown = line(12_300_000, None, now, Duration::from_secs(3));
+        let unknown = line("requests", 12_300_000, None, now, Duration::from_secs(3));
         assert_eq!(unknown, "12.3 M requests, 1.52 s simulated, 4.10 M/s");
+        let few = line("runs", 12, Some(36), None, Duration::from_secs(4));
+        assert_eq!(few, "12 of 36 runs, 8 s left");
         assert!(known.len() < 80 - "run ".len() - 9, "it stands beside the bar in 80 columns");
     }
 

@@ -113,3 +113,11 @@ pub fn golden(name: &str, text: &str) {
         file.display()
     );
 }
+
+/// Whether a process has a handler for SIGINT, signal 2 (proc(5), SigCgt).
+#[cfg(target_os = "linux")]
+pub fn listens_to_interrupts(id: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}

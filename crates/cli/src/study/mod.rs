@@ -1,0 +1,178 @@
+//! `tailcut study`: tables and figures of papers, measured again.
+
+pub mod crew;
+pub mod page;
+
+pub use page::figure;
+
+use crate::arguments::{StudyCommand, StudyForm, StudyRun, is_stdout};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::write_json;
+use crate::scenario::nearest::{enumerate, nearest};
+use crate::scenario::{self, Comments};
+use crate::terminal::{Tone, window};
+use crew::Crew;
+use serde_json::{Value, json};
+use std::io::Write;
+use tailcut_sim::study::{self, Options, Study, Table};
+
+/// Does what the arguments ask and prints to `out`.
+pub fn study(command: &StudyCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        StudyCommand::List { json } => list(*json, out),
+        StudyCommand::Run(arguments) => run(arguments, out),
+        StudyCommand::Show { id, case, form } => show(id, case.as_deref(), form, out),
+    }
+}
+
+fn list(as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if as_json {
+        let entry = |s: &&dyn Study| json!({"study": s.id(), "title": s.title(), "source": s.source()});
+        let all: Vec<Value> = study::all().iter().map(entry).collect();
+        writeln!(out, "{:#}", Value::from(all))?;
+    } else {
+        out.write_all(page::list(study::all(), Tone::of_stdout()).as_bytes())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
+    let chosen = if arguments.all { study::all().to_vec() } else { chosen(&arguments.ids)? };
+    let is_list = arguments.all || chosen.len() > 1;
+    let options = options(&arguments.form)?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let crew = Crew::new(arguments.jobs.map(usize::from), arguments.quiet, &interrupt);
+    let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
+    let mut tables = Vec::new();
+    let mut failure = None;
+    for study in chosen {
+        match crew.measure(study, &options) {
+            Ok(done) => tables.push(study::table(study, &options, &done)),
+            Err(why) => {
+                failure = Some(why);
+                break;
+            }
+        }
+        if !to_stdout {
+            print(study, &tables, out)?;
+        }
+    }
+    // What is finished is kept, whatever became of the rest.
+    if let Some(file) = arguments.json.as_deref().filter(|_| is_list || !tables.is_empty()) {
+        write_json(&to_json(&tables, is_list), file, out)?;
+    }
+    failure.map_or_else(|| all_explained(&tables), Err)
+}
+
+/// Prints the last of the tables, behind a blank line where it is not the first.
+fn print(study: &dyn Study, tables: &[Table], out: &mut dyn Write) -> Result<(), Failure> {
+    let Some(table) = tables.last() else { return Ok(()) };
+    let gap = if tables.len() > 1 { "\n" } else { "" };
+    let text = page::table(study, table, usize::from(window()), Tone::of_stdout());
+    out.write_all(format!("{gap}{text}").as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn to_json(tables: &[Table], is_list: bool) -> Value {
+    let value = match tables {
+        [one] if !is_list => serde_json::to_value(one),
+        all => serde_json::to_value(all),
+    };
+    value.expect("plain data")
+}
+
+/// A figure that is far from the paper's is a finding or a fault: nobody shall have to guess which.
+fn all_explained(tables: &[Table]) -> Result<(), Failure> {
+    let row = |table: &Table, row: &study::Row| format!("{}: {}, {}", table.study, row.case, row.quantity);
+    let all = tables.iter().flat_map(|table| table.unexplained().into_iter().map(move |r| row(table, r)));
+    let unexplained: Vec<String> = all.collect();
+    if unexplained.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Operation(format!(
+        "these figures differ from the paper by more than a quarter, and no note says why:\n  {}",
+        unexplained.join("\n  ")
+    )))
+}
+
+fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> Result<(), Failure> {
+    let study = chosen(&[id.to_string()])?[0];
+    let runs = study.next(&options(form)?, &[]);
+    let Some(case) = case else {
+        for run in &runs {
+            writeln!(out, "{}", run.label)?;
+        }
+        return Ok(out.flush()?);
+    };
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
+    let Some(run) = runs.iter().find(|run| run.label == case) else {
+        let guess = nearest(case, labels.iter().copied());
+        let guess = guess.map_or(String::new(), |label| format!("; did you mean '{label}'?"));
+        let all = enumerate(&labels);
+        return Err(Failure::Input(format!("{id} has no run '{case}'{guess}\n  its runs: {all}")));
+    };
+    let mut scenario = run.scenario.clone();
+    out.write_all(scenario::write(&mut scenario, Comments::Shown).as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// The studies of these names, each once, in the order given; all names that are wrong at once.
+fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
+    let (mut found, mut unknown): (Vec<&'static dyn Study>, Vec<String>) = (Vec::new(), Vec::new());
+    let known: Vec<&str> = study::all().iter().map(|study| study.id()).collect();
+    for id in ids {
+        match study::by_id(id) {
+            Some(study) if found.iter().all(|other| other.id() != study.id()) => found.push(study),
+            Some(_) => {}
+            None => {
+                let guess = nearest(id, known.iter().copied());
+                let guess = guess.map_or(String::new(), |known| format!("; did you mean '{known}'?"));
+                unknown.push(format!("there is no study '{id}'{guess}"));
+            }
+        }
+    }
+    if ids.is_empty() {
+        unknown.push(String::from("name the studies to run, or run all of them with --all"));
+    }
+    if unknown.is_empty() {
+        return Ok(found);
+    }
+    let list = page::list(study::all(), Tone::of_stderr());
+    Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
+}
+
+fn options(form: &StudyForm) -> Result<Options, Failure> {
+    match &form.traces {
+        Some(folder) if !folder.is_dir() => Err(Failure::Input(format!(
+            "--traces {}: there is no such folder; name the one that holds the traces",
+            folder.display()
+        ))),
+        traces => Ok(Options { quick: form.quick, seed: form.seed, traces: traces.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_sim::study::Row;
+
+    #[test]
+    fn a_row_that_is_off_without_a_note_is_a_failure() {
+        let row = |case: &str, measured: f64| Row::new(case, "bandwidth", "B/s", measured).paper(1e9);
+        let rows = vec![row("8 chips", 1.1e9), row("16 chips", 2e9).note("wider"), row("32 chips", 3e9)];
+        let failure = all_explained(&[Table::new("t-1", 1, true, rows.clone())]);
+        let Err(Failure::Operation(message)) = failure else { panic!("a failure") };
+        assert!(message.ends_with("t-1: 32 chips, bandwidth") && !message.contains("16 chips"), "{message}");
+        assert!(all_explained(&[Table::new("t-1", 1, true, rows[..2].to_vec())]).is_ok());
+    }
+
+    #[test]
+    fn several_studies_are_a_list() {
+        let table = || Table::new("t-1", 1, true, Vec::new());
+        assert_eq!(to_json(&[table()], false)["study"], "t-1");
+        assert_eq!(to_json(&[table()], true)[0]["study"], "t-1");
+        assert_eq!(to_json(&[], true), json!([]));
+    }
+}

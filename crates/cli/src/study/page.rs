@@ -1,0 +1,169 @@
+//! Studies as a person reads them.
+
+use crate::show::waits::wrapped;
+use crate::terminal::{self, Align, Ink, Tone};
+use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
+use tailcut_sim::study::{Row, Study, Table};
+
+/// The studies with their titles and sources.
+pub fn list(studies: &[&dyn Study], tone: Tone) -> String {
+    let mut text = String::new();
+    for study in studies {
+        let id = tone.paint(Ink::Heading, study.id());
+        let source = tone.paint(Ink::Faint, study.source());
+        text += &format!("{id}\n  {}\n  {source}\n", study.title());
+    }
+    text
+}
+
+/// A finished study: what it shows and where that comes from, the rows, and the notes below them.
+pub fn table(study: &dyn Study, table: &Table, width: usize, tone: Tone) -> String {
+    let form = if table.quick { ", quick form" } else { "" };
+    let heading = tone.paint(Ink::Heading, &format!("{}: {}", study.id(), study.title()));
+    let source = format!("{}; seed {}{form}", study.source(), table.seed);
+    let notes = notes(&table.rows);
+    let mut text =
+        format!("{heading}\n{}\n\n{}\n", tone.paint(Ink::Faint, &source), rows(&table.rows, &notes, tone));
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for (number, note) in notes.iter().enumerate() {
+        text += &wrapped(&format!("{:>4} ", format!("[{}]", number + 1)), note, width.min(PAGE));
+    }
+    text
+}
+
+fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
+    let right = |title| (title, Align::Right);
+    let left = |title| (title, Align::Left);
+    let head = [
+        left("case"),
+        left("quantity"),
+        right("paper"),
+        right("measured"),
+        right("ratio"),
+        right("limit"),
+        left("note"),
+    ];
+    // Where no row has a figure or a note, its column says nothing.
+    let has = |column: &dyn Fn(&Row) -> bool| rows.iter().any(column);
+    let has_paper = has(&|row| row.paper.is_some());
+    let shown = [true, true, has_paper, true, has_paper, has(&|row| row.limit.is_some()), !notes.is_empty()];
+    let keep = |cells: [String; 7]| -> Vec<String> {
+        cells.into_iter().zip(shown).filter(|&(_, shown)| shown).map(|(cell, _)| cell).collect()
+    };
+    let head: Vec<(&str, Align)> =
+        head.into_iter().zip(shown).filter(|&(_, shown)| shown).map(|(h, _)| h).collect();
+    let mut table = terminal::Table::new(&head, tone);
+    for row in rows {
+        let show = |value: Option<f64>| value.map_or(String::from("-"), |value| figure(value, row.unit));
+        table.row(&keep([
+            row.case.clone(),
+            row.quantity.clone(),
+            show(row.paper),
+            show(row.measured),
+            row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}")),
+            show(row.limit),
+            number(row, notes),
+        ]));
+    }
+    table.to_string()
+}
+
+/// The different notes in the order in which rows refer to them.
+fn notes(rows: &[Row]) -> Vec<&str> {
+    let mut notes = Vec::new();
+    for note in rows.iter().filter_map(|row| row.note.as_deref()) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+fn number(row: &Row, notes: &[&str]) -> String {
+    let place = row.note.as_deref().and_then(|note| notes.iter().position(|other| *other == note));
+    place.map_or(String::new(), |place| format!("[{}]", place + 1))
+}
+
+/// A figure in the units of [`Row::unit`], for people.
+pub fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        "B" => show_bytes(value),
+        "B/s" => show_rate(value),
+        "s" => show_time(value * 1e9),
+        "share" => format!("{:.1} %", value * 100.0),
+        "x" => format!("{value:.2} x"),
+        _ => show_count(value),
+    }
+}
+
+/// Columns of a note.
+const PAGE: usize = 110;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_sim::study::{Measured, Options, Run};
+
+    struct Empty;
+
+    impl Study for Empty {
+        fn id(&self) -> &'static str {
+            "empty-1"
+        }
+        fn title(&self) -> &'static str {
+            "What nothing costs"
+        }
+        fn source(&self) -> &'static str {
+            "Nobody, figure 1"
+        }
+        fn next(&self, _: &Options, _: &[Measured]) -> Vec<Run> {
+            Vec::new()
+        }
+        fn rows(&self, _: &Options, _: &[Measured]) -> Vec<Row> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn rows_with_the_same_note_share_it() {
+        let row = |case: &str, measured: f64| Row::new(case, "utilisation", "share", measured);
+        let all = vec![
+            row("8 chips", 0.4).paper(0.2).limit(1.0).note("the queue is deeper than the paper's"),
+            row("16 chips", 0.21).paper(0.2),
+            row("32 chips", 0.4).paper(0.2).note("the queue is deeper than the paper's"),
+        ];
+        let want = "\
+empty-1: What nothing costs
+Nobody, figure 1; seed 7, quick form
+
+case      quantity      paper  measured  ratio    limit  note
+─────────────────────────────────────────────────────────────
+8 chips   utilisation  20.0 %    40.0 %   2.00  100.0 %  [1]
+16 chips  utilisation  20.0 %    21.0 %   1.05        -
+32 chips  utilisation  20.0 %    40.0 %   2.00        -  [1]
+
+ [1] the queue is deeper than
+     the paper's
+";
+        let shown = table(&Empty, &Table::new("empty-1", 7, true, all), 30, Tone::Plain);
+        assert_eq!(shown, want, "\n{shown}");
+    }
+
+    #[test]
+    fn columns_without_a_figure_are_left_out() {
+        let rows = vec![Row::new("a", "bandwidth", "B/s", 2.5e9)];
+        let shown = table(&Empty, &Table::new("empty-1", 1, false, rows), 80, Tone::Plain);
+        assert!(shown.contains("case  quantity    measured\n"), "\n{shown}");
+    }
+
+    #[test]
+    fn figures_have_their_units() {
+        assert_eq!(figure(1.5e9, "B/s"), "1.50 GB/s");
+        assert_eq!(figure(0.712, "share"), "71.2 %");
+        assert_eq!(figure(2.2, "x"), "2.20 x");
+        assert_eq!(figure(5e-5, "s"), "50.0 us");
+        assert_eq!(figure(123.0, "1/s"), "123");
+    }
+}

@@ -1,0 +1,213 @@
+//! Studies: their rows, their runs on several cores, and what is said when something is wrong.
+
+mod support;
+
+use std::sync::atomic::Ordering;
+use support::{Place, golden, json, stderr, stdout};
+use tailcut::failure::Failure;
+use tailcut::interrupt::Interrupt;
+use tailcut::study::crew::Crew;
+use tailcut::study::page;
+use tailcut::terminal::Tone;
+use tailcut_sim::Scenario;
+use tailcut_sim::study::{self, Measured, Options, Row, Run, Study, find};
+use tailcut_sim::world::Limits;
+use tailcut_ssd::Preset;
+
+/// Reads from a small drive at several depths, then at the depth that was the fastest.
+struct Tiny {
+    /// Requests of each run.
+    requests: u64,
+}
+
+const DEPTHS: [u32; 3] = [1, 4, 16];
+
+impl Tiny {
+    fn run(&self, options: &Options, label: String, depth: u32) -> Run {
+        let mut scenario = Scenario { seed: options.seed, device: Preset::G.config(), ..Scenario::default() };
+        scenario.device.geometry.blocks = 32;
+        scenario.run = Limits { requests: self.requests, ..Limits::NONE };
+        scenario.workload.pace = tailcut_sim::workload::config::PaceKind::Closed;
+        scenario.workload.depth = depth;
+        Run { label, scenario }
+    }
+}
+
+impl Study for Tiny {
+    fn id(&self) -> &'static str {
+        "tiny-1"
+    }
+    fn title(&self) -> &'static str {
+        "Throughput of a small drive at several depths"
+    }
+    fn source(&self) -> &'static str {
+        "Nobody, table 1"
+    }
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        match done.len() {
+            0 => DEPTHS.map(|depth| self.run(options, format!("depth-{depth}"), depth)).into(),
+            3 => {
+                let best = (0..3).max_by(|&a, &b| done[a].iops().total_cmp(&done[b].iops()));
+                vec![self.run(options, "best".into(), DEPTHS[best.expect("three runs")])]
+            }
+            _ => Vec::new(),
+        }
+    }
+    fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
+        let row = |depth| {
+            let run = find(done, &format!("depth-{depth}"));
+            let row = Row::new(format!("depth {depth}"), "requests per second", "1/s", run.iops());
+            row.limit(run.iops_limit()).paper((depth == 16).then_some(1_000.0))
+        };
+        let mut rows: Vec<Row> = DEPTHS.map(row).into();
+        rows[2] = rows[2].clone().explain("the paper's drive is made up");
+        let best = find(done, "best");
+        rows.push(Row::new("best depth", "mean latency", "s", best.mean_latency_ns() / 1e9));
+        rows.push(Row::new("best depth", "99 % of reads within", "s", best.percentile_ns(99.0) as f64 / 1e9));
+        rows
+    }
+}
+
+fn crew(jobs: usize, interrupt: &Interrupt) -> Crew<'_> {
+    Crew::new(Some(jobs), true, interrupt)
+}
+
+#[test]
+fn rows_do_not_depend_on_the_number_of_jobs() {
+    let (interrupt, options) = (Interrupt::default(), Options { seed: 3, quick: true, traces: None });
+    let table = |jobs| {
+        let study = Tiny { requests: 5_000 };
+        let done = crew(jobs, &interrupt).measure(&study, &options).expect("it runs");
+        let labels: Vec<&str> = done.iter().map(|measured| measured.label.as_str()).collect();
+        assert_eq!(labels, ["depth-1", "depth-4", "depth-16", "best"]);
+        assert!(done.iter().all(|measured| measured.errors() == 0 && measured.requests() == 5_000));
+        study::table(&study, &options, &done)
+    };
+    let one = table(1);
+    let text = format!("{:#}\n", serde_json::to_value(&one).expect("plain data"));
+    for jobs in [2, 7] {
+        assert_eq!(text, format!("{:#}\n", serde_json::to_value(table(jobs)).expect("plain data")));
+    }
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&version), "{text}");
+    golden("study.json", &text.replace(&version, "\"version\": \"…\""));
+    golden("study.txt", &page::table(&Tiny { requests: 0 }, &one, 100, Tone::Plain));
+}
+
+#[test]
+fn a_run_that_cannot_start_is_named() {
+    /// One run reads a trace that is not there.
+    struct Missing;
+    impl Study for Missing {
+        fn id(&self) -> &'static str {
+            "missing-1"
+        }
+        fn title(&self) -> &'static str {
+            ""
+        }
+        fn source(&self) -> &'static str {
+            ""
+        }
+        fn next(&self, options: &Options, _: &[Measured]) -> Vec<Run> {
+            let mut run = Tiny { requests: 10 }.run(options, "the-trace".into(), 1);
+            run.scenario.trace.file = String::from("no-such-trace.csv");
+            vec![Tiny { requests: 10 }.run(options, "good".into(), 1), run]
+        }
+        fn rows(&self, _: &Options, _: &[Measured]) -> Vec<Row> {
+            Vec::new()
+        }
+    }
+    let failure = crew(2, &Interrupt::default()).measure(&Missing, &Options::default());
+    let Err(Failure::Input(message)) = failure else { panic!("input that is wrong") };
+    assert!(message.contains("'the-trace'") && message.contains("no-such-trace.csv"), "{message}");
+}
+
+#[test]
+fn an_interrupted_study_ends() {
+    let interrupt = Interrupt::default();
+    interrupt.flag().store(true, Ordering::Relaxed);
+    let measured = crew(2, &interrupt).measure(&Tiny { requests: u64::MAX }, &Options::default());
+    assert!(matches!(measured, Err(Failure::Interrupted)));
+}
+
+#[test]
+fn an_interrupted_measurement_is_given_up() {
+    let run = Tiny { requests: u64::MAX }.run(&Options::default(), "endless".into(), 4);
+    let asked = std::cell::Cell::new(0);
+    let is_over = || asked.replace(asked.get() + 1) > 2;
+    assert!(matches!(study::measure(&run, &is_over), Err(study::NotMeasured::Interrupted)));
+}
+
+#[test]
+fn studies_are_listed_for_people_and_programs() {
+    let place = Place::new();
+    let text = place.text(&["study", "list"]);
+    let all = json(&place.text(&["study", "list", "--json"]));
+    let all = all.as_array().expect("a list");
+    assert_eq!(all.len(), study::all().len());
+    for entry in all {
+        for key in ["study", "title", "source"] {
+            let value = entry[key].as_str().expect("a text");
+            assert!(!value.is_empty() && text.contains(value), "{value}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_study_gets_a_suggestion_and_the_list() {
+    let place = Place::new();
+    let report = place.refused(2, &["study", "run", "sprinkler-51", "nonsense"]);
+    assert!(report.contains("there is no study 'sprinkler-51'; did you mean 'sprinkler-1"), "{report}");
+    assert!(report.contains("there is no study 'nonsense'\n"), "all at once: {report}");
+    for study in study::all() {
+        assert!(report.contains(study.id()) && report.contains(study.title()), "{report}");
+    }
+    let report = place.refused(2, &["study", "run"]);
+    assert!(report.contains("--all") && report.contains("sprinkler-1"), "{report}");
+    let report = place.refused(2, &["study", "run", "sprinkler-1", "--traces", "nowhere"]);
+    assert!(report.contains("--traces nowhere: there is no such folder"), "{report}");
+    place.refused(2, &["study", "run", "--all", "sprinkler-1"]);
+    place.refused(2, &["study", "run", "sprinkler-1", "--jobs", "0"]);
+}
+
+#[test]
+fn the_scenario_behind_a_row_can_be_run_alone() {
+    let place = Place::new();
+    let labels = place.text(&["study", "show", "sprinkler-15"]);
+    let label = "64-chips/vas/4KiB";
+    assert!(labels.lines().any(|line| line == label), "{labels}");
+    let show = ["study", "show", "sprinkler-15", "--quick", "--seed", "7", "--case", label];
+    place.put("case.toml", place.text(&show).as_bytes());
+    let alone = json(&place.text(&["run", "case.toml", "--json", "-", "--out", "out"]));
+    let options = Options { quick: true, seed: 7, traces: None };
+    let study = study::by_id("sprinkler-15").expect("it is there");
+    let run = study.next(&options, &[]).into_iter().find(|run| run.label == label).expect("it is there");
+    let measured = study::measure(&run, &|| false).expect("it runs");
+    assert_eq!(alone["digest"], *measured.report.digest);
+    assert_eq!(alone["drive"]["chip_utilisation"], measured.figures.unit_utilisation());
+    let report = place.refused(2, &["study", "show", "sprinkler-15", "--case", "64-chips/vas/4kib"]);
+    assert!(report.contains("did you mean '64-chips/vas/4KiB'?"), "{report}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_study_can_be_interrupted() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let long = ["study", "run", "sprinkler-15", "--jobs", "1", "--json", "rows.json"];
+    let mut child =
+        place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let id = child.id().to_string();
+    while !support::listens_to_interrupts(&id) {
+        assert!(
+            child.try_wait().expect("it can be asked").is_none(),
+            "it ended before it could be interrupted"
+        );
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "", "no study was finished");
+    assert!(!place.path("rows.json").exists());
+}

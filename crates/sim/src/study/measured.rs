@@ -1,0 +1,137 @@
+//! What one run of a study showed.
+
+use super::Run;
+use crate::ending::{RunFailed, run_to_end};
+use crate::report::{KindReport, Report};
+use crate::scenario::InputError;
+use std::ops::ControlFlow;
+use tailcut_base::Op;
+use tailcut_base::config::Choice;
+use tailcut_ssd::Figures;
+
+/// A finished run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The name of the run.
+    pub label: String,
+    /// Throughput, latencies and waits by kind of request; resources and their limits; digest.
+    pub report: Report,
+    /// What the drive did during the measurement.
+    pub figures: Figures,
+}
+
+/// Why a run of a study has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum NotMeasured {
+    /// The scenario cannot run.
+    #[error("run '{label}' cannot start: {error}")]
+    Input {
+        /// The run.
+        label: String,
+        /// Why.
+        error: InputError,
+    },
+    /// It went wrong on the way.
+    #[error("run '{label}' has no result: {error}")]
+    Failed {
+        /// The run.
+        label: String,
+        /// Why.
+        error: RunFailed,
+    },
+    /// Its requests broke off.
+    #[error("run '{label}' has no result: {why}")]
+    Broken {
+        /// The run.
+        label: String,
+        /// Why.
+        why: String,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs one scenario of a study. `is_over` is asked now and then whether to give up.
+///
+/// # Errors
+/// See [`NotMeasured`].
+pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMeasured> {
+    let label = || run.label.clone();
+    let scenario = &run.scenario;
+    let world = scenario.world((), (), false);
+    let mut world = world.map_err(|error| NotMeasured::Input { label: label(), error })?;
+    let mut watch = |_: &_| if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let ending = run_to_end(&mut world, scenario.horizon(), &mut watch);
+    let ending = ending.map_err(|error| NotMeasured::Failed { label: label(), error })?;
+    if ending.cut_short && is_over() {
+        return Err(NotMeasured::Interrupted);
+    }
+    let beyond = || format!("its clock goes no further than {}", scenario.horizon());
+    let broken = world.sources().find_map(|source| source.failure());
+    if let Some(why) = broken.or_else(|| ending.cut_short.then(beyond)) {
+        return Err(NotMeasured::Broken { label: label(), why });
+    }
+    let report = Report::new(scenario, &world, &ending.from, &ending.until, false);
+    Ok(Measured { label: label(), report, figures: ending.until.since(&ending.from) })
+}
+
+/// The run of that name. Panics when there is none: a study asks only for what it has run.
+pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
+    done.iter().find(|measured| measured.label == label).unwrap_or_else(|| panic!("'{label}' was measured"))
+}
+
+impl Measured {
+    /// Requests measured.
+    pub fn requests(&self) -> u64 {
+        self.report.all().requests
+    }
+
+    /// Requests that did not succeed.
+    pub fn errors(&self) -> u64 {
+        self.report.all().errors
+    }
+
+    /// Length of the measurement in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.report.seconds()
+    }
+
+    /// Requests per second.
+    pub fn iops(&self) -> f64 {
+        self.report.all().requests_per_s
+    }
+
+    /// Bytes moved per second.
+    pub fn bandwidth(&self) -> f64 {
+        self.report.all().bytes_per_s
+    }
+
+    /// Mean latency in ns.
+    pub fn mean_latency_ns(&self) -> f64 {
+        self.report.all().latency.mean_ns
+    }
+
+    /// The latency in ns that so many per cent of the requests did not exceed, for one of
+    /// [`PERCENTILES`](crate::report::PERCENTILES). Panics for any other.
+    pub fn percentile_ns(&self, percentile: f64) -> u64 {
+        let points = &self.report.all().latency.points;
+        let found = points.iter().find(|point| point.percentile == percentile);
+        found.unwrap_or_else(|| panic!("{percentile} is no percentile of reports")).ns
+    }
+
+    /// The requests of one kind, if there were any.
+    pub fn kind(&self, op: Op) -> Option<&KindReport> {
+        self.report.kinds.iter().skip(1).find(|kind| kind.kind == op.name())
+    }
+
+    /// The most requests per second of this mix that the hardware allows.
+    pub fn iops_limit(&self) -> Option<f64> {
+        self.report.bottleneck().map(|resource| resource.requests_per_s)
+    }
+
+    /// The most bytes per second of this mix that the hardware allows.
+    pub fn bandwidth_limit(&self) -> Option<f64> {
+        self.iops_limit().filter(|_| self.iops() > 0.0).map(|limit| limit * self.bandwidth() / self.iops())
+    }
+}

@@ -1,0 +1,186 @@
+//! Studies: tables and figures of papers, measured again.
+//!
+//! A [`Study`] says which scenarios must run and how the rows of its table follow from what was
+//! measured. It is data and pure functions: whoever runs it ([`measure`] for each [`Run`], in any
+//! order, on as many threads as there are) gets the same rows for the same [`Options`].
+
+pub mod many_chip;
+mod measured;
+mod row;
+mod sprinkler_1;
+mod sprinkler_15;
+
+pub use measured::{Measured, NotMeasured, find, measure};
+pub use row::{Row, Table};
+
+use crate::Scenario;
+use std::path::PathBuf;
+
+/// What a user can choose about a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Fewer cases and shorter runs: seconds instead of minutes.
+    pub quick: bool,
+    /// Seed of all runs.
+    pub seed: u64,
+    /// The folder of recorded traces, for studies that can use them.
+    pub traces: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { quick: false, seed: 1, traces: None }
+    }
+}
+
+/// A scenario to run for a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its name within the study: no blanks, the same for the same case whatever the options.
+    pub label: String,
+    /// All of it: running it alone gives the same figures.
+    pub scenario: Scenario,
+}
+
+/// A table or figure of a paper, measured again.
+pub trait Study: Sync {
+    /// Its name on the command line.
+    fn id(&self) -> &'static str;
+
+    /// What it shows, in one line.
+    fn title(&self) -> &'static str;
+
+    /// The paper, the section and the table or figure.
+    fn source(&self) -> &'static str;
+
+    /// The next runs, given everything measured so far in the order in which it was asked for;
+    /// empty when the study has all it needs. All of one answer may run at the same time; a study
+    /// whose loads depend on earlier results asks several times.
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run>;
+
+    /// The rows of its table, from all that was asked for.
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row>;
+}
+
+/// Every study, in the order in which they are listed.
+pub fn all() -> &'static [&'static dyn Study] {
+    &[&sprinkler_1::StagnatingReads, &sprinkler_15::ChipUtilisation]
+}
+
+/// The study of that name.
+pub fn by_id(id: &str) -> Option<&'static dyn Study> {
+    all().iter().copied().find(|study| study.id() == id)
+}
+
+/// The finished table of a study.
+pub fn table(study: &dyn Study, options: &Options, done: &[Measured]) -> Table {
+    Table::new(study.id(), options.seed, options.quick, study.rows(options, done))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tailcut_base::config::Configure;
+
+    #[test]
+    fn names_of_studies_and_runs_are_unique_and_typeable() {
+        let mut ids = BTreeSet::new();
+        for study in all() {
+            assert!(ids.insert(study.id()), "two studies are called {}", study.id());
+            let mut labels = BTreeSet::new();
+            for run in study.next(&Options::default(), &[]) {
+                assert!(!run.label.contains(char::is_whitespace), "{}: '{}'", study.id(), run.label);
+                assert!(labels.insert(run.label.clone()), "{}: two runs '{}'", study.id(), run.label);
+            }
+        }
+    }
+
+    #[test]
+    fn the_quick_form_is_a_part_of_the_full_form() {
+        for study in all() {
+            let labels = |quick| -> BTreeSet<String> {
+                let options = Options { quick, ..Options::default() };
+                study.next(&options, &[]).into_iter().map(|run| run.label).collect()
+            };
+            assert!(labels(true).is_subset(&labels(false)), "{}", study.id());
+        }
+    }
+
+    #[test]
+    fn every_scenario_is_a_good_one() {
+        for study in all() {
+            for quick in [false, true] {
+                for mut run in study.next(&Options { quick, seed: 9, traces: None }, &[]) {
+                    assert_eq!(run.scenario.seed, 9, "{}", run.label);
+                    let mut problems = Problems(Vec::new());
+                    run.scenario.configure(&mut problems);
+                    assert!(problems.0.is_empty(), "{} {}: {:?}", study.id(), run.label, problems.0);
+                }
+            }
+        }
+    }
+
+    /// Collects what a scenario complains of, and what lies outside of its range.
+    struct Problems(Vec<String>);
+
+    impl Problems {
+        fn check<T: PartialOrd + std::fmt::Debug>(
+            &mut self,
+            key: &str,
+            value: &T,
+            range: &std::ops::RangeInclusive<T>,
+        ) {
+            if !range.contains(value) {
+                self.0.push(format!("{key} = {value:?} is outside of {range:?}"));
+            }
+        }
+    }
+
+    type Range<T> = std::ops::RangeInclusive<T>;
+
+    impl tailcut_base::config::Visit for Problems {
+        fn section(&mut self, _: &'static str, _: &'static str, part: &mut dyn Configure) {
+            part.configure(self);
+        }
+        fn time(
+            &mut self,
+            key: &'static str,
+            _: &'static str,
+            v: &mut tailcut_base::Nanos,
+            r: Range<tailcut_base::Nanos>,
+        ) {
+            self.check(key, v, &r);
+        }
+        fn times(
+            &mut self,
+            key: &'static str,
+            _: &'static str,
+            v: &mut Vec<tailcut_base::Nanos>,
+            r: Range<tailcut_base::Nanos>,
+        ) {
+            v.iter().for_each(|time| self.check(key, time, &r));
+        }
+        fn bytes(&mut self, key: &'static str, _: &'static str, v: &mut u64, r: Range<u64>) {
+            self.check(key, v, &r);
+        }
+        fn rate(&mut self, key: &'static str, _: &'static str, v: &mut u64, r: Range<u64>) {
+            self.check(key, v, &r);
+        }
+        fn share(&mut self, key: &'static str, _: &'static str, v: &mut u32, r: Range<u32>) {
+            self.check(key, v, &r);
+        }
+        fn number(&mut self, key: &'static str, _: &'static str, v: &mut f64, r: Range<f64>) {
+            self.check(key, v, &r);
+        }
+        fn count(&mut self, key: &'static str, _: &'static str, v: &mut u64, r: Range<u64>) {
+            self.check(key, v, &r);
+        }
+        fn flag(&mut self, _: &'static str, _: &'static str, _: &mut bool) {}
+        fn choice(&mut self, _: &'static str, _: &'static str, _: &mut usize, _: &'static [&'static str]) {}
+        fn text(&mut self, _: &'static str, _: &'static str, _: &mut String) {}
+        fn problem(&mut self, key: &'static str, message: String) {
+            self.0.push(format!("{key}: {message}"));
+        }
+    }
+}

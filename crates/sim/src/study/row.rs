@@ -1,0 +1,140 @@
+//! The rows of a study: the paper's figure, ours, their ratio, and why they differ.
+
+use serde::Serialize;
+
+/// A finished study, in the one shape that all studies share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Its name.
+    pub study: String,
+    /// Version of the program.
+    pub version: &'static str,
+    /// Seed of all runs.
+    pub seed: u64,
+    /// Whether this is the short form.
+    pub quick: bool,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table with these rows.
+    pub fn new(study: &str, seed: u64, quick: bool, rows: Vec<Row>) -> Table {
+        Table { study: study.to_string(), version: env!("CARGO_PKG_VERSION"), seed, quick, rows }
+    }
+
+    /// The rows that differ from the paper by more than a quarter without a word why.
+    pub fn unexplained(&self) -> Vec<&Row> {
+        self.rows.iter().filter(|row| row.is_off() && row.note.is_none()).collect()
+    }
+}
+
+/// One figure, in the paper and here; null where there is none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What was run, in words.
+    pub case: String,
+    /// What was measured.
+    pub quantity: String,
+    /// Its unit: "B/s", "1/s", "B", "s", "share" (1 is all), "x" (a factor).
+    pub unit: &'static str,
+    /// The figure of the paper.
+    pub paper: Option<f64>,
+    /// Our figure.
+    pub measured: Option<f64>,
+    /// Ours over the paper's.
+    pub ratio: Option<f64>,
+    /// What physics allows for the case, where that is known.
+    pub limit: Option<f64>,
+    /// Why the figures differ, or what a reader should know.
+    pub note: Option<String>,
+}
+
+impl Row {
+    /// A figure that was measured.
+    pub fn new(
+        case: impl Into<String>,
+        quantity: impl Into<String>,
+        unit: &'static str,
+        measured: impl Into<Option<f64>>,
+    ) -> Row {
+        Row {
+            case: case.into(),
+            quantity: quantity.into(),
+            unit,
+            paper: None,
+            measured: measured.into(),
+            ratio: None,
+            limit: None,
+            note: None,
+        }
+    }
+
+    /// With the paper's figure; `None` where the paper gives none.
+    pub fn paper(mut self, paper: impl Into<Option<f64>>) -> Row {
+        self.paper = paper.into();
+        let ratio = self.measured.zip(self.paper).map(|(measured, paper)| measured / paper);
+        self.ratio = ratio.filter(|ratio| ratio.is_finite());
+        self
+    }
+
+    /// With what physics allows; `None` where that is not known.
+    pub fn limit(mut self, limit: impl Into<Option<f64>>) -> Row {
+        self.limit = limit.into();
+        self
+    }
+
+    /// With a remark.
+    pub fn note(mut self, note: impl Into<String>) -> Row {
+        self.note = Some(note.into());
+        self
+    }
+
+    /// With an explanation that is given only if the figures differ by more than a quarter. Comes
+    /// after [`Row::paper`].
+    pub fn explain(self, why: impl Into<String>) -> Row {
+        if self.is_off() { self.note(why) } else { self }
+    }
+
+    /// Whether the figure differs from the paper's by more than a quarter.
+    pub fn is_off(&self) -> bool {
+        let measurable = self.paper.is_some_and(|paper| paper != 0.0) && self.measured.is_some();
+        measurable && self.ratio.is_none_or(|ratio| (ratio - 1.0).abs() > TOLERANCE)
+    }
+}
+
+/// A difference from the paper that needs no explanation: other firmware, other rounding.
+const TOLERANCE: f64 = 0.25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_needs_both_figures() {
+        assert_eq!(Row::new("a", "b", "x", 3.0).paper(2.0).ratio, Some(1.5));
+        assert_eq!(Row::new("a", "b", "x", 3.0).paper(None).ratio, None);
+        assert_eq!(Row::new("a", "b", "x", None).paper(2.0).ratio, None);
+        assert_eq!(Row::new("a", "b", "x", 3.0).paper(0.0).ratio, None, "JSON has no infinity");
+    }
+
+    #[test]
+    fn a_row_that_is_off_without_a_note_is_found() {
+        let row = |measured: f64| Row::new("a", "b", "x", measured).paper(1.0);
+        let rows = vec![row(0.76), row(1.24), row(1.26), row(0.74).note("because"), row(f64::INFINITY)];
+        let table = Table::new("t", 1, true, rows);
+        let found: Vec<Option<f64>> = table.unexplained().iter().map(|row| row.measured).collect();
+        assert_eq!(found, [Some(1.26), Some(f64::INFINITY)]);
+    }
+
+    #[test]
+    fn explanations_are_for_rows_that_are_off() {
+        assert_eq!(Row::new("a", "b", "x", 1.1).paper(1.0).explain("because").note, None);
+        assert_eq!(Row::new("a", "b", "x", 2.0).paper(1.0).explain("because").note, Some("because".into()));
+        assert_eq!(
+            Row::new("a", "b", "x", 2.0).explain("because").note,
+            None,
+            "there is nothing to differ from"
+        );
+    }
+}
