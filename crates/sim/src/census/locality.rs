@@ -109,8 +109,13 @@ struct Transaction {
 }
 
 impl LocalityMeter {
-    /// Pages of a window: 16 for each of the 256 planes of the paper's drive, 8 MiB of data. Large
-    /// enough for requests of several hundred KiB to meet, and far above a real queue.
+    /// Pages of a window: 16 for each of the 256 planes of the paper's drive, 8 MiB of data, far
+    /// above a real queue.
+    ///
+    /// The paper names no length, and the measure rises with it: uniformly random pages have 0.03
+    /// at 1,024 pages, 0.1 at 4,096 and 0.32 at 16,384. This one was chosen because it tells the
+    /// generated workloads apart; 2,048 puts each into the same class, 1,024 puts msnfs3 and proj1
+    /// one lower, 16,384 puts msnfs1 one higher.
     pub const WINDOW: usize = 4096;
 
     /// A meter on this layout.
