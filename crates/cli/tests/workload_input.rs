@@ -140,6 +140,7 @@ fn traces_are_characterised_and_converted() {
     place.put("t.csv", msr().as_bytes());
     let text = place.text(&["trace", "info", "t.csv"]);
     assert!(text.contains("10 requests") && text.contains("working set"), "{text}");
+    assert!(text.contains("reads that jump") && text.contains("transactional locality"), "{text}");
     let info = json(&place.text(&["trace", "info", "t.csv", "--json"]));
     assert_eq!((&info["requests"], &info["format"]), (&10.into(), &"msr".into()));
     place.text(&["trace", "convert", "t.csv", "t.blkparse.gz", "--to", "blkparse"]);
@@ -172,4 +173,39 @@ fn a_real_trace_is_replayed() {
     ]);
     let report = place.json("out/report.json");
     assert!(report["completed"].as_u64() > Some(1000), "{}", report["completed"]);
+}
+
+#[test]
+fn a_datacenter_workload_is_generated_and_explained() {
+    let place = Place::new();
+    let run =
+        ["run", "small.toml", "--set", "datacenter.workload=cfs0", "--set", "run.ramp=0s", "--out", "out"];
+    let text = place.text(&[&run[..], &["--set", "datacenter.requests=3000"]].concat());
+    assert!(text.contains("cfs0: closed loop of 64") && text.contains("generated from its row"), "{text}");
+    let report = place.json("out/report.json");
+    assert_eq!(report["completed"], 3000);
+    place.text(&["explain", "out", "--request", "3"]);
+    // A trace on the command line takes its place.
+    place.put("t.csv", msr().as_bytes());
+    place.text(&[&run[..], &["--trace", "t.csv"]].concat());
+    assert_eq!(place.json("out/report.json")["completed"], 10);
+}
+
+#[test]
+fn a_datacenter_workload_excludes_others_and_fits_the_drive() {
+    let place = Place::new();
+    let run = |more: &[&'static str]| {
+        place.refused(2, &[&["run", "small.toml", "--out", "out", "--set"], more].concat())
+    };
+    for file in ["trace.file=t.csv", "fio.file=t.fio"] {
+        let report = run(&["datacenter.workload=hm1", "--set", file]);
+        assert!(report.contains("one workload") && report.contains("datacenter.workload: "), "{report}");
+    }
+    let report = run(&["datacenter.workload=hm2"]);
+    assert!(report.contains("there is no 'hm2'") && report.contains("'hm1'"), "{report}");
+    let report = run(&["datacenter.workload=msnfs3", "--set", "datacenter.region_share=1%"]);
+    assert!(
+        report.contains("--set datacenter.region_share=1%") && report.contains("smaller than"),
+        "{report}"
+    );
 }

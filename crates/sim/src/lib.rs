@@ -1,5 +1,6 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+pub mod census;
 pub mod ending;
 pub mod report;
 pub mod scenario;

@@ -2,6 +2,7 @@
 
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
+use crate::workload::datacenter::{DatacenterConfig, Workload};
 use crate::workload::fio::{FioErrors, FioJobs};
 use crate::workload::{Source, Synthetic, SyntheticConfig};
 use crate::world::{Checker, Limits, Witness, World};
@@ -121,12 +122,14 @@ pub struct Scenario {
     pub precondition: Precondition,
     /// When the run measures and ends.
     pub run: Limits,
-    /// The workload, unless there is a trace or a job file.
+    /// The workload, unless one of the following is chosen.
     pub workload: SyntheticConfig,
     /// A trace as workload.
     pub trace: TraceConfig,
     /// A fio job file as workload.
     pub fio: FioConfig,
+    /// A published data-centre workload, generated.
+    pub datacenter: DatacenterConfig,
 }
 
 impl Default for Scenario {
@@ -165,6 +168,7 @@ impl Default for Scenario {
                 write_class: 3,
             },
             fio: FioConfig::default(),
+            datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
         }
     }
 }
@@ -183,13 +187,29 @@ impl Configure for Scenario {
             &mut self.content,
         );
         visit.section("run", "When the run measures and ends.", &mut self.run);
-        visit.section("workload", "The workload, unless there is a trace or a job file.", &mut self.workload);
+        visit.section(
+            "workload",
+            "The workload, unless there is a trace, a job file or a data-centre workload.",
+            &mut self.workload,
+        );
         visit.section("trace", "A trace as workload.", &mut self.trace);
         visit.section("fio", "A fio job file as workload.", &mut self.fio);
+        visit.section(
+            "datacenter",
+            "A published data-centre workload, generated from what is published of it.",
+            &mut self.datacenter,
+        );
         visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
         visit.section("device", "The drive.", &mut self.device);
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
             visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
+        }
+        if self.datacenter.workload != Workload::None && self.has_file() {
+            visit.problem(
+                "datacenter.workload",
+                "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
+                    .into(),
+            );
         }
     }
 }
@@ -218,6 +238,9 @@ pub enum InputError {
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
     Workload(Vec<crate::workload::Problem>),
+    /// The data-centre workload does not fit the device: key and message of each problem.
+    #[error("the data-centre workload does not fit the device")]
+    Datacenter(Vec<crate::workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),
@@ -237,10 +260,20 @@ pub enum InputError {
 }
 
 impl Scenario {
+    /// True when the workload comes from a file.
+    fn has_file(&self) -> bool {
+        !self.trace.file.is_empty() || !self.fio.file.is_empty()
+    }
+
+    /// True when the synthetic workload is the one that runs.
+    pub fn is_synthetic(&self) -> bool {
+        !self.has_file() && self.datacenter.workload == Workload::None
+    }
+
     /// The sources of the workload for a device of `sectors` sectors.
     ///
     /// # Errors
-    /// All problems of the trace, the job file or the synthetic workload.
+    /// All problems of the trace, the job file, the data-centre or the synthetic workload.
     pub fn sources(&self, sectors: u64, skip_bad_lines: bool) -> Result<Vec<Box<dyn Source>>, InputError> {
         if !self.trace.file.is_empty() {
             return Ok(vec![Box::new(self.replay(sectors, skip_bad_lines)?)]);
@@ -255,6 +288,10 @@ impl Scenario {
             let noted = |source: Synthetic| source.with_notes(std::mem::take(&mut notes));
             let sources = jobs.sources(sectors, self.seed)?.into_iter().map(noted);
             return Ok(sources.map(|source| Box::new(source) as Box<dyn Source>).collect());
+        }
+        if self.datacenter.workload != Workload::None {
+            let source = self.datacenter.source(sectors, self.seed).map_err(InputError::Datacenter)?;
+            return Ok(vec![Box::new(source)]);
         }
         let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
         Ok(vec![Box::new(source)])

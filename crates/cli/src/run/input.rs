@@ -7,6 +7,7 @@ use crate::scenario::{self, Problem, Problems};
 use std::path::Path;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::trace::TraceError;
+use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 
 /// Reads the scenario and what the command line says besides.
@@ -14,9 +15,9 @@ pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Fai
     let settings = arguments.options.settings();
     scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
     choose(scenario, &arguments.options)?;
-    if !scenario.trace.file.is_empty() || !scenario.fio.file.is_empty() {
-        // A trace and a job file end by themselves; the limits of the built-in load are not
-        // theirs.
+    if !scenario.is_synthetic() {
+        // A trace, a job file and a data-centre workload end by themselves; the limits of the
+        // built-in load are not theirs.
         *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
         scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
         choose(scenario, &arguments.options)?;
@@ -30,10 +31,12 @@ fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> 
     if let Some(trace) = &options.trace {
         scenario.trace.file = text(trace)?;
         scenario.fio.file.clear();
+        scenario.datacenter.workload = Workload::None;
     }
     if let Some(jobs) = &options.fio {
         scenario.fio.file = text(jobs)?;
         scenario.trace.file.clear();
+        scenario.datacenter.workload = Workload::None;
     }
     for file in [&mut scenario.trace.file, &mut scenario.fio.file] {
         if !file.is_empty() {
@@ -67,12 +70,8 @@ pub fn trace_failure(error: &TraceError) -> Failure {
 /// The failure of a run that did not come to results.
 pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
-        NotRun::Input(InputError::Workload(problems)) => {
-            let found: Vec<(String, String)> =
-                problems.into_iter().map(|p| (format!("workload.{}", p.key), p.message)).collect();
-            let settings = arguments.options.settings();
-            scenario::blame(arguments.scenario.as_deref(), &settings, &found).into()
-        }
+        NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
+        NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
             Problems::new(Vec::new(), list).into()
@@ -81,4 +80,12 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
         NotRun::Input(error) => Failure::Input(error.to_string()),
         NotRun::Failed(failure) => failure,
     }
+}
+
+/// Problems of a section of the scenario that only the device could tell.
+fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments: &RunArguments) -> Failure {
+    let found: Vec<(String, String)> =
+        problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
+    let settings = arguments.options.settings();
+    scenario::blame(arguments.scenario.as_deref(), &settings, &found).into()
 }

@@ -78,13 +78,12 @@ fn prepared(scenario: &Scenario) -> String {
 
 fn workload(report: &Report, scenario: &Scenario) -> String {
     let w = &scenario.workload;
-    let is_synthetic = scenario.trace.file.is_empty() && scenario.fio.file.is_empty();
     let pace = match w.pace {
         PaceKind::Closed => format!("closed loop of {}", w.depth),
         PaceKind::Open => format!("open loop, {} arrivals at {}/s", w.arrivals, show_count(w.rate as f64)),
     };
     match report.sources.as_slice() {
-        [_] if is_synthetic => {
+        [_] if scenario.is_synthetic() => {
             let reads = per_cent(f64::from(w.read) / 1e6);
             format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
         }

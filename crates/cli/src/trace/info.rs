@@ -176,6 +176,17 @@ fn places(info: &Info, tone: Tone) -> String {
             show_count(s.random_writes as f64)
         ),
     );
+    let census = &info.census;
+    for (figure, kind) in [("reads that jump", &census.reads), ("writes that jump", &census.writes)] {
+        let remark = "away from where the last one of their kind ended".to_string();
+        row(figure, per_cent(kind.random_share()), remark);
+    }
+    let locality = &census.locality;
+    row(
+        "transactional locality",
+        per_cent(locality.share()),
+        format!("{}: pages that could share planes on 64 chips", locality.class()),
+    );
     row(
         "longest run",
         show_count(s.longest_run_requests as f64),

@@ -5,12 +5,13 @@
 //!
 //! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
 //! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
-//! requests.
+//! requests. [`datacenter`] generates published workloads from what is published of them.
 
 pub mod address;
 pub mod address_config;
 pub mod arrival;
 pub mod config;
+pub mod datacenter;
 pub mod fio;
 pub mod lane;
 pub mod recipe;
@@ -22,6 +23,7 @@ pub use address::Pattern;
 pub use address_config::AddressConfig;
 pub use arrival::ArrivalPlan;
 pub use config::SyntheticConfig;
+pub use datacenter::{Datacenter, DatacenterConfig};
 pub use recipe::{Problem, Recipe};
 pub use synthetic::Synthetic;
 

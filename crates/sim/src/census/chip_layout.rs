@@ -1,0 +1,93 @@
+//! Where pages lie when the logical address alone decides.
+
+use tailcut_ssd::Preset;
+use tailcut_ssd::controller::ftl::allocation::{Allocation, Allocator, Order};
+use tailcut_ssd::flash::{Geometry, Layout};
+
+/// The static layout of a drive that is written once from its first page on: page *n* lies in the
+/// plane whose turn it is under [`Allocation::Static`], at offset ⌊*n* ÷ planes⌋ mod pages per
+/// block of its block.
+#[derive(Clone, Debug)]
+pub struct ChipLayout {
+    /// For each turn, the unit (what takes part in one transaction) and the place behind it.
+    turns: Vec<(u32, u32)>,
+    pages: u64,
+    page_bytes: u64,
+    planes: u32,
+}
+
+/// Where a page lies, as far as transactions care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagePlace {
+    /// The chip, or die, that one ready/busy line speaks for.
+    pub unit: u32,
+    /// The die and plane behind it: die × planes of a die + plane.
+    pub place: u32,
+    /// The page's number in its block.
+    pub offset: u32,
+}
+
+impl ChipLayout {
+    /// The layout of a drive of this geometry whose planes are used in this order.
+    pub fn new(geometry: &Geometry, order: Order) -> ChipLayout {
+        let numbering = Layout::new(geometry);
+        let allocator = Allocator::new(Allocation::Static, order, geometry);
+        ChipLayout {
+            turns: allocator.planes().iter().map(|&plane| numbering.unit_of_plane(plane)).collect(),
+            pages: u64::from(geometry.pages),
+            page_bytes: geometry.page_bytes,
+            planes: geometry.planes,
+        }
+    }
+
+    /// The layout that table 1's locality is measured on: the paper's drive of 64 chips
+    /// (section 5.1) with pages of 2 KiB striped over 8 channels, then 8 chips, 2 dies, 2 planes.
+    /// The paper does not name the order; its section 2.1 lists channel striping first, then channel
+    /// pipelining (over the chips of a channel), then what happens inside a chip.
+    pub fn sprinkler() -> ChipLayout {
+        ChipLayout::new(&Preset::Sprinkler64.config().geometry, Order::Cwdp)
+    }
+
+    /// Where the logical page `page` lies.
+    #[inline]
+    pub fn place_of(&self, page: u64) -> PagePlace {
+        let stripe = self.stripe_pages();
+        let (unit, place) = self.turns[(page % stripe) as usize];
+        PagePlace { unit, place, offset: (page / stripe % self.pages) as u32 }
+    }
+
+    /// Pages of a stripe: one for each plane of the drive.
+    pub fn stripe_pages(&self) -> u64 {
+        self.turns.len() as u64
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// Planes of a die.
+    pub fn planes(&self) -> u32 {
+        self.planes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_drive_goes_by_channel_chip_die_plane() {
+        let layout = ChipLayout::sprinkler();
+        assert_eq!((layout.stripe_pages(), layout.page_bytes(), layout.planes()), (256, 2048, 2));
+        for n in [0u64, 1, 7, 8, 63, 64, 128, 255, 256, 300, 256 * 127, 256 * 128, 123_456_789] {
+            let (channel, chip, die, plane) = (n % 8, n / 8 % 8, n / 64 % 2, n / 128 % 2);
+            let expected = PagePlace {
+                unit: (channel * 8 + chip) as u32,
+                place: (die * 2 + plane) as u32,
+                offset: (n / 256 % 128) as u32,
+            };
+            assert_eq!(layout.place_of(n), expected, "page {n}");
+        }
+    }
+}
