@@ -5,8 +5,8 @@ use crate::ending::{RunFailed, run_to_end};
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
 use std::ops::ControlFlow;
-use tailcut_base::Op;
 use tailcut_base::config::Choice;
+use tailcut_base::{Nanos, Op};
 use tailcut_ssd::Figures;
 
 /// A finished run.
@@ -18,6 +18,8 @@ pub struct Measured {
     pub report: Report,
     /// What the drive did during the measurement.
     pub figures: Figures,
+    /// Time during which a request waited outside the drive because every tag was taken.
+    pub queue_stall: Nanos,
 }
 
 /// Why a run of a study has no result.
@@ -73,7 +75,8 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
         return Err(NotMeasured::Broken { label: label(), why });
     }
     let report = Report::new(scenario, &world, &ending.from, &ending.until, false);
-    Ok(Measured { label: label(), report, figures: ending.until.since(&ending.from) })
+    let figures = ending.until.since(&ending.from);
+    Ok(Measured { label: label(), report, figures, queue_stall: world.stats.queue_stall })
 }
 
 /// The run of that name. Panics when there is none: a study asks only for what it has run.

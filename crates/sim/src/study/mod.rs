@@ -4,11 +4,18 @@
 //! measured. It is data and pure functions: whoever runs it ([`measure`] for each [`Run`], in any
 //! order, on as many threads as there are) gets the same rows for the same [`Options`].
 
+pub mod evaluation;
 pub mod many_chip;
 mod measured;
 mod row;
 mod sprinkler_1;
+mod sprinkler_10;
+mod sprinkler_11;
+mod sprinkler_13;
+mod sprinkler_14;
 mod sprinkler_15;
+mod sprinkler_16;
+mod sprinkler_6;
 
 pub use measured::{Measured, NotMeasured, find, measure};
 pub use row::{Row, Table};
@@ -64,7 +71,16 @@ pub trait Study: Sync {
 
 /// Every study, in the order in which they are listed.
 pub fn all() -> &'static [&'static dyn Study] {
-    &[&sprinkler_1::StagnatingReads, &sprinkler_15::ChipUtilisation]
+    &[
+        &sprinkler_1::StagnatingReads,
+        &sprinkler_6::Potential,
+        &sprinkler_10::Performance,
+        &sprinkler_11::Idleness,
+        &sprinkler_13::TimeBreakdown,
+        &sprinkler_14::Parallelism,
+        &sprinkler_15::ChipUtilisation,
+        &sprinkler_16::Transactions,
+    ]
 }
 
 /// The study of that name.

@@ -1,0 +1,284 @@
+//! The runs that Sprinkler's evaluation is made of: the workloads of its table 1, and recorded
+//! traces beside them, under each scheduler, on drives of 64 to 1024 chips.
+//!
+//! The paper does not say how its traces were replayed. Two loads stand for what it can have been:
+//!
+//! - *saturated*: twice as many requests at a time as the device queue takes. Bandwidth, requests
+//!   per second, idleness and parallelism are measured here;
+//! - *carried*: Poisson arrivals at nine tenths of what VAS sustains when it is saturated, the same
+//!   for all schedulers. Latency and queue stall are measured here: in a saturated closed loop both
+//!   would only repeat the bandwidth (Little's law).
+
+use super::many_chip::drive;
+use super::{Measured, Options, Run, find};
+use crate::Scenario;
+use crate::scenario::ReplayTiming;
+use crate::trace::{self, Replay, ReplayOptions};
+use crate::workload::address::WHOLE;
+use crate::workload::config::PaceKind;
+use crate::workload::datacenter::{DatacenterConfig, Workload};
+use crate::world::Limits;
+use std::path::{Path, PathBuf};
+use tailcut_base::Cause;
+use tailcut_base::config::Choice;
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, SsdConfig};
+
+/// Where the requests come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// A row of table 1.
+    Table(Workload),
+    /// A recorded trace.
+    Trace(PathBuf),
+}
+
+/// When they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As many at a time as the device queue takes, and as many outside.
+    Saturated,
+    /// The same with a device queue of [`DEEP`] entries instead of 32.
+    Deep,
+    /// At so many per second, on average.
+    Carried(u64),
+}
+
+impl Pace {
+    /// What tells a row at this pace from one at the usual.
+    pub fn suffix(self) -> String {
+        if self == Pace::Deep { format!(", queue of {DEEP}") } else { String::new() }
+    }
+}
+
+/// Entries of a deeper queue. The paper names the native command queue of Serial ATA, which has 32
+/// entries (section 5.1), but also says that the layout of waiting requests takes 256 KB at four
+/// bytes each, and that an entry tracks 64 of them (section 4.4): room for 1024 entries.
+pub const DEEP: u32 = (256 << 10) / 4 / 64;
+
+/// The share of VAS's saturated throughput at which latencies are compared.
+const CARRIED: f64 = 0.9;
+
+/// The sixteen workloads.
+pub fn table_1() -> Vec<Load> {
+    let rows = Workload::all().iter().copied().filter(|workload| workload.row().is_some());
+    rows.map(Load::Table).collect()
+}
+
+/// The sixteen workloads, and the traces that the user has.
+pub fn loads(options: &Options) -> Vec<Load> {
+    let mut loads = table_1();
+    loads.extend(options.traces.iter().flat_map(|folder| traces(folder)).map(Load::Trace));
+    loads
+}
+
+/// The files in a folder that are traces of block devices, by name.
+fn traces(folder: &Path) -> Vec<PathBuf> {
+    let opens = |file: &PathBuf| {
+        let options = trace::Options { format: None, skip_bad_lines: false };
+        Replay::open(file, &options, ReplayOptions::new(1 << 30)).is_ok()
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(opens).collect();
+    files.sort();
+    files
+}
+
+impl Load {
+    /// Its name in rows.
+    pub fn name(&self) -> String {
+        match self {
+            Load::Table(workload) => workload.name().to_string(),
+            Load::Trace(file) => file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+
+    /// True when requests come at the moments that [`Pace`] says: a trace has its own.
+    pub fn has_pace(&self) -> bool {
+        matches!(self, Load::Table(_))
+    }
+
+    /// How many requests a run has with a queue of `depth` entries.
+    fn requests(&self, options: &Options, depth: u32) -> u64 {
+        let Load::Table(workload) = self else { return if options.quick { 2_000 } else { 0 } };
+        let row = workload.row().expect("only rows of the table are loads");
+        let share = row.read_share();
+        let mean = share * row.mean_read_bytes() + (1.0 - share) * row.mean_write_bytes();
+        // Rounded up to whole requests.
+        let requests = |bytes: u64| (bytes as f64 / mean).ceil() as u64;
+        let fulls = least_fulls(options) * u64::from(depth);
+        fulls.max(requests(bytes_of_run(options))).min(requests(most_bytes(options)).max(fulls / 8))
+    }
+
+    /// The most that a run is expected to write, in bytes.
+    fn written(&self, options: &Options, depth: u32) -> u64 {
+        match self {
+            Load::Table(workload) => {
+                let row = workload.row().expect("only rows of the table are loads");
+                let writes = (1.0 - row.read_share()) * self.requests(options, depth) as f64;
+                // A write touches up to a page more than it has; a third is left for chance.
+                (writes * (row.mean_write_bytes() + 2048.0) * 4.0 / 3.0) as u64
+            }
+            Load::Trace(_) => bytes_of_run(options),
+        }
+    }
+
+    /// The run of this load under a scheduler on a drive of `chips` chips.
+    pub fn run(&self, options: &Options, policy: CommitPolicy, chips: u32, pace: Pace) -> Run {
+        let mut device = drive(chips);
+        if pace == Pace::Deep {
+            (device.queue.protocol, device.queue.depth) = (Protocol::Nvme, DEEP);
+        }
+        let mut device = with_room(device.clone(), self.written(options, device.queue.depth));
+        device.schedule.commit = policy;
+        let depth = device.queue.depth;
+        let fill = fill_of(&device);
+        let mut scenario = Scenario {
+            seed: options.seed,
+            device,
+            precondition: Precondition { state: PreparedState::Sequential, fill },
+            run: Limits::NONE,
+            ..Scenario::default()
+        };
+        match self {
+            Load::Table(workload) => {
+                let requests = self.requests(options, depth);
+                let (pace, rate, depth) = match pace {
+                    Pace::Saturated | Pace::Deep => (PaceKind::Closed, 1, 2 * depth),
+                    Pace::Carried(rate) => (PaceKind::Open, rate, 1 << 20),
+                };
+                scenario.datacenter =
+                    DatacenterConfig { workload: *workload, requests, pace, depth, rate, region_share: fill };
+            }
+            Load::Trace(file) => {
+                scenario.precondition.fill = WHOLE;
+                scenario.trace.file = file.to_string_lossy().into_owned();
+                scenario.trace.timing = ReplayTiming::Closed;
+                scenario.trace.depth = 2 * depth;
+                scenario.trace.requests = self.requests(options, depth);
+            }
+        }
+        Run { label: self.label(policy, chips, pace), scenario }
+    }
+
+    fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
+        let pace = match pace {
+            Pace::Saturated => "saturated",
+            Pace::Deep => "deep-queue",
+            Pace::Carried(_) => "carried",
+        };
+        format!("{chips}-chips/{}/{policy}/{pace}", self.name()).replace(char::is_whitespace, "-")
+    }
+
+    /// What was measured at a pace.
+    pub fn at<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32, pace: Pace) -> &'m Measured {
+        find(done, &self.label(policy, chips, pace))
+    }
+
+    /// What was measured of a saturated run.
+    pub fn saturated<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
+        self.at(done, policy, chips, Pace::Saturated)
+    }
+
+    /// What was measured of a saturated run with a deep queue.
+    pub fn deep<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
+        self.at(done, policy, chips, Pace::Deep)
+    }
+
+    /// What was measured at the load that VAS carries.
+    pub fn carried<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
+        self.at(done, policy, chips, Pace::Carried(0))
+    }
+
+    /// The pace at which latencies are compared, from what VAS has sustained.
+    pub fn carried_pace(&self, done: &[Measured], chips: u32) -> Pace {
+        let sustained = self.saturated(done, CommitPolicy::Vas, chips).iops();
+        // Rounded down, and one request per second at least.
+        Pace::Carried(((sustained * CARRIED) as u64).max(1))
+    }
+}
+
+/// Mean latency inside the drive, in ns: from the moment at which a tag was bound.
+pub fn device_latency_ns(measured: &Measured) -> f64 {
+    let all = measured.report.all();
+    let outside = [Cause::Tag, Cause::HostQueue];
+    let waits = all.waits.iter().filter(|wait| outside.iter().any(|cause| cause.label() == wait.cause));
+    all.latency.mean_ns - waits.map(|wait| wait.mean_ns).sum::<f64>()
+}
+
+/// The drive with as few blocks as hold the data and take `written` bytes without garbage
+/// collection: the paper's main evaluation is on pristine drives (section 5.9), where the number
+/// of blocks does not matter.
+fn with_room(mut device: SsdConfig, written: u64) -> SsdConfig {
+    let row = row_bytes(&device);
+    let used = region(&device) / row;
+    // Blocks are opened for whole rows; chance fills some planes more than others.
+    let new = written.div_ceil(row) * 5 / 4 + 2;
+    let blocks = used + new + u64::from(device.blocks_kept());
+    device.geometry.blocks = blocks as u32;
+    // Rounded down, so that the region fits.
+    device.ftl.spare = (u64::from(WHOLE) * (blocks - used) / blocks) as u32;
+    device
+}
+
+/// The share of the user capacity that holds data.
+fn fill_of(device: &SsdConfig) -> u32 {
+    let pages = u64::from(device.ftl.logical_pages(&device.geometry));
+    let share = u64::from(WHOLE) * region(device) / (pages * device.geometry.page_bytes);
+    share.min(u64::from(WHOLE)) as u32
+}
+
+/// Bytes that requests go to: some hundred times what is in flight, in whole blocks of each plane.
+fn region(device: &SsdConfig) -> u64 {
+    LEAST_REGION.next_multiple_of(row_bytes(device))
+}
+
+/// User bytes of one block of each plane.
+fn row_bytes(device: &SsdConfig) -> u64 {
+    let g = &device.geometry;
+    u64::from(g.plane_count()) * u64::from(g.pages) * g.page_bytes
+}
+
+const LEAST_REGION: u64 = 512 << 20;
+
+/// Bytes that a run moves, about.
+fn bytes_of_run(options: &Options) -> u64 {
+    if options.quick { 16 << 20 } else { 256 << 20 }
+}
+
+/// A run fills the queue at least so many times, or an eighth of that where requests are so large
+/// that it would move more than [`most_bytes`]: filling and draining the queue are a small part.
+fn least_fulls(options: &Options) -> u64 {
+    if options.quick { 20 } else { 64 }
+}
+
+fn most_bytes(options: &Options) -> u64 {
+    if options.quick { 96 << 20 } else { 2 << 30 }
+}
+
+/// The mean of a figure over loads.
+pub fn mean(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
+    loads.iter().map(figure).sum::<f64>() / loads.len() as f64
+}
+
+/// The geometric mean of a ratio over loads.
+pub fn geometric_mean(loads: &[Load], ratio: impl Fn(&Load) -> f64) -> f64 {
+    (loads.iter().map(|load| ratio(load).ln()).sum::<f64>() / loads.len() as f64).exp()
+}
+
+/// The least of a figure over loads.
+pub fn least(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
+    loads.iter().map(figure).fold(f64::INFINITY, f64::min)
+}
+
+/// The most of a figure over loads.
+pub fn most(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
+    loads.iter().map(figure).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// What was saved against a base, as a share of it; nothing where the base is nothing.
+pub fn saved(base: f64, now: f64) -> f64 {
+    if base == 0.0 { 0.0 } else { 1.0 - now / base }
+}

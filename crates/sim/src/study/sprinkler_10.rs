@@ -1,0 +1,245 @@
+//! Sprinkler, figures 10 and 12: bandwidth, requests per second, latency and queue stall time.
+
+use super::evaluation::{
+    DEEP, Load, Pace, device_latency_ns, geometric_mean, least, loads, mean, most, saved, table_1,
+};
+use super::many_chip::{CHIPS, Scheduler, schedulers};
+use super::{Measured, Options, Row, Run, Study};
+use crate::workload::datacenter::Workload;
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
+
+/// The five schedulers under the workloads of table 1.
+pub struct Performance;
+
+/// The drive on which all five are compared.
+const SMALL: u32 = CHIPS[0];
+
+/// The schedulers that are compared on every drive.
+const CLAIMED: [CommitPolicy; 3] = [Vas, Pas, Sprinkler];
+
+/// The workload of figure 12.
+const SERIES: Load = Load::Table(Workload::Msnfs1);
+
+impl Study for Performance {
+    fn id(&self) -> &'static str {
+        "sprinkler-10"
+    }
+
+    fn title(&self) -> &'static str {
+        "Bandwidth, latency and queue stall of the five schedulers under sixteen workloads"
+    }
+
+    fn source(&self) -> &'static str {
+        "Jung and Kandemir, Sprinkler, HPCA 2014, sections 5.2 and 5.4, figures 10 and 12"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        let loads = loads(options);
+        let cases = |chips: u32| -> Vec<(Load, CommitPolicy, u32)> {
+            let policies: Vec<CommitPolicy> = match chips {
+                SMALL => schedulers().iter().map(|scheduler| scheduler.policy).collect(),
+                _ => CLAIMED.to_vec(),
+            };
+            let pairs =
+                loads.iter().flat_map(|load| policies.iter().map(move |&policy| (load.clone(), policy)));
+            pairs.map(|(load, policy)| (load, policy, chips)).collect()
+        };
+        let saturated = CHIPS.into_iter().flat_map(cases);
+        if done.is_empty() {
+            let mut runs: Vec<Run> = saturated
+                .map(|(load, policy, chips)| load.run(options, policy, chips, Pace::Saturated))
+                .collect();
+            for load in table_1() {
+                for chips in CHIPS {
+                    runs.extend(CLAIMED.map(|policy| load.run(options, policy, chips, Pace::Deep)));
+                }
+            }
+            return runs;
+        }
+        if done.iter().any(|measured| measured.label.ends_with("/carried")) {
+            return Vec::new();
+        }
+        saturated
+            .filter(|(load, ..)| load.has_pace())
+            .map(|(load, policy, chips)| load.run(options, policy, chips, load.carried_pace(done, chips)))
+            .collect()
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for load in loads(options) {
+            rows.extend(schedulers().iter().flat_map(|scheduler| absolute(done, &load, scheduler)));
+            rows.extend(gains(done, &load));
+        }
+        for chips in CHIPS {
+            rows.extend(overall(done, chips));
+            rows.extend(overall_deep(done, chips));
+        }
+        rows.extend(weaknesses(done));
+        rows.extend(series(done));
+        rows
+    }
+}
+
+fn bandwidth(done: &[Measured], load: &Load, policy: CommitPolicy, chips: u32) -> f64 {
+    load.saturated(done, policy, chips).bandwidth()
+}
+
+fn latency(done: &[Measured], load: &Load, policy: CommitPolicy, chips: u32) -> f64 {
+    device_latency_ns(load.carried(done, policy, chips))
+}
+
+/// How much shorter SPK3's latency is than that of `than`.
+fn shorter(done: &[Measured], load: &Load, than: CommitPolicy, chips: u32) -> f64 {
+    saved(latency(done, load, than, chips), latency(done, load, Sprinkler, chips))
+}
+
+fn stall(done: &[Measured], load: &Load, policy: CommitPolicy, chips: u32) -> f64 {
+    load.carried(done, policy, chips).queue_stall.0 as f64
+}
+
+/// A scheduler's own figures on the small drive.
+fn absolute(done: &[Measured], load: &Load, scheduler: &Scheduler) -> Vec<Row> {
+    let case = format!("{}, {}", load.name(), scheduler.paper_name);
+    let run = load.saturated(done, scheduler.policy, SMALL);
+    let mut rows = vec![
+        Row::new(case.clone(), "bandwidth", "B/s", run.bandwidth()).limit(run.bandwidth_limit()),
+        Row::new(case.clone(), "requests", "1/s", run.iops()).limit(run.iops_limit()),
+    ];
+    if load.has_pace() {
+        let seconds = latency(done, load, scheduler.policy, SMALL) * 1e-9;
+        rows.push(Row::new(case, "mean latency in the drive, at 90 % of VAS's load", "s", seconds));
+    }
+    rows
+}
+
+/// What SPK3 gains on the small drive under one load.
+fn gains(done: &[Measured], load: &Load) -> Vec<Row> {
+    let ratio = |of, to| bandwidth(done, load, of, SMALL) / bandwidth(done, load, to, SMALL);
+    let row = |quantity: &str, unit, measured: f64| Row::new(load.name(), quantity, unit, measured);
+    let mut rows = vec![
+        row("bandwidth, SPK3 / VAS", "x", ratio(Sprinkler, Vas)),
+        row("bandwidth, SPK3 / PAS", "x", ratio(Sprinkler, Pas)),
+    ];
+    if load.has_pace() {
+        let stalled = |policy| stall(done, load, policy, SMALL);
+        rows.push(row("latency saved, SPK3 against VAS", "share", shorter(done, load, Vas, SMALL)));
+        rows.push(row(
+            "queue stall saved, SPK3 against VAS",
+            "share",
+            saved(stalled(Vas), stalled(Sprinkler)),
+        ));
+    }
+    rows
+}
+
+/// The claims of section 5.2, on a drive of `chips` chips.
+fn overall(done: &[Measured], chips: u32) -> Vec<Row> {
+    let loads = &table_1();
+    let case = format!("{chips} chips, all");
+    let row = |quantity: &str, measured: f64| Row::new(case.clone(), quantity, "share", measured);
+    let drive = |load: &Load| shorter(done, load, Vas, chips);
+    let whole = |load: &Load| {
+        let latency = |policy| load.carried(done, policy, chips).mean_latency_ns();
+        saved(latency(Vas), latency(Sprinkler))
+    };
+    let stalled = |policy| loads.iter().map(|load| stall(done, load, policy, chips)).sum::<f64>();
+    let mut rows = bandwidths(&case, |load, policy| bandwidth(done, load, policy, chips));
+    rows.extend([
+        explained(row("latency saved against VAS, least", least(loads, drive)).paper(0.591)),
+        row("latency saved against VAS, mean", mean(loads, drive)),
+        explained(row("latency saved against VAS, most", most(loads, drive)).paper(0.923)),
+        row("latency saved against VAS with the wait for a tag, mean", mean(loads, whole)),
+        explained(row("queue stall saved against VAS", saved(stalled(Vas), stalled(Sprinkler))).paper(0.86)),
+    ]);
+    rows
+}
+
+/// The claims on bandwidth with a deep queue.
+fn overall_deep(done: &[Measured], chips: u32) -> Vec<Row> {
+    let case = format!("{chips} chips, all, queue of {DEEP}");
+    bandwidths(&case, |load, policy| load.deep(done, policy, chips).bandwidth())
+}
+
+/// The claims on bandwidth: "at least 2.2 times" VAS, "1.8 times" PAS.
+fn bandwidths(case: &str, bandwidth: impl Fn(&Load, CommitPolicy) -> f64) -> Vec<Row> {
+    let loads = &table_1();
+    let row = |quantity: &str, measured: f64| Row::new(case, quantity, "x", measured);
+    let gain = |to| {
+        let bandwidth = &bandwidth;
+        move |load: &Load| bandwidth(load, Sprinkler) / bandwidth(load, to)
+    };
+    vec![
+        explained(row("bandwidth, SPK3 / VAS, least", least(loads, gain(Vas))).paper(2.2)),
+        row("bandwidth, SPK3 / VAS, geometric mean", geometric_mean(loads, gain(Vas))),
+        row("bandwidth, SPK3 / PAS, least", least(loads, gain(Pas))),
+        explained(row("bandwidth, SPK3 / PAS, geometric mean", geometric_mean(loads, gain(Pas))).paper(1.8)),
+    ]
+}
+
+/// What lets a claim come out lower, or higher, is the depth of the queue.
+fn explained(row: Row) -> Row {
+    let why = if row.ratio.is_some_and(|ratio| ratio > 1.0) { DEEP_QUEUE } else { SHORT_QUEUE };
+    row.explain(why)
+}
+
+/// What the paper says of SPK1 and SPK2 alone, in counts of workloads.
+fn weaknesses(done: &[Measured]) -> Vec<Row> {
+    let loads = table_1();
+    let count = |a, b| {
+        let slower = |load: &&Load| bandwidth(done, load, a, SMALL) < bandwidth(done, load, b, SMALL);
+        loads.iter().filter(slower).count() as f64
+    };
+    let row = |quantity: &str, measured: f64| {
+        Row::new(format!("{SMALL} chips, all"), quantity, "workloads", measured)
+    };
+    vec![
+        row("SPK1 serves less than PAS", count(Faro, Pas)).note(
+            "The paper: \"occasionally\" (cfs3, proj0 and proj1 are named). FARO alone keeps the order of I/O requests, so a \
+             chip's set is as small as the request at the head of the queue.",
+        ),
+        row("SPK2 serves less than PAS", count(Rios, Pas)).note("The paper: never."),
+        row("SPK2 serves less than SPK1", count(Rios, Faro)).note(
+            "The paper: in proj2, whose requests are large. RIOS alone gives a chip one page at a time.",
+        ),
+        row("SPK3 serves less than another", loads.iter().filter(|load| {
+            [Vas, Pas, Faro, Rios].iter().any(|&other| {
+                bandwidth(done, load, Sprinkler, SMALL) < bandwidth(done, load, other, SMALL)
+            })
+        }).count() as f64).note("The paper: never."),
+    ]
+}
+
+/// Figure 12, which follows msnfs1 for three thousand requests: the means of its curves, at both
+/// loads.
+fn series(done: &[Measured]) -> Vec<Row> {
+    let saturated = |policy| device_latency_ns(SERIES.saturated(done, policy, SMALL));
+    let row = |quantity: &str, measured: f64| Row::new("msnfs1, 64 chips", quantity, "share", measured);
+    let at_saturation = |than| saved(saturated(than), saturated(Sprinkler));
+    let deep = |policy| SERIES.deep(done, policy, SMALL).bandwidth();
+    vec![
+        row("latency saved against VAS (figure 12)", shorter(done, &SERIES, Vas, SMALL)).paper(0.8),
+        row("latency saved against PAS (figure 12)", shorter(done, &SERIES, Pas, SMALL))
+            .paper(0.64)
+            .explain(PAS_CARRIES_IT),
+        row("latency saved against VAS (figure 12), saturated", at_saturation(Vas)).paper(0.8),
+        row("latency saved against PAS (figure 12), saturated", at_saturation(Pas))
+            .paper(0.64)
+            .explain(PAS_IS_CLOSER.replace("{}", &format!("{:.1}", deep(Sprinkler) / deep(Pas)))),
+    ]
+}
+
+const PAS_CARRIES_IT: &str = "\
+A load that VAS just carries is far below what PAS serves, so PAS hardly queues: what remains of both latencies is mostly \
+the program of a page. The paper does not say at which load its curves were taken.";
+
+const PAS_IS_CLOSER: &str = "\
+In a saturated loop latency follows bandwidth (Little's law), and the paper's 64 % would need a bandwidth of 2.8 times that \
+of PAS. With a queue of 1024 entries it is {} times; the paper does not say at which load its curves were taken.";
+
+const SHORT_QUEUE: &str = "\
+Thirty-two requests of a few pages cannot keep so many chips busy under any scheduler: collisions are rare, and with them \
+what VAS and PAS lose by waiting. The rows 'queue of 1024' have the queue that the paper's 256 KB of layout would hold.";
+
+const DEEP_QUEUE: &str = "\
+VAS sees no more of a deep queue than what stands before its first busy chip; SPK3 fills every chip from all of it.";

@@ -1,0 +1,112 @@
+//! Sprinkler, figure 11: inter-chip and intra-chip idleness.
+
+use super::evaluation::{Load, Pace, loads, mean, saved, table_1};
+use super::many_chip::{CHIPS, Scheduler, schedulers};
+use super::{Measured, Options, Row, Run, Study};
+use tailcut_ssd::Figures;
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+
+/// Idle chips, and idle dies and planes in busy chips.
+pub struct Idleness;
+
+const CHIP_COUNT: u32 = CHIPS[0];
+
+impl Study for Idleness {
+    fn id(&self) -> &'static str {
+        "sprinkler-11"
+    }
+
+    fn title(&self) -> &'static str {
+        "Inter-chip and intra-chip idleness of the five schedulers, 64 chips, saturated"
+    }
+
+    fn source(&self) -> &'static str {
+        "Jung and Kandemir, Sprinkler, HPCA 2014, section 5.3 and figure 11"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        saturated_runs(options, done)
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for load in loads(options) {
+            for scheduler in schedulers() {
+                let case = format!("{}, {}", load.name(), scheduler.paper_name);
+                let idle = idleness(done, &load, scheduler.policy, Pace::Saturated);
+                rows.extend(
+                    KINDS
+                        .into_iter()
+                        .zip(idle)
+                        .map(|(kind, share)| Row::new(case.clone(), kind, "share", share)),
+                );
+            }
+        }
+        let mean =
+            |kind: usize, policy, pace| mean(&table_1(), |load| idleness(done, load, policy, pace)[kind]);
+        for scheduler in schedulers() {
+            let case = format!("all, {}", scheduler.paper_name);
+            let row = |kind: usize| {
+                let measured = mean(kind, scheduler.policy, Pace::Saturated);
+                Row::new(case.clone(), format!("{}, mean", KINDS[kind]), "share", measured)
+            };
+            rows.extend([row(0), row(1)]);
+        }
+        for pace in QUEUES {
+            let row = |kind: usize, paper: f64, why: &str| {
+                let measured = saved(mean(kind, Vas, pace), mean(kind, Sprinkler, pace));
+                let quantity = format!("{} saved, SPK3 against VAS", KINDS[kind]);
+                Row::new(format!("all{}", pace.suffix()), quantity, "share", measured)
+                    .paper(paper)
+                    .explain(why)
+            };
+            rows.push(row(0, 0.461, BUSIER));
+            rows.push(row(1, 0.235, FRONTIERS));
+        }
+        rows
+    }
+}
+
+const KINDS: [&str; 2] = ["inter-chip idleness", "intra-chip idleness"];
+
+/// The queues of the claims.
+pub(super) const QUEUES: [Pace; 2] = [Pace::Saturated, Pace::Deep];
+
+fn idleness(done: &[Measured], load: &Load, policy: CommitPolicy, pace: Pace) -> [f64; 2] {
+    let figures = figures(done, load, policy, pace);
+    [figures.inter_chip_idleness(), figures.intra_chip_idleness()]
+}
+
+/// The figures of a run on the small drive.
+pub(super) fn figures<'m>(
+    done: &'m [Measured],
+    load: &Load,
+    policy: CommitPolicy,
+    pace: Pace,
+) -> &'m Figures {
+    &load.at(done, policy, CHIP_COUNT, pace).figures
+}
+
+/// All schedulers under saturation, and those of the claims with a deep queue, on the small drive.
+pub(super) fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
+    if !done.is_empty() {
+        return Vec::new();
+    }
+    let mut runs = Vec::new();
+    for load in loads(options) {
+        let run = |scheduler: &Scheduler| load.run(options, scheduler.policy, CHIP_COUNT, Pace::Saturated);
+        runs.extend(schedulers().iter().map(run));
+    }
+    for load in table_1() {
+        runs.extend([Vas, Pas, Sprinkler].map(|policy| load.run(options, policy, CHIP_COUNT, Pace::Deep)));
+    }
+    runs
+}
+
+const BUSIER: &str = "\
+A deep queue leaves no chip of a small drive idle under SPK3, while VAS cannot use it.";
+
+const FRONTIERS: &str = "\
+Within a chip SPK3 mostly interleaves dies: reads of planes share a transaction at equal page offsets only, programs where the \
+write frontiers of both planes stand at the same offset, and random writes let these drift apart. A chip of two dies of two planes \
+has one cell in four at work without parallelism.";

@@ -1,0 +1,81 @@
+//! Sprinkler, figure 13: where the time of the chips goes.
+
+use super::evaluation::{Pace, loads, mean, saved, table_1};
+use super::many_chip::schedulers;
+use super::sprinkler_11::{QUEUES, figures, saturated_runs};
+use super::{Measured, Options, Row, Run, Study};
+use tailcut_ssd::Breakdown;
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+
+/// Bus active, bus contention, cell active and idle.
+pub struct TimeBreakdown;
+
+type Part = (&'static str, fn(&Breakdown) -> f64);
+
+/// The parts, in the paper's order.
+const PARTS: [Part; 4] = [
+    ("bus active", |b| b.bus_active),
+    ("bus contention", |b| b.bus_contention),
+    ("cell active", |b| b.cell_active),
+    ("idle", |b| b.idle),
+];
+
+impl Study for TimeBreakdown {
+    fn id(&self) -> &'static str {
+        "sprinkler-13"
+    }
+
+    fn title(&self) -> &'static str {
+        "Where the time of the chips goes under the five schedulers, 64 chips, saturated"
+    }
+
+    fn source(&self) -> &'static str {
+        "Jung and Kandemir, Sprinkler, HPCA 2014, section 5.5 and figure 13"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        saturated_runs(options, done)
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for load in loads(options) {
+            for (name, policy) in [("PAS", Pas), ("SPK3", Sprinkler)] {
+                let breakdown = figures(done, &load, policy, Pace::Saturated).breakdown();
+                let case = format!("{}, {name}", load.name());
+                rows.extend(
+                    PARTS.map(|(what, part)| Row::new(case.clone(), what, "share", part(&breakdown))),
+                );
+            }
+        }
+        let means = |policy: CommitPolicy, pace, part: fn(&Breakdown) -> f64| {
+            mean(&table_1(), |load| part(&figures(done, load, policy, pace).breakdown()))
+        };
+        for scheduler in schedulers() {
+            let case = format!("all, {}", scheduler.paper_name);
+            rows.extend(PARTS.map(|(what, part)| {
+                let measured = means(scheduler.policy, Pace::Saturated, part);
+                Row::new(case.clone(), format!("{what}, mean"), "share", measured)
+            }));
+        }
+        for pace in QUEUES {
+            let idle = |policy| means(policy, pace, |breakdown| breakdown.idle);
+            let row = |name: &str, than, paper: f64| {
+                let quantity = format!("idle time saved, SPK3 against {name}");
+                let measured = saved(idle(than), idle(Sprinkler));
+                let row = Row::new(format!("all{}", pace.suffix()), quantity, "share", measured).paper(paper);
+                if pace == Pace::Deep { row.explain(DEEP_QUEUE) } else { row.explain(SHORT_QUEUE) }
+            };
+            rows.push(row("PAS", Pas, 0.405));
+            rows.push(row("VAS", Vas, 0.507));
+        }
+        rows
+    }
+}
+
+const SHORT_QUEUE: &str = "\
+With 32 requests in the queue a chip is idle under SPK3 because no request waits for it: SPK3 finishes its work sooner than \
+PAS and has to wait for more.";
+
+const DEEP_QUEUE: &str = "\
+From a deep queue SPK3 always finds work for a chip; what stays idle is idle because the queue has been filled and drained.";

@@ -1,0 +1,90 @@
+//! Sprinkler, figure 14: how much parallelism inside the chips each scheduler finds.
+
+use super::evaluation::{Load, Pace, loads, mean, table_1};
+use super::many_chip::schedulers;
+use super::sprinkler_11::{QUEUES, figures, saturated_runs};
+use super::{Measured, Options, Row, Run, Study};
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+
+/// NON-PAL, PAL1, PAL2 and PAL3.
+pub struct Parallelism;
+
+/// The classes in the paper's order (section 5.6).
+const CLASSES: [&str; 4] =
+    ["NON-PAL (none)", "PAL1 (plane sharing)", "PAL2 (die interleaving)", "PAL3 (both)"];
+
+impl Study for Parallelism {
+    fn id(&self) -> &'static str {
+        "sprinkler-14"
+    }
+
+    fn title(&self) -> &'static str {
+        "Memory requests by the parallelism of the transaction that served them, 64 chips, saturated"
+    }
+
+    fn source(&self) -> &'static str {
+        "Jung and Kandemir, Sprinkler, HPCA 2014, section 5.6 and figure 14"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        saturated_runs(options, done)
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for load in loads(options) {
+            for scheduler in schedulers() {
+                let case = format!("{}, {}", load.name(), scheduler.paper_name);
+                let shares = figures(done, &load, scheduler.policy, Pace::Saturated).parallelism_shares();
+                let row = |(class, share): (&str, f64)| Row::new(case.clone(), class, "share", share);
+                rows.extend(CLASSES.into_iter().zip(shares).map(row));
+            }
+        }
+        for scheduler in schedulers() {
+            rows.extend(means(done, scheduler.paper_name, scheduler.policy, Pace::Saturated));
+        }
+        for (name, policy) in [("VAS", Vas), ("PAS", Pas), ("SPK3", Sprinkler)] {
+            rows.extend(means(done, name, policy, Pace::Deep));
+        }
+        for pace in QUEUES {
+            // Memory requests in a transaction, in the mean over the workloads.
+            let overlap = |policy| {
+                mean(&table_1(), |load| {
+                    1.0 / (1.0 - figures(done, load, policy, pace).transaction_reduction())
+                })
+            };
+            let row = |name: &str, base| {
+                let quantity = format!("more memory requests in a transaction, SPK3 against {name}");
+                let measured = overlap(Sprinkler) / overlap(base) - 1.0;
+                Row::new(format!("all{}", pace.suffix()), quantity, "share", measured)
+            };
+            rows.push(row("VAS", Vas).paper(0.802).explain(QUEUE_DECIDES));
+            rows.push(row("PAS", Pas));
+        }
+        rows
+    }
+}
+
+/// The shares of all classes, in the mean over the workloads.
+fn means(done: &[Measured], name: &str, policy: CommitPolicy, pace: Pace) -> Vec<Row> {
+    let row = |class: usize| {
+        let share = |load: &Load| figures(done, load, policy, pace).parallelism_shares()[class];
+        let case = format!("all, {name}{}", pace.suffix());
+        let row = Row::new(case, format!("{}, mean", CLASSES[class]), "share", mean(&table_1(), share));
+        remark(row, policy, class)
+    };
+    (0..CLASSES.len()).map(row).collect()
+}
+
+/// What the text says of a class.
+fn remark(row: Row, policy: CommitPolicy, class: usize) -> Row {
+    match (policy, class) {
+        (Vas, 1) => row.note("The paper: 1 to 3 %, and nothing in PAL2 and PAL3."),
+        (Pas, 3) => row.note("The paper: none."),
+        _ => row,
+    }
+}
+
+const QUEUE_DECIDES: &str = "\
+How many requests share a transaction is decided by how many wait for a chip: with 32 requests of a few pages in the queue one or \
+two, with 1024 dozens. The paper's figure lies between the two.";
