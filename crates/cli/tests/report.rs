@@ -59,6 +59,42 @@ fn json_takes_the_place_of_tables() {
     for resource in report["resources"].as_array().expect("a list") {
         assert!(resource["busy"].as_f64().expect("a share") <= 1.0, "a limit was exceeded: {resource}");
     }
+    let drive = &report["drive"];
+    let figure = |name: &str| drive[name].as_f64().expect("a number");
+    for name in ["inter_chip_idleness", "intra_chip_idleness"] {
+        assert!(figure(name) >= figure(&format!("{name}_least")), "a limit was exceeded: {drive}");
+    }
+    let parts = drive["breakdown"].as_object().expect("shares").values();
+    let sum: f64 = parts.map(|part| part.as_f64().expect("a share")).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{drive}");
+    assert_eq!(report["queue_stall_ns"], 0);
+}
+
+#[test]
+fn a_full_queue_shows_how_long_it_stalled() {
+    let place = Place::new();
+    let text = place.text(&["run", "small.toml", "--set", "device.queue.depth=1", "--out", "out"]);
+    assert!(text.contains("with a request but no tag"), "{text}");
+    let report = place.json("out/report.json");
+    let ns = |name: &str| report[name].as_u64().expect("a time");
+    assert!(ns("queue_stall_ns") <= ns("until_ns") - ns("from_ns"));
+    assert!(ns("queue_stall_ns") > (ns("until_ns") - ns("from_ns")) / 10 * 9, "eight requests, one tag");
+}
+
+#[test]
+fn a_report_of_another_version_is_refused() {
+    let place = Place::new();
+    place.text(&["run", "small.toml", "--out", "out"]);
+    let file = place.path("out/report.json");
+    let report = std::fs::read_to_string(&file).expect("it was written");
+    std::fs::write(&file, report.replace("queue_stall_ns", "unknown")).expect("it can be written");
+    let output = place.run(&["explain", "out"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        support::stderr(&output).contains("not a report of this version"),
+        "{}",
+        support::stderr(&output)
+    );
 }
 
 #[test]

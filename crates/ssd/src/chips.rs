@@ -203,8 +203,8 @@ impl<P: Probe> Ssd<P> {
             return self.kick(now, unit);
         }
         self.buses.take(channel, now, command, None);
+        self.units.seize(now, unit, holder_of(kind));
         let u = &mut self.units[unit];
-        u.hold(now, holder_of(kind));
         u.phase = Phase::Cell;
         u.transaction.started = now;
         u.transaction.command = command;
@@ -429,7 +429,7 @@ impl<P: Probe> Ssd<P> {
             }
         }
         self.units[unit].phase = Phase::Idle;
-        self.units[unit].hold(now, Holder::Idle);
+        self.units.let_go(now, unit);
         self.scheduler.released(unit);
         self.commit(now);
         self.wake(now);

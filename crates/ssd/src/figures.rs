@@ -70,6 +70,42 @@ impl Counters {
     }
 }
 
+/// What the units did while there was a command in the drive. Buffered writes and collection keep
+/// units at work beyond it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attendance {
+    commands: u32,
+    /// Time held while there was a command, up to the last moment without one.
+    held: Nanos,
+    /// What the units had been held in all when the first command came.
+    before: Nanos,
+}
+
+impl Attendance {
+    /// A command enters the drive, whose units have been held so long in all.
+    #[inline]
+    pub(crate) fn enter(&mut self, held: Nanos) {
+        if self.commands == 0 {
+            self.before = held;
+        }
+        self.commands += 1;
+    }
+
+    /// A command leaves the drive.
+    #[inline]
+    pub(crate) fn leave(&mut self, held: Nanos) {
+        self.commands -= 1;
+        if self.commands == 0 {
+            self.held += held - self.before;
+        }
+    }
+
+    /// Time of all units during which a transaction held them while there was a command.
+    fn held(&self, held: Nanos) -> Nanos {
+        self.held + if self.commands == 0 { Nanos::ZERO } else { held - self.before }
+    }
+}
+
 /// Shares of the time of all units, adding up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Breakdown {
@@ -110,6 +146,8 @@ pub struct Figures {
     pub places: u64,
     /// Time with a command in the drive.
     pub active: Nanos,
+    /// Time of all units during which a transaction held them while there was a command in the drive.
+    pub held_active: Nanos,
     /// Time that sensed data has waited in chips for a bus, summed over chips.
     pub out_wait: Nanos,
     /// Cell time summed over dies that were at work.
@@ -149,6 +187,7 @@ impl Figures {
             units: self.units,
             places: self.places,
             active: self.active - earlier.active,
+            held_active: self.held_active - earlier.held_active,
             out_wait: self.out_wait - earlier.out_wait,
             die_busy: self.die_busy - earlier.die_busy,
             dies: self.dies,
@@ -187,8 +226,14 @@ impl Figures {
     /// Inter-chip idleness: the share of the time of all units, while there was a command in the
     /// drive, during which no transaction held them (Sprinkler, sections 3 and 5.3).
     pub fn inter_chip_idleness(&self) -> f64 {
-        let whole = self.active.0 as f64 * self.units as f64;
-        if whole == 0.0 { 0.0 } else { (1.0 - self.held() as f64 / whole).max(0.0) }
+        self.idleness_within(self.active.0 as f64)
+    }
+
+    /// What the inter-chip idleness would be if the same transactions, held as long, had served
+    /// the commands in `time_ns`. No less than 0.
+    pub fn idleness_within(&self, time_ns: f64) -> f64 {
+        let whole = time_ns * self.units as f64;
+        if whole == 0.0 { 0.0 } else { (1.0 - self.held_active.0 as f64 / whole).max(0.0) }
     }
 
     /// Intra-chip idleness: the share of the time of all places (die and plane) of units that a
@@ -272,6 +317,7 @@ impl<P: Probe> Ssd<P> {
             units: self.units.len() as u64,
             places: u64::from(g.places_per_unit()),
             active: self.tags.busy(now),
+            held_active: self.attendance.held(self.units.held(now)),
             out_wait: self.units.out_wait,
             die_busy: self.units.die_busy,
             dies: u64::from(g.channels * g.chips * g.dies),

@@ -8,7 +8,7 @@ use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::tags::{SECTORS_MAX, Tags};
-use crate::figures::Counters;
+use crate::figures::{Attendance, Counters};
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
@@ -57,6 +57,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) timers: Timers,
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
+    pub(crate) attendance: Attendance,
     /// Why no more writes are taken; `None` while they are.
     pub(crate) read_only: Option<String>,
     /// A transaction is being composed: chips are woken when it has been.
@@ -113,6 +114,7 @@ impl<P: Probe> Ssd<P> {
             timers: timers(&geometry),
             completions: Vec::new(),
             counters: Counters::default(),
+            attendance: Attendance::default(),
             read_only: None,
             composing: false,
             woken: VecDeque::new(),
@@ -240,6 +242,7 @@ impl<P: Probe> Ssd<P> {
         });
         self.counters.count(&t.command, self.page_sectors);
         self.tags.release(now, tag);
+        self.attendance.leave(self.units.held(now));
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
@@ -281,6 +284,7 @@ impl<P: Probe> Device for Ssd<P> {
             return Submit::Refused(status);
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
+        self.attendance.enter(self.units.held(now));
         match command.op {
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),

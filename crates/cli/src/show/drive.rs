@@ -2,7 +2,7 @@
 
 use super::per_cent;
 use crate::terminal::{Align, Table, Tone};
-use tailcut_base::quantity::show_count;
+use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
@@ -28,6 +28,10 @@ fn rows(report: &Report) -> Vec<Row> {
         format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
     )];
     rows.extend(utilisations(report));
+    rows.push(queue_stall(report));
+    if d.readdressed > 0 {
+        rows.push(row("readdressed reads", count(d.readdressed), "-", String::new()));
+    }
     rows.push(row(
         "erases",
         count(d.erases),
@@ -63,6 +67,20 @@ fn utilisations(report: &Report) -> Vec<Row> {
     let planes = per_cent(d.plane_utilisation);
     let mut rows = vec![
         row("chips held", per_cent(d.chip_utilisation), &needed("chips"), holders(d)),
+        row(
+            "inter-chip idleness",
+            per_cent(d.inter_chip_idleness),
+            &per_cent(d.inter_chip_idleness_least),
+            String::new(),
+        ),
+        row(
+            "intra-chip idleness",
+            per_cent(d.intra_chip_idleness),
+            &per_cent(d.intra_chip_idleness_least),
+            String::new(),
+        ),
+        bus_contention(d),
+        transactions(d),
         row("dies at work", per_cent(d.die_utilisation), &per_cent(d.die_least), parallelism(d)),
         row("planes at work", planes.clone(), &planes, String::new()),
         row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()),
@@ -87,15 +105,49 @@ fn holders(d: &DriveReport) -> String {
     parts.join(", ")
 }
 
-/// How many transactions used more than one plane or die.
+/// The execution-time breakdown, in the row of the part that no work needs.
+fn bus_contention(d: &DriveReport) -> Row {
+    let b = &d.breakdown;
+    row(
+        "bus contention",
+        per_cent(b.bus_contention),
+        "0 %",
+        format!(
+            "active: bus {}, cell {}; idle {}",
+            per_cent(b.bus_active),
+            per_cent(b.cell_active),
+            per_cent(b.idle)
+        ),
+    )
+}
+
+fn transactions(d: &DriveReport) -> Row {
+    let all: u64 = d.transactions.iter().map(|kind| kind.transactions).sum();
+    let served: u64 = d.transactions.iter().map(|kind| kind.served).sum();
+    let most = 1.0 - d.transactions_least as f64 / served.max(1) as f64;
+    let remark = match served {
+        0 => String::new(),
+        _ => format!("reduction {}, at most {}", per_cent(d.transaction_reduction), per_cent(most)),
+    };
+    row("transactions", count(all), &count(d.transactions_least), remark)
+}
+
+/// Shares of memory requests, by the parallelism of the transactions that served them.
 fn parallelism(d: &DriveReport) -> String {
-    let all: u64 = d.parallelism.iter().sum();
-    let share = |count: u64| per_cent(count as f64 / all.max(1) as f64);
-    let [_, planes, dies, both] = d.parallelism;
-    match dies + both {
-        0 => format!("{} of transactions share planes", share(planes)),
-        _ => format!("planes {}, dies {}, both {}", share(planes), share(dies), share(both)),
-    }
+    let named = ["NON-PAL", "PAL1", "PAL2", "PAL3"].into_iter().zip(d.parallelism_shares);
+    let parts: Vec<String> = named
+        .filter(|(_, share)| *share > 0.0)
+        .map(|(name, share)| format!("{name} {}", per_cent(share)))
+        .collect();
+    parts.join(", ")
+}
+
+fn queue_stall(report: &Report) -> Row {
+    let remark = match report.queue_stall_ns {
+        0 => String::new(),
+        ns => format!("{} with a request but no tag", show_time(ns as f64)),
+    };
+    row("queue stall", per_cent(report.queue_stall()), "0 %", remark)
 }
 
 fn buffer(d: &DriveReport) -> Row {

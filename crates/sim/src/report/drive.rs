@@ -1,10 +1,10 @@
 //! The drive in a report.
 
-use super::Demand;
+use super::{Demand, limits};
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{Figures, Probe, Ssd};
+use tailcut_ssd::{Breakdown, Figures, Probe, Ssd};
 
 /// What a drive did during the measurement. Utilisations are shares, 0 … 1, of the time of all
 /// parts of a kind.
@@ -32,6 +32,16 @@ pub struct DriveReport {
     pub chip_utilisation: f64,
     /// Time of ready/busy lines by what held them.
     pub chip_time: Vec<(String, f64)>,
+    /// Where the time of ready/busy lines went.
+    pub breakdown: TimeBreakdown,
+    /// Time of ready/busy lines, with a command in the drive, without a transaction.
+    pub inter_chip_idleness: f64,
+    /// What it would be at the least: the same transactions without a pause of the busiest resource.
+    pub inter_chip_idleness_least: f64,
+    /// Time of places of held ready/busy lines during which their cells were not at work.
+    pub intra_chip_idleness: f64,
+    /// What it would be at the least: full transactions that wait for no bus.
+    pub intra_chip_idleness_least: f64,
     /// Time of dies whose cells were at work.
     pub die_utilisation: f64,
     /// What that would have been, had every transaction used all planes of a die.
@@ -47,10 +57,31 @@ pub struct DriveReport {
     /// Transactions of one memory request, of several planes, of several dies, of both (the
     /// parallelism that Sprinkler calls NON-PAL, PAL1, PAL2 and PAL3).
     pub parallelism: [u64; 4],
+    /// The shares of memory requests that these transactions served.
+    pub parallelism_shares: [f64; 4],
+    /// Transactions saved by serving several memory requests in one: a share of memory requests.
+    pub transaction_reduction: f64,
+    /// The fewest transactions that could have served the same memory requests.
+    pub transactions_least: u64,
+    /// Waiting reads that followed a page which collection had moved.
+    pub readdressed: u64,
     /// The DRAM buffer.
     pub buffer: ReadHits,
     /// Flash commands (page reads, page programs, block erases) per second.
     pub flash_commands_per_s: f64,
+}
+
+/// The execution-time breakdown: shares of the time of all ready/busy lines, adding up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimeBreakdown {
+    /// Command, address and data cycles.
+    pub bus_active: f64,
+    /// A transaction, or its sensed data, waits for the bus. Limit: 0.
+    pub bus_contention: f64,
+    /// Cells are at work, and the line's bus phases are over.
+    pub cell_active: f64,
+    /// Everything else.
+    pub idle: f64,
 }
 
 /// Pages programmed.
@@ -96,9 +127,11 @@ pub struct ReadHits {
 }
 
 impl DriveReport {
-    /// What `figures` say, measured over `seconds`.
-    pub(super) fn new<P: Probe>(ssd: &Ssd<P>, figures: &Figures, seconds: f64) -> DriveReport {
+    /// What `figures` say, measured over `seconds`, during a share `busiest` of which the busiest
+    /// resource was needed.
+    pub(super) fn new<P: Probe>(ssd: &Ssd<P>, figures: &Figures, seconds: f64, busiest: f64) -> DriveReport {
         let f = figures;
+        let demand = Demand::new(ssd.config(), f);
         let (least, mean, most) = ssd.wear();
         let elapsed = f.at.0 as f64;
         let share = |busy: u64| if elapsed == 0.0 { 0.0 } else { busy as f64 / elapsed };
@@ -118,13 +151,22 @@ impl DriveReport {
                 .iter()
                 .map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.units.max(1) as f64))
                 .collect(),
+            breakdown: breakdown(f),
+            inter_chip_idleness: f.inter_chip_idleness(),
+            inter_chip_idleness_least: limits::inter_chip_idleness(f, busiest),
+            intra_chip_idleness: f.intra_chip_idleness(),
+            intra_chip_idleness_least: demand.intra_chip_idleness(),
             die_utilisation: f.die_utilisation(),
-            die_least: Demand::new(ssd.config(), f).die_share(),
+            die_least: demand.die_share(),
             plane_utilisation: f.plane_utilisation(),
             bus_utilisation: f.bus_utilisation(),
             link_utilisation: f.link_busy.map(|busy| share(busy.0)),
             transactions: transactions(f),
             parallelism: f.parallelism,
+            parallelism_shares: f.parallelism_shares(),
+            transaction_reduction: f.transaction_reduction(),
+            transactions_least: demand.transactions(),
+            readdressed: f.counts.readdressed,
             buffer: ReadHits {
                 read_hits: f.buffer_read_hits,
                 write_hits: f.buffer_write_hits,
@@ -133,6 +175,11 @@ impl DriveReport {
             flash_commands_per_s: if seconds > 0.0 { f.flash_commands() as f64 / seconds } else { 0.0 },
         }
     }
+}
+
+fn breakdown(figures: &Figures) -> TimeBreakdown {
+    let Breakdown { bus_active, bus_contention, cell_active, idle } = figures.breakdown();
+    TimeBreakdown { bus_active, bus_contention, cell_active, idle }
 }
 
 fn transactions(figures: &Figures) -> Vec<Transactions> {

@@ -28,6 +28,8 @@ pub struct Demand {
     needs: Vec<(&'static str, f64)>,
     /// Cell time averaged over the dies, in ns.
     dies: f64,
+    transactions: u64,
+    intra_chip_idleness: f64,
 }
 
 impl Demand {
@@ -54,7 +56,25 @@ impl Demand {
         }
         let planes = if config.schedule.plane_sharing { f64::from(g.planes) } else { 1.0 };
         let dies = cells / planes / figures.dies.max(1) as f64;
-        Demand { elapsed_ns: figures.at.0 as f64, needs, dies }
+        let most = u64::from(members_max(config));
+        Demand {
+            elapsed_ns: figures.at.0 as f64,
+            needs,
+            dies,
+            transactions: figures.served.iter().map(|served| served.div_ceil(most)).sum(),
+            intra_chip_idleness: intra_chip_idleness(members, figures),
+        }
+    }
+
+    /// The least number of transactions that could have served the same memory requests.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// The least intra-chip idleness: every transaction as full as geometry and flags allow, and
+    /// none that waits for a bus.
+    pub fn intra_chip_idleness(&self) -> f64 {
+        self.intra_chip_idleness
     }
 
     /// The least share of the time of all dies during which their cells must have been at work.
@@ -79,6 +99,21 @@ fn members_max(config: &SsdConfig) -> u32 {
     let planes = if config.schedule.plane_sharing { config.geometry.planes } else { 1 };
     let dies = if config.schedule.die_interleaving { config.geometry.dies_per_unit() } else { 1 };
     planes * dies
+}
+
+/// Cells of full transactions overlap, their bus phases do not. Never above what was measured: of
+/// dies with cells of different lengths one can hide its command phase behind another's cells.
+fn intra_chip_idleness(members: f64, figures: &Figures) -> f64 {
+    let (cells, bus) = (figures.plane_busy.0 as f64, figures.bus_busy.0 as f64);
+    let whole = figures.places as f64 * (cells / members + bus);
+    if whole == 0.0 { 0.0 } else { (1.0 - cells / whole).clamp(0.0, figures.intra_chip_idleness()) }
+}
+
+/// The least inter-chip idleness: the transactions as they were, in the time that the busiest
+/// resource needs at least, which is the share `busiest` of the measurement.
+pub fn inter_chip_idleness(figures: &Figures, busiest: f64) -> f64 {
+    let active = figures.active.0 as f64;
+    figures.idleness_within(active.min(busiest * figures.at.0 as f64))
 }
 
 fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
@@ -169,7 +204,9 @@ impl Bare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_base::Time;
     use tailcut_ssd::Preset;
+    use tailcut_ssd::flash::geometry::ReadyBusy;
 
     #[test]
     fn a_bare_read_is_the_sum_of_its_phases() {
@@ -183,7 +220,7 @@ mod tests {
     #[test]
     fn reads_alone_are_limited_by_the_chips_of_a_drive_with_fast_buses() {
         let config = Preset::M.config();
-        let mut figures = Figures { at: tailcut_base::Time(1_000_000_000), ..Figures::default() };
+        let mut figures = Figures { at: Time(1_000_000_000), ..Figures::default() };
         figures.served[Kind::UserRead as usize] = 100_000;
         let resources = Demand::new(&config, &figures).resources(100_000.0);
         let limit =
@@ -191,5 +228,59 @@ mod tests {
         // 64 dies, two planes each, 75 us shared by two and 12.476 us of bus for each.
         assert!((limit("chips") - 64e9 / (37_500.0 + 12_476.0)).abs() < 1.0);
         assert!((limit("buses") - 8e9 / 12_476.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn transactions_are_fewest_when_each_has_all_that_flags_allow() {
+        let mut config = Preset::M.config();
+        (config.geometry.dies, config.geometry.planes) = (2, 2);
+        config.geometry.ready_busy = ReadyBusy::Chip;
+        let mut figures = Figures::default();
+        (figures.served[Kind::UserRead as usize], figures.served[Kind::Erase as usize]) = (9, 1);
+        for (planes, dies, least) in
+            [(true, true, 3 + 1), (true, false, 5 + 1), (false, true, 5 + 1), (false, false, 9 + 1)]
+        {
+            (config.schedule.plane_sharing, config.schedule.die_interleaving) = (planes, dies);
+            assert_eq!(Demand::new(&config, &figures).transactions(), least);
+        }
+    }
+
+    #[test]
+    fn chips_in_full_transactions_are_idle_during_bus_phases_only() {
+        let mut config = Preset::M.config();
+        config.schedule.plane_sharing = true;
+        // Two lines of two places. A plane's cells worked 100 us, another's not; 30 us of bus.
+        let figures = Figures {
+            at: Time(1_000_000),
+            units: 2,
+            places: 2,
+            plane_busy: Nanos::micros(100),
+            bus_busy: Nanos::micros(30),
+            holders: [0, 0, 130_000, 0, 0, 0, 0, 0],
+            ..Figures::default()
+        };
+        assert!((figures.intra_chip_idleness() - (1.0 - 100.0 / 260.0)).abs() < 1e-12);
+        let least = Demand::new(&config, &figures).intra_chip_idleness();
+        assert!((least - (1.0 - 100.0 / (2.0 * 80.0))).abs() < 1e-12, "{least}");
+        config.schedule.plane_sharing = false;
+        let alone = Demand::new(&config, &figures).intra_chip_idleness();
+        assert!((alone - figures.intra_chip_idleness()).abs() < 1e-12, "{alone}");
+    }
+
+    #[test]
+    fn chips_are_as_idle_as_the_busiest_resource_makes_them() {
+        let figures = Figures {
+            at: Time(1_000_000),
+            units: 2,
+            active: Nanos::micros(800),
+            held_active: Nanos::micros(400),
+            ..Figures::default()
+        };
+        let least = |busiest| inter_chip_idleness(&figures, busiest);
+        assert!((figures.inter_chip_idleness() - 0.75).abs() < 1e-12);
+        assert!((least(1.0) - 0.75).abs() < 1e-12, "no resource is busy without a command");
+        assert!((least(0.4) - 0.5).abs() < 1e-12);
+        assert_eq!(least(0.2), 0.0);
+        assert_eq!(least(0.0), 0.0);
     }
 }

@@ -12,7 +12,7 @@ mod steady;
 mod waits;
 
 pub use curve::{Curve, PERCENTILES, Point};
-pub use drive::{DriveReport, Programs, ReadHits, Transactions, Wear};
+pub use drive::{DriveReport, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use limits::{Bare, Demand, Resource};
 pub use requests::KindReport;
 pub use steady::SteadyReport;
@@ -58,6 +58,9 @@ pub struct Report {
     pub littles_ratio: f64,
     /// Mean requests in flight.
     pub in_flight: f64,
+    /// Time in ns during which a request waited because every tag of the drive's queue was taken.
+    /// Limit: 0.
+    pub queue_stall_ns: u64,
     /// All requests, then each kind that occurred.
     pub kinds: Vec<KindReport>,
     /// What each resource had to do at least for these requests, the busiest first.
@@ -92,6 +95,7 @@ impl Report {
         let mut resources = Demand::new(&scenario.device, &figures).resources(requests_per_s);
         resources.extend(closed_loop(world, &kinds[0]));
         resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
+        let busiest = resources.first().map_or(0.0, |resource| resource.busy);
         Report {
             version: env!("CARGO_PKG_VERSION").to_string(),
             seed: scenario.seed,
@@ -107,9 +111,10 @@ impl Report {
             steady: SteadyReport::of(&world.rounds),
             littles_ratio: stats.littles_ratio(),
             in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
+            queue_stall_ns: stats.queue_stall.0,
             kinds,
+            drive: DriveReport::new(&world.device, &figures, seconds, busiest),
             resources,
-            drive: DriveReport::new(&world.device, &figures, seconds),
             notes: notes(world, &all, interrupted),
         }
     }
@@ -122,6 +127,12 @@ impl Report {
     /// Length of the measurement in seconds.
     pub fn seconds(&self) -> f64 {
         (self.until_ns - self.from_ns) as f64 / 1e9
+    }
+
+    /// The share of the measurement during which the queue stalled.
+    pub fn queue_stall(&self) -> f64 {
+        let elapsed = self.until_ns - self.from_ns;
+        if elapsed == 0 { 0.0 } else { self.queue_stall_ns as f64 / elapsed as f64 }
     }
 
     /// The busiest resource.

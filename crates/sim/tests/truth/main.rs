@@ -7,4 +7,5 @@ mod drives;
 mod planted;
 mod queueing;
 mod runs;
+mod stalls;
 mod steadiness;

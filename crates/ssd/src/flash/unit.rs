@@ -237,6 +237,10 @@ pub struct Units {
     pub served_in: [u64; 4],
     /// Time that data of reads, sensed, has waited in chips for a bus.
     pub out_wait: Nanos,
+    /// How many units a transaction holds.
+    held: u64,
+    /// Ends minus starts of the times that they were held, modulo 2^64.
+    held_base: u64,
 }
 
 impl Units {
@@ -254,6 +258,8 @@ impl Units {
             parallelism: [0; 4],
             served_in: [0; 4],
             out_wait: Nanos::ZERO,
+            held: 0,
+            held_base: 0,
         }
     }
 
@@ -265,6 +271,29 @@ impl Units {
     /// True for a drive without chips, which cannot be configured.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
+    }
+
+    /// A transaction takes a unit.
+    #[inline]
+    pub fn seize(&mut self, now: Time, unit: u32, holder: Holder) {
+        self.units[unit as usize].hold(now, holder);
+        self.held += 1;
+        self.held_base = self.held_base.wrapping_sub(now.0);
+    }
+
+    /// The transaction of a unit leaves it.
+    #[inline]
+    pub fn let_go(&mut self, now: Time, unit: u32) {
+        self.units[unit as usize].hold(now, Holder::Idle);
+        self.held -= 1;
+        self.held_base = self.held_base.wrapping_add(now.0);
+    }
+
+    /// Time of all units up to `now` during which a transaction held them. Costs the same for any
+    /// number of units.
+    #[inline]
+    pub fn held(&self, now: Time) -> Nanos {
+        Nanos(self.held_base.wrapping_add(self.held.wrapping_mul(now.0)))
     }
 
     /// Counts a transaction: members, cell time of its dies and planes, and its parallelism.

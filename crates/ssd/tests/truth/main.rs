@@ -6,6 +6,7 @@ mod bandwidth;
 mod content;
 mod drives;
 mod exhaustive;
+mod figures;
 mod hazards;
 mod host;
 mod latency;
