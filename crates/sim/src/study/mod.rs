@@ -15,6 +15,7 @@ mod sprinkler_13;
 mod sprinkler_14;
 mod sprinkler_15;
 mod sprinkler_16;
+mod sprinkler_17;
 mod sprinkler_6;
 
 pub use measured::{Measured, NotMeasured, find, measure};
@@ -80,6 +81,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &sprinkler_14::Parallelism,
         &sprinkler_15::ChipUtilisation,
         &sprinkler_16::Transactions,
+        &sprinkler_17::Migration,
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Sprinkler, figure 11: inter-chip and intra-chip idleness.
 
-use super::evaluation::{Load, Pace, loads, mean, saved, table_1};
+use super::evaluation::{Load, Pace, loads, mean, queue_decides, saved, table_1};
 use super::many_chip::{CHIPS, Scheduler, schedulers};
 use super::{Measured, Options, Row, Run, Study};
 use tailcut_ssd::Figures;
@@ -52,16 +52,16 @@ impl Study for Idleness {
             };
             rows.extend([row(0), row(1)]);
         }
+        let saving = |kind, pace| saved(mean(kind, Vas, pace), mean(kind, Sprinkler, pace));
         for pace in QUEUES {
-            let row = |kind: usize, paper: f64, why: &str| {
-                let measured = saved(mean(kind, Vas, pace), mean(kind, Sprinkler, pace));
+            let row = |kind: usize, paper: f64| {
                 let quantity = format!("{} saved, SPK3 against VAS", KINDS[kind]);
-                Row::new(format!("all{}", pace.suffix()), quantity, "share", measured)
+                let [short, deep] = QUEUES.map(|pace| saving(kind, pace));
+                Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(kind, pace))
                     .paper(paper)
-                    .explain(why)
+                    .explain(queue_decides(paper, short, deep))
             };
-            rows.push(row(0, 0.461, BUSIER));
-            rows.push(row(1, 0.235, FRONTIERS));
+            rows.extend([row(0, 0.461), row(1, 0.235)]);
         }
         rows
     }
@@ -102,11 +102,3 @@ pub(super) fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
     }
     runs
 }
-
-const BUSIER: &str = "\
-A deep queue leaves no chip of a small drive idle under SPK3, while VAS cannot use it.";
-
-const FRONTIERS: &str = "\
-Within a chip SPK3 mostly interleaves dies: reads of planes share a transaction at equal page offsets only, programs where the \
-write frontiers of both planes stand at the same offset, and random writes let these drift apart. A chip of two dies of two planes \
-has one cell in four at work without parallelism.";

@@ -1,6 +1,6 @@
 //! Sprinkler, figure 13: where the time of the chips goes.
 
-use super::evaluation::{Pace, loads, mean, saved, table_1};
+use super::evaluation::{Pace, loads, mean, queue_decides, saved, table_1};
 use super::many_chip::schedulers;
 use super::sprinkler_11::{QUEUES, figures, saturated_runs};
 use super::{Measured, Options, Row, Run, Study};
@@ -58,13 +58,15 @@ impl Study for TimeBreakdown {
                 Row::new(case.clone(), format!("{what}, mean"), "share", measured)
             }));
         }
+        let idle = |policy, pace| means(policy, pace, |breakdown| breakdown.idle);
+        let saving = |than, pace| saved(idle(than, pace), idle(Sprinkler, pace));
         for pace in QUEUES {
-            let idle = |policy| means(policy, pace, |breakdown| breakdown.idle);
             let row = |name: &str, than, paper: f64| {
                 let quantity = format!("idle time saved, SPK3 against {name}");
-                let measured = saved(idle(than), idle(Sprinkler));
-                let row = Row::new(format!("all{}", pace.suffix()), quantity, "share", measured).paper(paper);
-                if pace == Pace::Deep { row.explain(DEEP_QUEUE) } else { row.explain(SHORT_QUEUE) }
+                let [short, deep] = QUEUES.map(|pace| saving(than, pace));
+                Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(than, pace))
+                    .paper(paper)
+                    .explain(queue_decides(paper, short, deep))
             };
             rows.push(row("PAS", Pas, 0.405));
             rows.push(row("VAS", Vas, 0.507));
@@ -72,10 +74,3 @@ impl Study for TimeBreakdown {
         rows
     }
 }
-
-const SHORT_QUEUE: &str = "\
-With 32 requests in the queue a chip is idle under SPK3 because no request waits for it: SPK3 finishes its work sooner than \
-PAS and has to wait for more.";
-
-const DEEP_QUEUE: &str = "\
-From a deep queue SPK3 always finds work for a chip; what stays idle is idle because the queue has been filled and drained.";

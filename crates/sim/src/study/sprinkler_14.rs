@@ -1,6 +1,6 @@
 //! Sprinkler, figure 14: how much parallelism inside the chips each scheduler finds.
 
-use super::evaluation::{Load, Pace, loads, mean, table_1};
+use super::evaluation::{Load, Pace, loads, mean, queue_decides, table_1};
 use super::many_chip::schedulers;
 use super::sprinkler_11::{QUEUES, figures, saturated_runs};
 use super::{Measured, Options, Row, Run, Study};
@@ -46,19 +46,18 @@ impl Study for Parallelism {
         for (name, policy) in [("VAS", Vas), ("PAS", Pas), ("SPK3", Sprinkler)] {
             rows.extend(means(done, name, policy, Pace::Deep));
         }
+        // Memory requests in a transaction, in the mean over the workloads.
+        let overlap = |policy, pace| {
+            mean(&table_1(), |load| 1.0 / (1.0 - figures(done, load, policy, pace).transaction_reduction()))
+        };
+        let gain = |base, pace| overlap(Sprinkler, pace) / overlap(base, pace) - 1.0;
         for pace in QUEUES {
-            // Memory requests in a transaction, in the mean over the workloads.
-            let overlap = |policy| {
-                mean(&table_1(), |load| {
-                    1.0 / (1.0 - figures(done, load, policy, pace).transaction_reduction())
-                })
-            };
             let row = |name: &str, base| {
                 let quantity = format!("more memory requests in a transaction, SPK3 against {name}");
-                let measured = overlap(Sprinkler) / overlap(base) - 1.0;
-                Row::new(format!("all{}", pace.suffix()), quantity, "share", measured)
+                Row::new(format!("all{}", pace.suffix()), quantity, "share", gain(base, pace))
             };
-            rows.push(row("VAS", Vas).paper(0.802).explain(QUEUE_DECIDES));
+            let [short, deep] = QUEUES.map(|pace| gain(Vas, pace));
+            rows.push(row("VAS", Vas).paper(0.802).explain(queue_decides(0.802, short, deep)));
             rows.push(row("PAS", Pas));
         }
         rows
@@ -84,7 +83,3 @@ fn remark(row: Row, policy: CommitPolicy, class: usize) -> Row {
         _ => row,
     }
 }
-
-const QUEUE_DECIDES: &str = "\
-How many requests share a transaction is decided by how many wait for a chip: with 32 requests of a few pages in the queue one or \
-two, with 1024 dozens. The paper's figure lies between the two.";
