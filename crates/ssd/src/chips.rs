@@ -228,6 +228,7 @@ impl<P: Probe> Ssd<P> {
         let mut first = true;
         while left != 0 {
             let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
+            let place = self.place_behind(unit, kind, left, place, &offsets);
             left &= !(1 << place);
             let Some(id) = self.first_startable(now, unit, kind, place) else { continue };
             let die = self.layout.planes.quotient(place) as usize;
@@ -240,6 +241,32 @@ impl<P: Probe> Ssd<P> {
             self.board(now, unit, place, id);
         }
         self.durations(unit, kind)
+    }
+
+    /// The place to serve instead of `place`, if `schedule.level_frontiers` says so and nothing of its
+    /// die is in the transaction yet: the one of its die whose write frontier is furthest behind, by
+    /// less than half a block. Planes share a transaction of programs only while their frontiers
+    /// stand at one page offset; random writes let them drift apart, and this brings them together.
+    #[inline]
+    fn place_behind(&self, unit: u32, kind: Kind, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
+        let programs = matches!(kind, Kind::UserWrite | Kind::GcWrite);
+        let die = self.layout.planes.quotient(place);
+        if !programs || !self.config.schedule.level_frontiers || offsets[die as usize] != NONE {
+            return place;
+        }
+        let planes = self.layout.planes.get();
+        let of_die = (((1u32 << planes) - 1) << (die * planes)) as u16;
+        let offset = |place| self.offset(self.units.first(unit, kind, place), unit, place);
+        let pages = self.geometry.pages;
+        let mut behind = place;
+        for other in bits(left & of_die) {
+            let gap = (offset(behind) + pages - offset(other)) % pages;
+            let id = self.units.first(unit, kind, other);
+            if gap > 0 && gap < pages / 2 && self.can_start(id, unit, other) {
+                behind = other;
+            }
+        }
+        behind
     }
 
     #[inline]

@@ -41,6 +41,8 @@ pub struct ScheduleConfig {
     pub plane_sharing: bool,
     /// Transactions may span dies of a chip.
     pub die_interleaving: bool,
+    /// Of the planes of a die, the one whose write frontier is behind is served first.
+    pub level_frontiers: bool,
 }
 
 impl Configure for ScheduleConfig {
@@ -74,6 +76,11 @@ impl Configure for ScheduleConfig {
             "die_interleaving",
             "Transactions may span dies behind one ready/busy line.",
             &mut self.die_interleaving,
+        );
+        visit.flag(
+            "level_frontiers",
+            "Of the planes of a die, serve the one whose write frontier is behind first, so that they can share programs.",
+            &mut self.level_frontiers,
         );
     }
 }

@@ -80,6 +80,7 @@ fn m() -> SsdConfig {
             readdressing: true,
             plane_sharing: true,
             die_interleaving: true,
+            level_frontiers: false,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
         ftl: FtlConfig {

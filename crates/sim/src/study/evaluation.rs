@@ -163,6 +163,19 @@ impl Load {
         Run { label: self.label(policy, chips, pace), scenario }
     }
 
+    /// The run with level frontiers under RIOS and FARO: a step beyond the paper.
+    pub fn level_run(&self, options: &Options, chips: u32, pace: Pace) -> Run {
+        let mut run = self.run(options, CommitPolicy::Sprinkler, chips, pace);
+        run.scenario.device.schedule.level_frontiers = true;
+        run.label += LEVEL;
+        run
+    }
+
+    /// What was measured of [`Load::level_run`].
+    pub fn level<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace) -> &'m Measured {
+        find(done, &(self.label(CommitPolicy::Sprinkler, chips, pace) + LEVEL))
+    }
+
     fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
         let pace = match pace {
             Pace::Saturated => "saturated",
@@ -199,6 +212,8 @@ impl Load {
         Pace::Carried(((sustained * CARRIED) as u64).max(1))
     }
 }
+
+const LEVEL: &str = "/level-frontiers";
 
 /// Mean latency inside the drive, in ns: from the moment at which a tag was bound.
 pub fn device_latency_ns(measured: &Measured) -> f64 {
