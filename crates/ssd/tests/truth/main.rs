@@ -12,6 +12,7 @@ mod latency;
 mod naive;
 mod preparation;
 mod schedulers;
+mod scheduling;
 mod theory;
 mod wear;
 mod worn;
