@@ -246,6 +246,16 @@ pub enum BenchCommand {
         #[arg(long, value_name = "CASE/PART", hide = true)]
         alone: Option<String>,
     },
+    /// Let each commit scheduler serve full queues of 32 to 65536 requests for 64 to 4096 chips, and
+    /// show what scheduling a request costs
+    Schedule {
+        /// Write the results as JSON to a file, or with '-' to standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Measure one case in this process and print the result as JSON
+        #[arg(long, value_name = "POLICY/PAGES/CHIPS/DEPTH", hide = true)]
+        alone: Option<String>,
+    },
 }
 
 /// `tailcut generate`.

@@ -3,7 +3,8 @@
 //! `cargo install gungraun-runner --version 0.20.0`, then
 //! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
 //! of the long and the short one, divided by the difference of their requests, is the cost of a
-//! request without the preparation of the drive.
+//! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
+//! requests each and count the rig around it, too.
 
 #![allow(missing_docs)] // The macros of the bench harness make items without documentation.
 
@@ -14,6 +15,8 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::commit::rig::{Load, Rig};
 
 const SHORT: u64 = 50_000;
 const LONG: u64 = 150_000;
@@ -60,5 +63,20 @@ fn writes_under_collection(scenario: Scenario) -> u64 {
     run(black_box(scenario))
 }
 
+fn rig(chips: u32, depth: u32) -> Rig {
+    let mut rig = Rig::new(CommitPolicy::Sprinkler, Load { chips, depth, pages: 1, fua: 0 });
+    rig.settle();
+    rig
+}
+
+#[library_benchmark]
+#[bench::few_chips_short_queue(rig(64, 32))]
+#[bench::many_chips_long_queue(rig(4096, 65_536))]
+fn scheduling(mut rig: Rig) -> Rig {
+    black_box(&mut rig).serve(SHORT);
+    rig
+}
+
 library_benchmark_group!(name = requests, benchmarks = [reads, mixed, writes_under_collection]);
-main!(library_benchmark_groups = requests);
+library_benchmark_group!(name = schedulers, benchmarks = scheduling);
+main!(library_benchmark_groups = requests, schedulers);

@@ -221,7 +221,8 @@ impl<P: Probe> Ssd<P> {
     /// its new place. So the layout shows what can share a transaction now, and the erase of the old
     /// block does not wait for them. Reads that are committed already keep their address.
     fn readdress(&mut self, from: u32, to: u32) {
-        loop {
+        // Every read that waits has pinned its block; most blocks that move have none.
+        while self.ftl.is_pinned(self.layout.block_of(from)) {
             let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
             let Some(id) = self.scheduler.reader_of(chips, from) else { return };
             assert_eq!(self.unit_of(from), self.unit_of(to), "pages move within their plane");

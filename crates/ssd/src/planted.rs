@@ -1,8 +1,12 @@
-//! Rules that a test can break, to see that its checks notice.
+//! What only tests of this workspace see: rules that they can break, and a count of work.
 //!
 //! A check that has never failed proves nothing. With the feature `planted`, which only tests of
 //! this workspace turn on, [`broken`] runs a piece of code in a world where one rule does not hold;
 //! without the feature [`holds`] is the constant `true` and costs nothing.
+//!
+//! A clock cannot show that work does not grow: caches make it slower where more is touched. So with
+//! the feature the commit schedulers count what they look at ([`looked`]), and `looks_in` tells how
+//! much that was; without it [`looked`] is empty.
 
 /// A rule that keeps requests right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,4 +58,30 @@ pub fn broken<T>(rule: Rule, f: impl FnOnce() -> T) -> T {
     BROKEN.set(Some(rule));
     let _mend = Mend;
     f()
+}
+
+#[cfg(feature = "planted")]
+thread_local! {
+    static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// The commit scheduler has looked at one more thing: a request, a place, a word of a bit mask.
+#[cfg(feature = "planted")]
+#[inline]
+pub(crate) fn looked() {
+    LOOKS.set(LOOKS.get() + 1);
+}
+
+/// Nothing.
+#[cfg(not(feature = "planted"))]
+#[inline(always)]
+pub(crate) const fn looked() {}
+
+/// Runs `f` and tells at how many things the commit schedulers have looked meanwhile, on this
+/// thread.
+#[cfg(feature = "planted")]
+pub fn looks_in<T>(f: impl FnOnce() -> T) -> (T, u64) {
+    let before = LOOKS.get();
+    let result = f();
+    (result, LOOKS.get() - before)
 }

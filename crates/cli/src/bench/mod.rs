@@ -7,6 +7,7 @@ mod breakdown;
 mod case;
 mod instant;
 mod measure;
+mod schedule;
 mod study;
 
 use crate::arguments::BenchCommand;
@@ -16,7 +17,9 @@ use crate::terminal::{Ink, Tone, Waiting};
 use breakdown::Breakdown;
 use case::{Case, Part};
 use measure::Measured;
+use serde::de::DeserializeOwned;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use study::Study;
 use tailcut_base::config::Choice;
@@ -26,11 +29,17 @@ const REPETITIONS: usize = 3;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
-    let BenchCommand::Sim { json, alone } = command;
-    if let Some(what) = alone {
-        return measure_alone(what, out);
+    match command {
+        BenchCommand::Sim { alone: Some(what), .. } => measure_alone(what, out),
+        BenchCommand::Sim { json, .. } => simulation(json.as_deref(), out),
+        BenchCommand::Schedule { alone: Some(what), .. } => schedule::measure_alone(what, out),
+        BenchCommand::Schedule { json, .. } => schedule::schedule(json.as_deref(), out),
     }
-    let to_stdout = json.as_deref().is_some_and(crate::arguments::is_stdout);
+}
+
+/// `tailcut bench sim`.
+fn simulation(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+    let to_stdout = json.is_some_and(crate::arguments::is_stdout);
     let mut study = Study::new("bench-sim");
     let mut breakdowns = Vec::new();
     for &case in Case::all() {
@@ -56,21 +65,21 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
 
 /// Measures a part of a case several times, the fastest first.
 fn repeat(case: Case, part: Part) -> Result<Vec<Measured>, Failure> {
-    let mut runs = Vec::new();
+    let mut runs: Vec<Measured> = Vec::new();
     for repetition in 1..=REPETITIONS {
         let _waiting = Waiting::new(format!("{case}, {part}: {repetition} of {REPETITIONS}"), false);
-        runs.push(spawn(case, part)?);
+        runs.push(spawn("sim", &format!("{case}/{part}"))?);
     }
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     Ok(runs)
 }
 
-/// One measurement in a process of its own.
-fn spawn(case: Case, part: Part) -> Result<Measured, Failure> {
-    let failed = |why: String| Failure::Operation(format!("measuring {case} ({part}): {why}"));
+/// One measurement of a command in a process of its own.
+fn spawn<T: DeserializeOwned>(command: &str, what: &str) -> Result<T, Failure> {
+    let failed = |why: String| Failure::Operation(format!("measuring {what}: {why}"));
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let child = Command::new(program)
-        .args(["bench", "sim", "--alone", &format!("{case}/{part}")])
+        .args(["bench", command, "--alone", what])
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| failed(error.to_string()))?;

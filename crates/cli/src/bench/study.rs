@@ -40,7 +40,19 @@ impl Study {
         runs: &[Measured],
         figure: &dyn Fn(&Measured) -> Option<f64>,
     ) {
-        let mut figures: Vec<f64> = runs.iter().filter_map(figure).collect();
+        let figures = runs.iter().filter_map(figure).collect();
+        self.add_row(case.to_string(), quantity, unit, figures, case.target(quantity));
+    }
+
+    /// Adds the median of some figures and returns it.
+    pub fn add_row(
+        &mut self,
+        case: String,
+        quantity: &'static str,
+        unit: &'static str,
+        mut figures: Vec<f64>,
+        target: Option<f64>,
+    ) -> Option<f64> {
         figures.sort_by(f64::total_cmp);
         let note = match (figures.first(), figures.last()) {
             (Some(&least), Some(&most)) => {
@@ -49,8 +61,20 @@ impl Study {
             _ => String::from("the system does not tell"),
         };
         let median = figures.get(figures.len() / 2).copied();
-        let row = Row::new(case.to_string(), quantity, unit, median);
-        self.0.rows.push(row.limit(case.target(quantity)).note(note));
+        self.0.rows.push(Row::new(case, quantity, unit, median).limit(target).note(note));
+        median
+    }
+
+    /// Adds a figure that follows from others.
+    pub fn derived(
+        &mut self,
+        case: String,
+        quantity: &'static str,
+        unit: &'static str,
+        figure: Option<f64>,
+        note: &str,
+    ) {
+        self.0.rows.push(Row::new(case, quantity, unit, figure).note(note));
     }
 
     /// The rows as a table.

@@ -13,6 +13,7 @@ mod latency;
 mod naive;
 mod preparation;
 mod schedulers;
+mod scheduling;
 mod theory;
 mod wear;
 mod worn;

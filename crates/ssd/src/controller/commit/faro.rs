@@ -6,6 +6,7 @@ use crate::config::ChipPolicy;
 use crate::flash::Geometry;
 use crate::flash::geometry::PLACES_MAX;
 use crate::flash::unit::Unit;
+use crate::planted::looked;
 use crate::request::{Kind, NONE, RequestId};
 use std::cmp::Reverse;
 
@@ -44,7 +45,9 @@ impl Set {
     /// How many of its members belong to the I/O request that has the most of them.
     fn connectivity(&self, chips: Chips<'_>) -> u32 {
         let tag = |id: &RequestId| chips.requests[*id].tag;
-        let most = self.members().iter().map(|a| self.members().iter().filter(|b| tag(a) == tag(b)).count());
+        let equals =
+            |a: &RequestId| self.members().iter().inspect(|_| looked()).filter(|b| tag(a) == tag(b)).count();
+        let most = self.members().iter().map(equals);
         most.max().unwrap_or(0) as u32
     }
 
@@ -89,6 +92,7 @@ impl Faro {
     /// What to commit to a unit now, beside what is committed already. A request that must not
     /// wait any longer is given as `anchor`; it will be a member.
     pub(super) fn choose(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, anchor: RequestId) -> Set {
+        looked();
         let u = &chips.units[unit];
         let (reads, writes) = committed(u);
         if anchor != NONE {
@@ -143,6 +147,7 @@ impl Faro {
             dies = 1 << (place / self.planes);
         }
         while free != 0 {
+            looked();
             let place = free.trailing_zeros();
             free &= free - 1;
             let die = 1 << (place / self.planes);
@@ -165,6 +170,7 @@ impl Faro {
         // The anchor's die comes first: another may be left out.
         let dies = anchor_die.into_iter().chain((0..self.dies).filter(|&die| Some(die) != anchor_die));
         for die in dies {
+            looked();
             let mut free = self.places_of(die) & waiting.reads(unit) & !taken;
             if free == 0 {
                 continue;
@@ -214,6 +220,7 @@ impl Faro {
         offset: u32,
     ) -> Set {
         while free != 0 {
+            looked();
             let place = free.trailing_zeros();
             free &= free - 1;
             let id = waiting.read_at(chips.layout.plane_at(unit, place), offset);
@@ -256,6 +263,7 @@ impl Faro {
     fn counts(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, mut free: u16, at: u32) -> Slices {
         let mut slices = [0u64; COUNT_BITS];
         while free != 0 {
+            looked();
             let place = free.trailing_zeros();
             free &= free - 1;
             let mut carry = waiting.offsets(chips.layout.plane_at(unit, place))[at as usize];
@@ -282,8 +290,11 @@ impl Faro {
         let oldest = &chips.requests[waiting.ages.first(unit)];
         let start = if oldest.kind == Kind::UserRead { chips.layout.offset_of(oldest.physical) } else { 0 };
         let mut chosen = set;
-        let mut looked = 0;
+        // The merit of `chosen`, once there is another to compare it with.
+        let mut highest = None;
+        let mut compared = 0;
         for step in 0..=words {
+            looked();
             let at = (start / 64 + step) % words;
             let mask = match step {
                 0 => u64::MAX << (start % 64),
@@ -295,11 +306,16 @@ impl Faro {
                 let offset = at * 64 + left.trailing_zeros();
                 left &= left - 1;
                 let with = self.with_offset(set, waiting, chips, unit, places, offset);
-                if chosen.len == set.len || with.merit(chips) > chosen.merit(chips) {
+                if chosen.len == set.len {
                     chosen = with;
+                } else {
+                    let merit = with.merit(chips);
+                    if merit > *highest.get_or_insert_with(|| chosen.merit(chips)) {
+                        (chosen, highest) = (with, Some(merit));
+                    }
                 }
-                looked += 1;
-                if looked == CANDIDATES {
+                compared += 1;
+                if compared == CANDIDATES {
                     return chosen;
                 }
             }

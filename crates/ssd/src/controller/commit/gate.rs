@@ -1,6 +1,6 @@
 //! The gate before a scheduler: force-unit-access requests are not reordered.
 
-use crate::planted::{Rule, holds};
+use crate::planted::{Rule, holds, looked};
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
 
@@ -72,6 +72,7 @@ impl Gate {
 
     /// The next request of `tag`, which passes.
     pub(super) fn admit(&mut self, tag: u32) -> Option<RequestId> {
+        looked();
         let &Held { id, fua, .. } = self.held.front().filter(|held| held.tag == tag)?;
         self.held.pop_front();
         self.gives_way &= !self.held.is_empty();

@@ -3,6 +3,7 @@
 use super::Chips;
 use super::waiting::Waiting;
 use crate::flash::Geometry;
+use crate::planted::looked;
 use crate::request::{Kind, NONE, RequestId};
 
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +119,7 @@ impl ChipLayout {
 
     /// Puts a request into the slot that its address says.
     pub(super) fn enter_slot(&mut self, chips: Chips<'_>, id: RequestId) {
+        looked();
         let (plane, place, offset) = self.whereabouts(chips, id);
         if self.links.len() <= id as usize {
             self.links.resize(id as usize + 1, Link { prev: NONE, next: NONE });
@@ -143,6 +145,7 @@ impl ChipLayout {
 
     /// Takes a request out of its slot; its address must be the one that it entered with.
     pub(super) fn leave_slot(&mut self, chips: Chips<'_>, id: RequestId) {
+        looked();
         let (plane, place, offset) = self.whereabouts(chips, id);
         let slot = self.slot(plane, offset);
         let Link { prev, next } = self.links[id as usize];
@@ -164,7 +167,7 @@ impl ChipLayout {
             return;
         }
         self.offsets[(plane * self.words + offset / 64) as usize] &= !(1 << (offset % 64));
-        if self.offsets(plane).iter().all(|&word| word == 0) {
+        if self.offsets(plane).iter().inspect(|_| looked()).all(|&word| word == 0) {
             self.places[unit][0] &= !(1 << place);
         }
     }
@@ -172,6 +175,7 @@ impl ChipLayout {
     /// The next request of the slot that `id` stands in; [`NONE`] behind the last.
     #[inline]
     pub(super) fn next_in_slot(&self, id: RequestId) -> RequestId {
+        looked();
         self.links[id as usize].next
     }
 }

@@ -21,6 +21,7 @@ mod faro;
 mod gate;
 mod layout;
 mod pas;
+pub mod rig;
 mod sprinkler;
 mod vas;
 mod visits;
@@ -29,6 +30,7 @@ mod waiting;
 use crate::config::ChipPolicy;
 use crate::flash::unit::{Phase, Units};
 use crate::flash::{Geometry, Layout};
+use crate::planted::looked;
 use crate::request::{NONE, RequestId, Requests};
 use gate::Gate;
 use pas::Pas;
@@ -160,6 +162,7 @@ impl Scheduler {
     #[inline]
     pub fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         loop {
+            looked();
             let next = match &mut self.policy {
                 Policy::Vas(vas) => vas.next(chips),
                 Policy::Pas(pas) => pas.next(chips),

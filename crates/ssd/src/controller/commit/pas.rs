@@ -2,6 +2,7 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
+use crate::planted::looked;
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
 
@@ -40,6 +41,9 @@ struct Io {
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
+    /// The unit that it met busy when it was last asked; [`NONE`] before. Looked at first: most
+    /// often it is busy still, and no other needs to be looked at.
+    obstacle: u32,
 }
 
 /// How many of the I/O requests that wait for a chip are asked whether all of their chips are free:
@@ -64,7 +68,8 @@ impl Pas {
     /// Enters a request among those of its I/O request.
     fn join(&mut self, tag: u32, id: RequestId) {
         if self.ios.len() <= tag as usize {
-            self.ios.resize(tag as usize + 1, Io { first: NONE, last: NONE, waiting: 0, arrival: 0 });
+            let none = Io { first: NONE, last: NONE, waiting: 0, arrival: 0, obstacle: NONE };
+            self.ios.resize(tag as usize + 1, none);
         }
         if self.siblings.len() <= id as usize {
             self.siblings.resize(id as usize + 1, NONE);
@@ -78,7 +83,7 @@ impl Pas {
             return;
         }
         self.arrivals += 1;
-        *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals };
+        *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals, obstacle: NONE };
         self.order.push_back((tag, self.arrivals));
         self.untried = tag;
         if self.lead == NONE {
@@ -102,15 +107,25 @@ impl Pas {
     /// chips can take, from another all or nothing.
     fn choose_io(&mut self, chips: Chips<'_>, tag: u32) -> bool {
         let is_lead = tag == self.lead;
+        looked();
+        let obstacle = self.ios[tag as usize].obstacle;
+        if !is_lead && obstacle != NONE && !is_open(chips.units, obstacle, tag) {
+            return false;
+        }
         let mut chosen = std::mem::take(&mut self.chosen);
+        let mut obstacle = NONE;
         for id in self.members(tag) {
-            if is_open(chips.units, chips.requests[id].unit, tag) {
+            looked();
+            let unit = chips.requests[id].unit;
+            if is_open(chips.units, unit, tag) {
                 chosen.push_back(id);
             } else if !is_lead {
                 chosen.clear();
+                obstacle = unit;
                 break;
             }
         }
+        self.ios[tag as usize].obstacle = obstacle;
         self.chosen = chosen;
         !self.chosen.is_empty()
     }
@@ -120,6 +135,7 @@ impl Pas {
     fn choose_for(&mut self, chips: Chips<'_>, unit: u32) -> bool {
         let mut id = self.waiting.first(unit);
         for _ in 0..LOOK_AHEAD {
+            looked();
             if id == NONE {
                 return false;
             }
@@ -174,6 +190,7 @@ impl Pas {
     fn find_lead(&mut self) {
         self.lead = NONE;
         while let Some(&(tag, arrival)) = self.order.front() {
+            looked();
             let io = &self.ios[tag as usize];
             if io.arrival == arrival && io.waiting > 0 {
                 self.lead = tag;

@@ -5,7 +5,7 @@ use super::layout::ChipLayout;
 use super::visits::Visits;
 use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
 use crate::flash::Geometry;
-use crate::planted::{Rule, holds};
+use crate::planted::{Rule, holds, looked};
 use crate::request::{Kind, NONE, RequestId};
 use std::collections::VecDeque;
 
@@ -74,6 +74,7 @@ impl Sprinkler {
     /// Visits a unit: what is committed to it now?
     #[inline]
     fn visit(&mut self, chips: Chips<'_>, unit: u32) -> Set {
+        looked();
         let oldest = self.waiting.ages.first(unit);
         let is_open = self.in_order || is_waiting_to_start(chips.units[unit].phase);
         if oldest == NONE || !is_open {

@@ -1,5 +1,7 @@
 //! Which chips are to be visited, and in which order.
 
+use crate::planted::looked;
+
 /// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
 /// 1): the chips of equal offset across all channels, then those of the next offset, and around
 /// again from where the last visit was. Three levels of 64-bit words: adding a chip and finding the
@@ -31,6 +33,7 @@ impl Visits {
         let (channel, offset) = (unit / self.units_per_channel, unit % self.units_per_channel);
         let mut at = (offset * self.channels + channel) as usize;
         for level in &mut self.levels {
+            looked();
             let word = &mut level[at / 64];
             let was_set = *word != 0;
             *word |= 1 << (at % 64);
@@ -58,10 +61,12 @@ impl Visits {
     fn at_or_after(&self, from: usize) -> Option<usize> {
         let mut from = from;
         for level in 0..self.levels.len() {
+            looked();
             let word = self.levels[level].get(from / 64)? & (u64::MAX << (from % 64));
             if word != 0 {
                 let mut at = from / 64 * 64 + word.trailing_zeros() as usize;
                 for below in self.levels[..level].iter().rev() {
+                    looked();
                     at = at * 64 + below[at].trailing_zeros() as usize;
                 }
                 return Some(at);
@@ -74,6 +79,7 @@ impl Visits {
     fn remove(&mut self, at: usize) {
         let mut at = at;
         for level in &mut self.levels {
+            looked();
             level[at / 64] &= !(1 << (at % 64));
             if level[at / 64] != 0 {
                 break;

@@ -1,5 +1,6 @@
 //! What waits for each chip, in order of arrival.
 
+use crate::planted::looked;
 use crate::request::{NONE, RequestId};
 
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +40,14 @@ impl Waiting {
     /// The next younger request of the same unit; [`NONE`] behind the last.
     #[inline]
     pub(super) fn after(&self, id: RequestId) -> RequestId {
+        looked();
         self.links[id as usize].next
     }
 
     /// Appends a request.
     #[inline]
     pub(super) fn add(&mut self, unit: u32, id: RequestId) {
+        looked();
         if self.links.len() <= id as usize {
             self.links.resize(id as usize + 1, ALONE);
         }
@@ -61,6 +64,7 @@ impl Waiting {
     /// Takes a request out.
     #[inline]
     pub(super) fn remove(&mut self, unit: u32, id: RequestId) {
+        looked();
         let Link { prev, next } = self.links[id as usize];
         let ends = &mut self.ends[unit as usize];
         match prev {

@@ -1,0 +1,298 @@
+//! A scheduler by itself: what scheduling a request costs, and nothing else.
+
+use super::{Chips, CommitPolicy, CommitRules, Scheduler};
+use crate::flash::unit::{Phase, Units};
+use crate::flash::{Geometry, Layout};
+use crate::presets::Preset;
+use crate::request::{Kind, MemoryRequest, NONE, RequestId, Requests, Role};
+use std::collections::VecDeque;
+use tailcut_base::Time;
+use tailcut_base::random::Stream;
+
+/// What the scheduler on a [`Rig`] is loaded with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Chips, of two dies with two planes each: 1 to 32768.
+    pub chips: u32,
+    /// Memory requests that wait or are committed: at least `pages`.
+    pub depth: u32,
+    /// Memory requests of an I/O request: at least 1.
+    pub pages: u32,
+    /// I/O requests with force unit access, in parts per million.
+    pub fua: u32,
+}
+
+impl Load {
+    /// The chips of Sprinkler's evaluation in other numbers, as many channels as chips of a
+    /// channel or half as many.
+    pub fn geometry(&self) -> Geometry {
+        let channels = 1 << (self.chips.ilog2() / 2);
+        // Blocks play no part in scheduling; so few keep the page numbers of many chips in bounds.
+        Geometry {
+            channels,
+            chips: self.chips / channels,
+            blocks: 64,
+            ..Preset::Sprinkler64.config().geometry
+        }
+    }
+}
+
+/// What a scheduler has answered, in order: see [`Rig::record`].
+#[derive(Clone, Debug, Default)]
+pub struct Script(VecDeque<RequestId>);
+
+/// Who says what is committed next.
+#[derive(Clone, Debug)]
+enum Answers {
+    Scheduler(Scheduler),
+    /// The scheduler, and what it has answered since the recording began; [`NONE`] for none.
+    Recorded(Scheduler, Script),
+    Script(Script),
+}
+
+/// A scheduler between arrivals and chips that cost as little as possible. The queue is always
+/// full: I/O requests arrive whenever they fit into [`Load::depth`]. Their pages go to random
+/// places; 30 % are writes.
+///
+/// A chip waits for its bus until its turn comes, in random order among the chips to which
+/// something is committed. Then its transaction starts, with one request of each kind for each
+/// place, and ends at the same moment. The scheduler is told in the order in which the drive tells
+/// it: `left` for each member, `released` and `next` until there is none, then the arrivals.
+#[derive(Clone, Debug)]
+pub struct Rig {
+    load: Load,
+    answers: Answers,
+    requests: Requests,
+    units: Units,
+    layout: Layout,
+    page_count: u64,
+    random: Stream,
+    /// Memory requests of each tag that have not ended.
+    open: Vec<u32>,
+    free_tags: Vec<u32>,
+    /// Units to which something is committed.
+    ready: Vec<u32>,
+    ended: u64,
+}
+
+impl Rig {
+    /// A rig with a full queue.
+    pub fn new(policy: CommitPolicy, load: Load) -> Rig {
+        let geometry = load.geometry();
+        assert_eq!(geometry.units(), load.chips, "chips fill whole channels");
+        assert!((1..=load.depth).contains(&load.pages), "an I/O request fits into the queue");
+        let rules = Preset::Sprinkler64.config().schedule.commit_rules();
+        let scheduler = Scheduler::new(&CommitRules { policy, ..rules }, &geometry);
+        let mut rig = Rig {
+            load,
+            answers: Answers::Scheduler(scheduler),
+            requests: Requests::default(),
+            units: Units::new(&geometry),
+            layout: Layout::new(&geometry),
+            page_count: geometry.page_count(),
+            random: Stream::new(1, "rig"),
+            open: Vec::new(),
+            free_tags: Vec::new(),
+            ready: Vec::new(),
+            ended: 0,
+        };
+        rig.fill();
+        rig
+    }
+
+    /// Serves at least `count` more memory requests; the queue is full again afterwards. Panics
+    /// when nothing is committed of all that waits: it would wait forever.
+    pub fn serve(&mut self, count: u64) {
+        let end = self.ended + count;
+        while self.ended < end {
+            self.step();
+        }
+    }
+
+    /// Serves until the cost of a request stays the same: until the oldest requests of all chips
+    /// are those that Sprinkler's bound on passing over has kept from waiting longer.
+    pub fn settle(&mut self) {
+        self.serve(u64::from(self.load.depth) * 5);
+    }
+
+    /// Serves at least `count` more memory requests and returns what the scheduler answered.
+    pub fn record(mut self, count: u64) -> Script {
+        self.answers = match self.answers {
+            Answers::Scheduler(scheduler) => Answers::Recorded(scheduler, Script::default()),
+            _ => panic!("only a scheduler's own answers are recorded"),
+        };
+        self.serve(count);
+        match self.answers {
+            Answers::Recorded(_, script) => script,
+            _ => unreachable!("nothing replaces the recorded scheduler"),
+        }
+    }
+
+    /// From now on commits what `script` says, which is recorded from a clone of this rig, and does
+    /// without the scheduler. What that saves is the scheduler's cost: all else is done as before,
+    /// for the same requests in the same order.
+    pub fn follow(&mut self, script: Script) {
+        self.answers = Answers::Script(script);
+    }
+
+    /// Memory requests served so far.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Memory requests that wait or are committed.
+    pub fn in_flight(&self) -> usize {
+        self.requests.in_flight()
+    }
+
+    /// One chip has its turn.
+    fn step(&mut self) {
+        assert!(!self.ready.is_empty(), "requests wait, and none of them is committed");
+        let turn = self.random.below(self.ready.len() as u64) as usize;
+        let unit = self.ready.swap_remove(turn);
+        self.start(unit);
+        self.end(unit);
+        self.fill();
+    }
+
+    fn start(&mut self, unit: u32) {
+        self.units[unit].transaction.clear(Kind::UserRead);
+        for kind in [Kind::UserRead, Kind::UserWrite] {
+            let mut places = self.units[unit].places_with(kind);
+            while places != 0 {
+                let id = self.units.take(&self.requests, unit, kind, places.trailing_zeros());
+                places &= places - 1;
+                let u = &mut self.units[unit];
+                u.transaction.push(id);
+                u.committed_count -= 1;
+                if u.committed_count == 0 {
+                    u.committed_tag = NONE;
+                }
+                if let Some(scheduler) = self.answers.scheduler() {
+                    scheduler.left(unit);
+                }
+            }
+        }
+        self.units[unit].phase = Phase::Cell;
+        if self.units[unit].has_work() {
+            self.ready.push(unit);
+        }
+    }
+
+    fn end(&mut self, unit: u32) {
+        for index in 0..self.units[unit].transaction.members().len() {
+            let id = self.units[unit].transaction.member(index);
+            let tag = self.requests[id].tag;
+            self.open[tag as usize] -= 1;
+            if self.open[tag as usize] == 0 {
+                self.free_tags.push(tag);
+            }
+            self.requests.remove(id);
+            self.ended += 1;
+        }
+        self.units[unit].phase = Phase::Idle;
+        if let Some(scheduler) = self.answers.scheduler() {
+            scheduler.released(unit);
+        }
+        self.commit();
+    }
+
+    /// Lets I/O requests arrive while they fit.
+    fn fill(&mut self) {
+        while self.requests.in_flight() + self.load.pages as usize <= self.load.depth as usize {
+            let tag = self.free_tags.pop().unwrap_or_else(|| {
+                self.open.push(0);
+                self.open.len() as u32 - 1
+            });
+            self.open[tag as usize] = self.load.pages;
+            let is_write = self.random.chance_ppm(WRITES);
+            let fua = self.load.fua != 0 && self.random.chance_ppm(self.load.fua);
+            for page in 0..self.load.pages {
+                let request = self.request(tag, page, is_write);
+                let id = self.requests.add(request);
+                self.arrive(id, fua);
+            }
+            self.commit();
+        }
+    }
+
+    fn arrive(&mut self, id: RequestId, fua: bool) {
+        let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+        if let Some(scheduler) = self.answers.scheduler() {
+            scheduler.arrived(chips, id, self.load.pages == 1, fua);
+        }
+    }
+
+    /// Commits what the scheduler wants committed.
+    fn commit(&mut self) {
+        loop {
+            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let Some(id) = self.answers.next(chips) else { return };
+            let MemoryRequest { unit, tag, .. } = self.requests[id];
+            let u = &mut self.units[unit];
+            if !u.has_work() {
+                self.ready.push(unit);
+            }
+            u.committed_tag = tag;
+            u.committed_count += 1;
+            self.units.commit(&mut self.requests, id);
+        }
+    }
+
+    /// A memory request for a random page.
+    fn request(&mut self, tag: u32, page: u32, is_write: bool) -> MemoryRequest {
+        let physical = self.random.below(self.page_count) as u32;
+        let (unit, place) =
+            self.layout.unit_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
+        let (kind, role) =
+            if is_write { (Kind::UserWrite, Role::Program) } else { (Kind::UserRead, Role::HostRead) };
+        MemoryRequest {
+            since: Time::ZERO,
+            order: self.requests.next_order(),
+            next: NONE,
+            owner: tag,
+            tag,
+            page,
+            logical: 0,
+            physical: if is_write { NONE } else { physical },
+            source: NONE,
+            content: 0,
+            unit,
+            link: 0,
+            place: place as u8,
+            frontier: 0,
+            retries: 0,
+            kind,
+            role,
+        }
+    }
+}
+
+impl Answers {
+    #[inline]
+    fn scheduler(&mut self) -> Option<&mut Scheduler> {
+        match self {
+            Answers::Scheduler(scheduler) | Answers::Recorded(scheduler, _) => Some(scheduler),
+            Answers::Script(_) => None,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        match self {
+            Answers::Scheduler(scheduler) => scheduler.next(chips),
+            Answers::Recorded(scheduler, script) => {
+                let next = scheduler.next(chips);
+                script.0.push_back(next.unwrap_or(NONE));
+                next
+            }
+            Answers::Script(script) => {
+                let next = script.0.pop_front().expect("the script is as long as what follows it");
+                (next != NONE).then_some(next)
+            }
+        }
+    }
+}
+
+/// Writes among the I/O requests, in parts per million: as in the built-in scenario.
+const WRITES: u32 = 300_000;
