@@ -233,8 +233,8 @@ fn with_room(mut device: SsdConfig, written: u64) -> SsdConfig {
     let new = written.div_ceil(row) * 5 / 4 + 2;
     let blocks = used + new + u64::from(device.blocks_kept());
     device.geometry.blocks = blocks as u32;
-    // Rounded down, so that the region fits.
-    device.ftl.spare = (u64::from(WHOLE) * (blocks - used) / blocks) as u32;
+    // Rounded down, so that the region fits; what is offered and not used is as good as spare.
+    device.ftl.spare = (u64::from(WHOLE) * (blocks - used) / blocks).min(900_000) as u32;
     device
 }
 
