@@ -226,9 +226,10 @@ impl<P: Probe> Ssd<P> {
             return self.durations(unit, kind);
         }
         let mut first = true;
+        let levels = self.config.schedule.level_frontiers && matches!(kind, Kind::UserWrite | Kind::GcWrite);
         while left != 0 {
             let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
-            let place = self.place_behind(unit, kind, left, place, &offsets);
+            let place = if levels { self.place_behind(unit, kind, left, place, &offsets) } else { place };
             left &= !(1 << place);
             let Some(id) = self.first_startable(now, unit, kind, place) else { continue };
             let die = self.layout.planes.quotient(place) as usize;
@@ -243,15 +244,13 @@ impl<P: Probe> Ssd<P> {
         self.durations(unit, kind)
     }
 
-    /// The place to serve instead of `place`, if `schedule.level_frontiers` says so and nothing of its
-    /// die is in the transaction yet: the one of its die whose write frontier is furthest behind, by
-    /// less than half a block. Planes share a transaction of programs only while their frontiers
+    /// The place to program instead of `place`, if nothing of its die is in the transaction yet: the
+    /// one of its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction of programs only while their frontiers
     /// stand at one page offset; random writes let them drift apart, and this brings them together.
-    #[inline]
+    #[cold]
     fn place_behind(&self, unit: u32, kind: Kind, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
-        let programs = matches!(kind, Kind::UserWrite | Kind::GcWrite);
         let die = self.layout.planes.quotient(place);
-        if !programs || !self.config.schedule.level_frontiers || offsets[die as usize] != NONE {
+        if offsets[die as usize] != NONE {
             return place;
         }
         let planes = self.layout.planes.get();
@@ -290,7 +289,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The page offset that a request has, or would get, in its block.
-    #[inline]
+    #[inline(always)]
     fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind {

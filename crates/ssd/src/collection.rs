@@ -323,7 +323,7 @@ impl<P: Probe> Ssd<P> {
             self.level_wear(now, plane);
         }
         let (unit, _) = self.layout.unit_of_plane(plane);
-        self.woken.push_back(unit);
+        self.woken.push(unit);
         self.wake(now);
     }
 

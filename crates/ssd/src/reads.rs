@@ -80,7 +80,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Hands a host memory request to the scheduler.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(&mut self, request: RequestId) {
         let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
         let tag = &self.tags[chips.requests[request].tag];
@@ -103,7 +103,7 @@ impl<P: Probe> Ssd<P> {
                 self.fetch_page(now, id);
             } else {
                 self.units.commit(&mut self.requests, id);
-                self.woken.push_back(unit);
+                self.woken.push(unit);
             }
         }
     }
@@ -114,7 +114,7 @@ impl<P: Probe> Ssd<P> {
         if self.composing {
             return;
         }
-        while let Some(unit) = self.woken.pop_front() {
+        while let Some(unit) = self.woken.pop() {
             self.kick(now, unit);
         }
     }

@@ -34,7 +34,7 @@ impl<P: Probe> Ssd<P> {
             let id = self.units.first(unit, Kind::UserWrite, place);
             if self.can_start(id, unit, place) {
                 // It stood behind a write of another stream, whose block is full.
-                return self.woken.push_back(unit);
+                return self.woken.push(unit);
             }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);

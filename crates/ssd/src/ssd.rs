@@ -16,7 +16,6 @@ use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
 use crate::probe::Probe;
 use crate::request::Requests;
-use std::collections::VecDeque;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -63,7 +62,7 @@ pub struct Ssd<P: Probe = ()> {
     /// A transaction is being composed: chips are woken when it has been.
     pub(crate) composing: bool,
     /// Units that have been given work, to be started at the end of the present step.
-    pub(crate) woken: VecDeque<u32>,
+    pub(crate) woken: Woken,
     /// Flush commands that have just become complete; empty between events.
     pub(crate) flushed: Vec<u32>,
     /// What watches this drive.
@@ -117,7 +116,7 @@ impl<P: Probe> Ssd<P> {
             attendance: Attendance::default(),
             read_only: None,
             composing: false,
-            woken: VecDeque::new(),
+            woken: Woken::default(),
             flushed: Vec::new(),
             config: config.clone(),
             geometry,
@@ -258,6 +257,31 @@ impl<P: Probe> Ssd<P> {
         t.spans.add(Cause::Link, transfer.end.since(transfer.start));
         t.mark = transfer.end;
         self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
+    }
+}
+
+/// Units that have been given work, first in, first out. A few at most stand in it, mostly one.
+#[derive(Debug, Default)]
+pub(crate) struct Woken {
+    units: Vec<u32>,
+    next: usize,
+}
+
+impl Woken {
+    #[inline]
+    pub(crate) fn push(&mut self, unit: u32) {
+        self.units.push(unit);
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        let unit = self.units.get(self.next).copied()?;
+        self.next += 1;
+        if self.next == self.units.len() {
+            self.units.clear();
+            self.next = 0;
+        }
+        Some(unit)
     }
 }
 

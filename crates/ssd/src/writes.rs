@@ -237,7 +237,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn page_arrived(&mut self, now: Time, id: RequestId) {
         let MemoryRequest { owner: entry, unit, place, .. } = self.requests[id];
         self.units.data_arrived(unit, u32::from(place));
-        self.woken.push_back(unit);
+        self.woken.push(unit);
         self.buffer[entry].state = EntryState::Issued;
         if self.buffer[entry].whole || self.buffer[entry].trimmed {
             self.commit_program(now, id);
@@ -253,6 +253,6 @@ impl<P: Probe> Ssd<P> {
         let unit = self.requests[id].unit;
         self.requests[id].order = self.requests.next_order();
         self.units.commit(&mut self.requests, id);
-        self.woken.push_back(unit);
+        self.woken.push(unit);
     }
 }

@@ -65,6 +65,12 @@ impl Gate {
         self.gives_way || self.outstanding == 0 || !first.fua && self.barrier == NONE
     }
 
+    /// True when nothing is held back.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// The tag whose requests pass next.
     pub(super) fn next_tag(&self) -> Option<u32> {
         self.held.front().map(|held| held.tag)

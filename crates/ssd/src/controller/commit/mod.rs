@@ -140,7 +140,7 @@ impl Scheduler {
 
     /// A host memory request has arrived; `alone` says that its I/O request has no other, `fua`
     /// that it must not be reordered.
-    #[inline]
+    #[inline(always)]
     pub fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool, fua: bool) {
         if self.gate.arrived(id, chips.requests[id].tag, fua) {
             self.policy.arrived(chips, id, alone);
@@ -148,7 +148,7 @@ impl Scheduler {
     }
 
     /// A unit may be able to take requests that it could not take before.
-    #[inline]
+    #[inline(always)]
     pub fn released(&mut self, unit: u32) {
         match &mut self.policy {
             Policy::Vas(vas) => vas.released(unit),
@@ -159,23 +159,26 @@ impl Scheduler {
 
     /// The next request to commit. Called until it answers `None` after all requests of an I/O
     /// request have arrived and after each `released`.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
-        loop {
-            looked();
-            let next = match &mut self.policy {
-                Policy::Vas(vas) => vas.next(chips),
-                Policy::Pas(pas) => pas.next(chips),
-                Policy::Sprinkler(sprinkler) => sprinkler.next(chips),
-            };
-            if next.is_some() || !self.admit(chips) {
+        looked();
+        let next = self.policy.next(chips);
+        if next.is_some() || self.gate.is_empty() { next } else { self.next_behind_gate(chips) }
+    }
+
+    /// The next request, when there are some that the gate may let in.
+    #[cold]
+    fn next_behind_gate(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        while self.admit(chips) {
+            let next = self.policy.next(chips);
+            if next.is_some() {
                 return next;
             }
         }
+        None
     }
 
     /// Lets requests in that stood behind a force-unit-access request, if it is their turn.
-    #[inline]
     fn admit(&mut self, chips: Chips<'_>) -> bool {
         let Some(tag) = self.gate.next_tag().filter(|_| self.gate.opens()) else { return false };
         while let Some(id) = self.gate.admit(tag) {
@@ -186,7 +189,7 @@ impl Scheduler {
     }
 
     /// A committed host request of a unit has joined a transaction, or was given up.
-    #[inline]
+    #[inline(always)]
     pub fn left(&mut self, unit: u32) {
         self.gate.left();
         if let Policy::Sprinkler(sprinkler) = &mut self.policy {
@@ -229,7 +232,16 @@ impl Scheduler {
 }
 
 impl Policy {
-    #[inline]
+    #[inline(always)]
+    fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        match self {
+            Policy::Vas(vas) => vas.next(chips),
+            Policy::Pas(pas) => pas.next(chips),
+            Policy::Sprinkler(sprinkler) => sprinkler.next(chips),
+        }
+    }
+
+    #[inline(always)]
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool) {
         match self {
             Policy::Vas(vas) => vas.arrived(chips, id, alone),

@@ -27,6 +27,8 @@ pub(super) struct Pas {
     lead: u32,
     /// An I/O request of which nothing has been tried yet: it has arrived, or become the lead.
     untried: u32,
+    /// The I/O request of one page that has just arrived.
+    arrived: RequestId,
     /// The unit that an event has just concerned.
     candidate: u32,
     /// What has been chosen and `next` has not answered yet.
@@ -60,6 +62,7 @@ impl Pas {
             arrivals: 0,
             lead: NONE,
             untried: NONE,
+            arrived: NONE,
             candidate: NONE,
             chosen: VecDeque::new(),
         }
@@ -203,15 +206,15 @@ impl Pas {
 }
 
 impl CommitScheduler for Pas {
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool) {
+        if alone {
+            self.arrived = id;
+            return;
+        }
         let request = &chips.requests[id];
         self.waiting.add(request.unit, id);
-        if alone {
-            self.candidate = request.unit;
-        } else {
-            self.join(request.tag, id);
-        }
+        self.join(request.tag, id);
     }
 
     #[inline]
@@ -219,8 +222,48 @@ impl CommitScheduler for Pas {
         self.candidate = unit;
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
+        if self.arrived != NONE {
+            let id = std::mem::replace(&mut self.arrived, NONE);
+            let request = &chips.requests[id];
+            if self.waiting.first(request.unit) == NONE && is_open(chips.units, request.unit, request.tag) {
+                return Some(id);
+            }
+            self.waiting.add(request.unit, id);
+            self.candidate = request.unit;
+        }
+        if !self.chosen.is_empty() || self.untried != NONE {
+            return self.next_of_several(chips);
+        }
+        if self.candidate == NONE {
+            return None;
+        }
+        looked();
+        // Mostly a chip has become free, or one page has arrived, and an I/O request of one page is
+        // the oldest there.
+        let unit = self.candidate;
+        let id = self.waiting.first(unit);
+        if id == NONE || !is_open(chips.units, unit, chips.requests[id].tag) {
+            self.candidate = NONE;
+            return None;
+        }
+        if !self.is_alone(chips.requests[id].tag) {
+            return self.next_of_several(chips);
+        }
+        // A unit short of space can take more than one I/O request.
+        if !chips.units[unit].is_short_of_space() {
+            self.candidate = NONE;
+        }
+        self.waiting.remove(unit, id);
+        Some(id)
+    }
+}
+
+impl Pas {
+    /// The next request to commit, when it may be one of several of its I/O request.
+    #[inline(never)]
+    fn next_of_several(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         loop {
             if let Some(id) = self.chosen.pop_front() {
                 self.commit(chips, id);

@@ -45,7 +45,7 @@ impl Waiting {
     }
 
     /// Appends a request.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, unit: u32, id: RequestId) {
         looked();
         if self.links.len() <= id as usize {
@@ -62,7 +62,7 @@ impl Waiting {
     }
 
     /// Takes a request out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, unit: u32, id: RequestId) {
         looked();
         let Link { prev, next } = self.links[id as usize];
