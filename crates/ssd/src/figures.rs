@@ -140,6 +140,9 @@ pub struct Figures {
     pub served_in: [u64; 4],
     /// Time of all units by holder.
     pub holders: [u64; HOLDERS],
+    /// The most transactions by which a chip's oldest waiting request was passed over, since the drive
+    /// was made.
+    pub most_passed: u32,
     /// Number of units.
     pub units: u64,
     /// Places (die and plane) of a unit.
@@ -184,6 +187,7 @@ impl Figures {
             parallelism: less(self.parallelism, earlier.parallelism),
             served_in: less(self.served_in, earlier.served_in),
             holders: less(self.holders, earlier.holders),
+            most_passed: self.most_passed,
             units: self.units,
             places: self.places,
             active: self.active - earlier.active,
@@ -314,6 +318,7 @@ impl<P: Probe> Ssd<P> {
             parallelism: self.units.parallelism,
             served_in: self.units.served_in,
             holders,
+            most_passed: self.scheduler.most_passed(),
             units: self.units.len() as u64,
             places: u64::from(g.places_per_unit()),
             active: self.tags.busy(now),

@@ -32,6 +32,11 @@ fn rows(report: &Report) -> Vec<Row> {
     if d.readdressed > 0 {
         rows.push(row("readdressed reads", count(d.readdressed), "-", String::new()));
     }
+    let [most, bound] = d.passed_over;
+    if bound > 0 {
+        let remark = "transactions that went before a chip's oldest request; least: the bound".into();
+        rows.push(row("passed over", format!("{most}"), &format!("{bound}"), remark));
+    }
     rows.push(row(
         "erases",
         count(d.erases),

@@ -29,11 +29,21 @@ impl Crew<'_> {
 
     /// Everything that a study needs, in the order in which it asked.
     pub fn measure(&self, study: &dyn Study, options: &Options) -> Result<Vec<Measured>, Failure> {
+        self.measure_until(study, options, &mut |_| false)
+    }
+
+    /// As [`Crew::measure`], up to the runs at which `enough` says so; these are not measured.
+    pub fn measure_until(
+        &self,
+        study: &dyn Study,
+        options: &Options,
+        enough: &mut dyn FnMut(&[Run]) -> bool,
+    ) -> Result<Vec<Measured>, Failure> {
         let mut progress = Progress::counting("runs", study.id(), None, self.quiet);
         let mut done: Vec<Measured> = Vec::new();
         loop {
             let runs = study.next(options, &done);
-            if runs.is_empty() {
+            if runs.is_empty() || enough(&runs) {
                 return Ok(done);
             }
             progress.expect(Some((done.len() + runs.len()) as u64));

@@ -99,13 +99,27 @@ fn all_explained(tables: &[Table]) -> Result<(), Failure> {
 
 fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> Result<(), Failure> {
     let study = chosen(&[id.to_string()])?[0];
-    let runs = study.next(&options(form)?, &[]);
+    let options = options(form)?;
+    let mut runs = study.next(&options, &[]);
     let Some(case) = case else {
         for run in &runs {
             writeln!(out, "{}", run.label)?;
         }
+        if let Some(later) = study.later_runs() {
+            writeln!(out, "{later}")?;
+        }
         return Ok(out.flush()?);
     };
+    if study.later_runs().is_some() && runs.iter().all(|run| run.label != case) {
+        // Its load depends on what the other runs show.
+        let interrupt = Interrupt::listen()
+            .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+        runs.clear();
+        Crew::new(None, false, &interrupt).measure_until(study, &options, &mut |batch| {
+            runs.extend_from_slice(batch);
+            batch.iter().any(|run| run.label == case)
+        })?;
+    }
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     let Some(run) = runs.iter().find(|run| run.label == case) else {
         let guess = nearest(case, labels.iter().copied());

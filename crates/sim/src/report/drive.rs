@@ -2,6 +2,7 @@
 
 use super::{Demand, limits};
 use serde::{Deserialize, Serialize};
+use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Breakdown, Figures, Probe, Ssd};
@@ -65,6 +66,9 @@ pub struct DriveReport {
     pub transactions_least: u64,
     /// Waiting reads that followed a page which collection had moved.
     pub readdressed: u64,
+    /// The most transactions by which a chip's oldest waiting request was passed over, and the bound of
+    /// the scheduler; both 0 where requests are not passed over.
+    pub passed_over: [u32; 2],
     /// The DRAM buffer.
     pub buffer: ReadHits,
     /// Flash commands (page reads, page programs, block erases) per second.
@@ -167,6 +171,7 @@ impl DriveReport {
             transaction_reduction: f.transaction_reduction(),
             transactions_least: demand.transactions(),
             readdressed: f.counts.readdressed,
+            passed_over: passed_over(ssd, f),
             buffer: ReadHits {
                 read_hits: f.buffer_read_hits,
                 write_hits: f.buffer_write_hits,
@@ -180,6 +185,15 @@ impl DriveReport {
 fn breakdown(figures: &Figures) -> TimeBreakdown {
     let Breakdown { bus_active, bus_contention, cell_active, idle } = figures.breakdown();
     TimeBreakdown { bus_active, bus_contention, cell_active, idle }
+}
+
+/// Which schedulers pass requests over, and are bounded in it.
+fn passed_over<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> [u32; 2] {
+    let schedule = &ssd.config().schedule;
+    match schedule.commit {
+        CommitPolicy::Faro | CommitPolicy::Sprinkler => [figures.most_passed, schedule.passes],
+        _ => [0, 0],
+    }
 }
 
 fn transactions(figures: &Figures) -> Vec<Transactions> {

@@ -314,3 +314,51 @@ pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
 pub fn saved(base: f64, now: f64) -> f64 {
     if base == 0.0 { 0.0 } else { 1.0 - now / base }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure;
+    use super::*;
+
+    const QUICK: Options = Options { quick: true, seed: 3, traces: None };
+
+    #[test]
+    fn the_sixteen_workloads_run_on_a_pristine_drive() {
+        let loads = table_1();
+        assert_eq!(loads.len(), 16);
+        for load in loads {
+            let run = load.run(&QUICK, CommitPolicy::Sprinkler, 64, Pace::Saturated);
+            assert_eq!(run.scenario.device.check_space(), Ok(()), "{}", run.label);
+            let measured = measure(&run, &|| false).expect("it runs");
+            assert_eq!(measured.errors(), 0, "{}", run.label);
+            assert_eq!(measured.figures.counts.erases, 0, "{}: nothing is collected", run.label);
+            let bound = measured.bandwidth_limit().expect("there was work");
+            assert!(measured.bandwidth() <= bound, "{}", run.label);
+        }
+    }
+
+    #[test]
+    fn a_deeper_queue_is_what_the_layout_of_the_paper_holds() {
+        assert_eq!(DEEP, 1024);
+        let run = table_1()[0].run(&QUICK, CommitPolicy::Vas, 256, Pace::Deep);
+        assert_eq!(run.scenario.device.queue.depth, 1024);
+        assert_eq!(run.scenario.datacenter.depth, 2048);
+    }
+
+    #[test]
+    fn what_the_queue_decides_says_where_the_paper_lies() {
+        assert!(queue_decides(2.0, 1.0, 3.0).ends_with("between the two."));
+        assert!(queue_decides(0.5, 3.0, 1.0).ends_with("below both."));
+        assert!(queue_decides(5.0, 1.0, 3.0).ends_with("above both."));
+    }
+
+    #[test]
+    fn savings_and_means() {
+        assert_eq!(saved(4.0, 1.0), 0.75);
+        assert_eq!(saved(0.0, 1.0), 0.0);
+        let loads = &table_1()[..2];
+        let of = |load: &Load| if *load == loads[0] { 1.0 } else { 4.0 };
+        assert_eq!((mean(loads, of), geometric_mean(loads, of)), (2.5, 2.0));
+        assert_eq!((least(loads, of), most(loads, of)), (1.0, 4.0));
+    }
+}

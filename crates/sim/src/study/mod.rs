@@ -66,6 +66,11 @@ pub trait Study: Sync {
     /// whose loads depend on earlier results asks several times.
     fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run>;
 
+    /// What a reader should know of runs that depend on earlier results, if there are such.
+    fn later_runs(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The rows of its table, from all that was asked for.
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row>;
 }

@@ -67,6 +67,13 @@ impl Study for Performance {
             .collect()
     }
 
+    fn later_runs(&self) -> Option<&'static str> {
+        Some(
+            "and for each .../saturated one .../carried, at nine tenths of what VAS sustains: its scenario is known when \
+             the saturated runs are measured",
+        )
+    }
+
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
         let mut rows = Vec::new();
         for load in loads(options) {

@@ -119,7 +119,6 @@ fn random_commands(seed: u64, config: &SsdConfig, count: usize, fua_in_100: u64)
         let op = if r.below(3) == 0 { Op::Write } else { Op::Read };
         let length = 1 + r.below(12);
         let fua = r.below(100) < fua_in_100;
-        // Pages apart from each other, so that each memory request comes to its chip.
         Command { fua, ..command(op, r.below(pages - length), length as u32) }
     };
     (0..count).map(draw).collect()

@@ -208,6 +208,15 @@ impl Scheduler {
         self.gate.give_way();
     }
 
+    /// The most transactions of its chip that have passed over a request while it was the oldest that
+    /// waited there; 0 for schedulers that serve each chip in order.
+    pub fn most_passed(&self) -> u32 {
+        match &self.policy {
+            Policy::Sprinkler(sprinkler) => sprinkler.most_passed(),
+            _ => 0,
+        }
+    }
+
     /// A read that waits for a physical page in the layout of this scheduler, if it keeps one.
     pub fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
         match &self.policy {

@@ -38,6 +38,8 @@ pub(super) struct Sprinkler {
     chosen: Set,
     /// Transactions of each unit that ended since its oldest waiting request became that.
     passed: Vec<u32>,
+    /// The most of them when such a request was committed.
+    most_passed: u32,
     passes: u32,
 }
 
@@ -51,6 +53,7 @@ impl Sprinkler {
             line: VecDeque::new(),
             chosen: Set::EMPTY,
             passed: vec![0; geometry.units() as usize],
+            most_passed: 0,
             passes: rules.passes,
         }
     }
@@ -121,6 +124,11 @@ impl Sprinkler {
         self.waiting.enter_slot(chips, id);
     }
 
+    /// See [`super::Scheduler::most_passed`].
+    pub(super) fn most_passed(&self) -> u32 {
+        self.most_passed
+    }
+
     /// A committed request of a unit has started.
     #[inline]
     pub(super) fn left(&mut self, unit: u32) {
@@ -155,6 +163,7 @@ impl CommitScheduler for Sprinkler {
             if let Some(id) = self.chosen.pop() {
                 let unit = chips.requests[id].unit;
                 if id == self.waiting.ages.first(unit) {
+                    self.most_passed = self.most_passed.max(self.passed[unit as usize]);
                     self.passed[unit as usize] = 0;
                 }
                 self.waiting.remove(chips, id);
