@@ -9,7 +9,7 @@
 //!   for all schedulers. Latency and queue stall are measured here: in a saturated closed loop both
 //!   would only repeat the bandwidth (Little's law).
 
-use super::many_chip::drive;
+use super::many_chip::{CHIPS, Scheduler, drive, schedulers};
 use super::{Measured, Options, Run, find};
 use crate::Scenario;
 use crate::scenario::ReplayTiming;
@@ -21,10 +21,10 @@ use crate::world::Limits;
 use std::path::{Path, PathBuf};
 use tailcut_base::Cause;
 use tailcut_base::config::Choice;
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
 use tailcut_ssd::controller::tags::Protocol;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::{Precondition, SsdConfig};
+use tailcut_ssd::{Figures, Precondition, SsdConfig};
 
 /// Where the requests come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Load {
 
     /// The run with level frontiers under RIOS and FARO: a step beyond the paper.
     pub fn level_run(&self, options: &Options, chips: u32, pace: Pace) -> Run {
-        let mut run = self.run(options, CommitPolicy::Sprinkler, chips, pace);
+        let mut run = self.run(options, Sprinkler, chips, pace);
         run.scenario.device.schedule.level_frontiers = true;
         run.label += LEVEL;
         run
@@ -173,7 +173,7 @@ impl Load {
 
     /// What was measured of [`Load::level_run`].
     pub fn level<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace) -> &'m Measured {
-        find(done, &(self.label(CommitPolicy::Sprinkler, chips, pace) + LEVEL))
+        find(done, &(self.label(Sprinkler, chips, pace) + LEVEL))
     }
 
     fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
@@ -207,13 +207,40 @@ impl Load {
 
     /// The pace at which latencies are compared, from what VAS has sustained.
     pub fn carried_pace(&self, done: &[Measured], chips: u32) -> Pace {
-        let sustained = self.saturated(done, CommitPolicy::Vas, chips).iops();
+        let sustained = self.saturated(done, Vas, chips).iops();
         // Rounded down, and one request per second at least.
         Pace::Carried(((sustained * CARRIED) as u64).max(1))
     }
 }
 
 const LEVEL: &str = "/level-frontiers";
+
+/// The drive on which all five schedulers are compared.
+pub const SMALL: u32 = CHIPS[0];
+
+/// The queues of the claims.
+pub const QUEUES: [Pace; 2] = [Pace::Saturated, Pace::Deep];
+
+/// The figures of a run on the small drive.
+pub fn figures<'m>(done: &'m [Measured], load: &Load, policy: CommitPolicy, pace: Pace) -> &'m Figures {
+    &load.at(done, policy, SMALL, pace).figures
+}
+
+/// All schedulers under saturation, and those of the claims with a deep queue, on the small drive.
+pub fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
+    if !done.is_empty() {
+        return Vec::new();
+    }
+    let mut runs = Vec::new();
+    for load in loads(options) {
+        let run = |scheduler: &Scheduler| load.run(options, scheduler.policy, SMALL, Pace::Saturated);
+        runs.extend(schedulers().iter().map(run));
+    }
+    for load in table_1() {
+        runs.extend([Vas, Pas, Sprinkler].map(|policy| load.run(options, policy, SMALL, Pace::Deep)));
+    }
+    runs
+}
 
 /// Mean latency inside the drive, in ns: from the moment at which a tag was bound.
 pub fn device_latency_ns(measured: &Measured) -> f64 {
@@ -327,7 +354,7 @@ mod tests {
         let loads = table_1();
         assert_eq!(loads.len(), 16);
         for load in loads {
-            let run = load.run(&QUICK, CommitPolicy::Sprinkler, 64, Pace::Saturated);
+            let run = load.run(&QUICK, Sprinkler, 64, Pace::Saturated);
             assert_eq!(run.scenario.device.check_space(), Ok(()), "{}", run.label);
             let measured = measure(&run, &|| false).expect("it runs");
             assert_eq!(measured.errors(), 0, "{}", run.label);
@@ -340,7 +367,7 @@ mod tests {
     #[test]
     fn a_deeper_queue_is_what_the_layout_of_the_paper_holds() {
         assert_eq!(DEEP, 1024);
-        let run = table_1()[0].run(&QUICK, CommitPolicy::Vas, 256, Pace::Deep);
+        let run = table_1()[0].run(&QUICK, Vas, 256, Pace::Deep);
         assert_eq!(run.scenario.device.queue.depth, 1024);
         assert_eq!(run.scenario.datacenter.depth, 2048);
     }

@@ -1,19 +1,16 @@
 //! Sprinkler, figures 10 and 12: bandwidth, requests per second, latency and queue stall time.
 
 use super::evaluation::{
-    Load, Pace, device_latency_ns, geometric_mean, least, loads, mean, most, queue_decides, saved, table_1,
+    Load, Pace, QUEUES, SMALL, device_latency_ns, geometric_mean, least, loads, mean, most, queue_decides,
+    saved, table_1,
 };
 use super::many_chip::{CHIPS, Scheduler, schedulers};
-use super::sprinkler_11::QUEUES;
 use super::{Measured, Options, Row, Run, Study};
 use crate::workload::datacenter::Workload;
 use tailcut_ssd::controller::commit::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
 
 /// The five schedulers under the workloads of table 1.
 pub struct Performance;
-
-/// The drive on which all five are compared.
-const SMALL: u32 = CHIPS[0];
 
 /// The schedulers that are compared on every drive.
 const CLAIMED: [CommitPolicy; 3] = [Vas, Pas, Sprinkler];

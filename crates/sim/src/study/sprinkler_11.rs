@@ -1,15 +1,14 @@
 //! Sprinkler, figure 11: inter-chip and intra-chip idleness.
 
-use super::evaluation::{Load, Pace, loads, mean, queue_decides, saved, table_1};
-use super::many_chip::{CHIPS, Scheduler, schedulers};
+use super::evaluation::{
+    Load, Pace, QUEUES, figures, loads, mean, queue_decides, saturated_runs, saved, table_1,
+};
+use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::Figures;
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+use tailcut_ssd::controller::commit::CommitPolicy::{self, Sprinkler, Vas};
 
 /// Idle chips, and idle dies and planes in busy chips.
 pub struct Idleness;
-
-const CHIP_COUNT: u32 = CHIPS[0];
 
 impl Study for Idleness {
     fn id(&self) -> &'static str {
@@ -69,36 +68,7 @@ impl Study for Idleness {
 
 const KINDS: [&str; 2] = ["inter-chip idleness", "intra-chip idleness"];
 
-/// The queues of the claims.
-pub(super) const QUEUES: [Pace; 2] = [Pace::Saturated, Pace::Deep];
-
 fn idleness(done: &[Measured], load: &Load, policy: CommitPolicy, pace: Pace) -> [f64; 2] {
     let figures = figures(done, load, policy, pace);
     [figures.inter_chip_idleness(), figures.intra_chip_idleness()]
-}
-
-/// The figures of a run on the small drive.
-pub(super) fn figures<'m>(
-    done: &'m [Measured],
-    load: &Load,
-    policy: CommitPolicy,
-    pace: Pace,
-) -> &'m Figures {
-    &load.at(done, policy, CHIP_COUNT, pace).figures
-}
-
-/// All schedulers under saturation, and those of the claims with a deep queue, on the small drive.
-pub(super) fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
-    if !done.is_empty() {
-        return Vec::new();
-    }
-    let mut runs = Vec::new();
-    for load in loads(options) {
-        let run = |scheduler: &Scheduler| load.run(options, scheduler.policy, CHIP_COUNT, Pace::Saturated);
-        runs.extend(schedulers().iter().map(run));
-    }
-    for load in table_1() {
-        runs.extend([Vas, Pas, Sprinkler].map(|policy| load.run(options, policy, CHIP_COUNT, Pace::Deep)));
-    }
-    runs
 }

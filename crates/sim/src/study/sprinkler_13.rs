@@ -1,8 +1,7 @@
 //! Sprinkler, figure 13: where the time of the chips goes.
 
-use super::evaluation::{Pace, loads, mean, queue_decides, saved, table_1};
+use super::evaluation::{Pace, QUEUES, figures, loads, mean, queue_decides, saturated_runs, saved, table_1};
 use super::many_chip::schedulers;
-use super::sprinkler_11::{QUEUES, figures, saturated_runs};
 use super::{Measured, Options, Row, Run, Study};
 use tailcut_ssd::Breakdown;
 use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};

@@ -1,8 +1,7 @@
 //! Sprinkler, figure 14: how much parallelism inside the chips each scheduler finds.
 
-use super::evaluation::{Load, Pace, loads, mean, queue_decides, table_1};
+use super::evaluation::{Load, Pace, QUEUES, figures, loads, mean, queue_decides, saturated_runs, table_1};
 use super::many_chip::schedulers;
-use super::sprinkler_11::{QUEUES, figures, saturated_runs};
 use super::{Measured, Options, Row, Run, Study};
 use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
