@@ -226,7 +226,8 @@ pub fn figures<'m>(done: &'m [Measured], load: &Load, policy: CommitPolicy, pace
     &load.at(done, policy, SMALL, pace).figures
 }
 
-/// All schedulers under saturation, and those of the claims with a deep queue, on the small drive.
+/// All schedulers under saturation, and those of the claims with a deep queue, on the small drive;
+/// and SPK3 with level frontiers.
 pub fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
     if !done.is_empty() {
         return Vec::new();
@@ -238,6 +239,7 @@ pub fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
     }
     for load in table_1() {
         runs.extend([Vas, Pas, Sprinkler].map(|policy| load.run(options, policy, SMALL, Pace::Deep)));
+        runs.push(load.level_run(options, SMALL, Pace::Deep));
     }
     runs
 }
@@ -336,6 +338,11 @@ pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
          32 entries and a layout that would hold {DEEP}; its figure lies {place}."
     )
 }
+
+/// What the rows with level frontiers are.
+pub const BEYOND: &str = "\
+Beyond the paper: random writes let the write frontiers of a die's planes drift apart, and planes share programs only at one page \
+offset. With level_frontiers the plane that is behind goes first.";
 
 /// What was saved against a base, as a share of it; nothing where the base is nothing.
 pub fn saved(base: f64, now: f64) -> f64 {
