@@ -100,7 +100,7 @@ fn is_waiting_to_start(phase: Phase) -> bool {
 enum Policy {
     Vas(Vas),
     Pas(Pas),
-    Sprinkler(Sprinkler),
+    Sprinkler(Box<Sprinkler>),
 }
 
 /// The chosen scheduler, behind the gate that keeps force-unit-access requests in their place.
@@ -132,7 +132,7 @@ impl Scheduler {
             CommitPolicy::Vas => Policy::Vas(Vas::default()),
             CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.units())),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
-                Policy::Sprinkler(Sprinkler::new(rules, geometry))
+                Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
             }
         };
         Scheduler { policy, gate: Gate::default() }
