@@ -286,6 +286,17 @@ impl<P: Probe> Ssd<P> {
             return self.config.schedule.plane_sharing && (offsets[die] == offset || kind == Kind::Erase);
         }
         self.config.schedule.die_interleaving
+            && (!self.config.schedule.match_cell_times || self.takes_as_long(offsets, offset, kind))
+    }
+
+    /// True unless a program of page offset `offset` would take longer, or less long, than those at
+    /// `offsets`: dies behind one ready/busy line end together, so a fast page beside a slow one is
+    /// busy for as long as the slow one, and a slow one could have had a slow one beside it.
+    #[cold]
+    fn takes_as_long(&self, offsets: &[u32; 16], offset: u32, kind: Kind) -> bool {
+        let time = |offset| self.phases.program_cell(offset);
+        let is_program = matches!(kind, Kind::UserWrite | Kind::GcWrite);
+        !is_program || offsets.iter().all(|&other| other == NONE || time(other) == time(offset))
     }
 
     /// The page offset that a request has, or would get, in its block.

@@ -43,6 +43,8 @@ pub struct ScheduleConfig {
     pub die_interleaving: bool,
     /// Of the planes of a die, the one whose write frontier is behind is served first.
     pub level_frontiers: bool,
+    /// Programs of several dies share a transaction only if their pages take equally long.
+    pub match_cell_times: bool,
 }
 
 impl Configure for ScheduleConfig {
@@ -81,6 +83,11 @@ impl Configure for ScheduleConfig {
             "level_frontiers",
             "Of the planes of a die, serve the one whose write frontier is behind first, so that they can share programs.",
             &mut self.level_frontiers,
+        );
+        visit.flag(
+            "match_cell_times",
+            "Programs of several dies share a transaction only if their pages (fast, slow) take equally long.",
+            &mut self.match_cell_times,
         );
     }
 }

@@ -81,6 +81,7 @@ fn m() -> SsdConfig {
             plane_sharing: true,
             die_interleaving: true,
             level_frontiers: false,
+            match_cell_times: false,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
         ftl: FtlConfig {

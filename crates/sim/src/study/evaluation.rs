@@ -163,17 +163,19 @@ impl Load {
         Run { label: self.label(policy, chips, pace), scenario }
     }
 
-    /// The run with level frontiers under RIOS and FARO: a step beyond the paper.
-    pub fn level_run(&self, options: &Options, chips: u32, pace: Pace) -> Run {
+    /// The run with a step beyond the paper on top of RIOS and FARO.
+    pub fn run_beyond(&self, options: &Options, chips: u32, pace: Pace, step: Step) -> Run {
         let mut run = self.run(options, Sprinkler, chips, pace);
-        run.scenario.device.schedule.level_frontiers = true;
-        run.label += LEVEL;
+        let schedule = &mut run.scenario.device.schedule;
+        schedule.level_frontiers = step != Step::Match;
+        schedule.match_cell_times = step != Step::Level;
+        run.label += step.suffix();
         run
     }
 
-    /// What was measured of [`Load::level_run`].
-    pub fn level<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace) -> &'m Measured {
-        find(done, &(self.label(Sprinkler, chips, pace) + LEVEL))
+    /// What was measured of [`Load::run_beyond`].
+    pub fn beyond<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace, step: Step) -> &'m Measured {
+        find(done, &(self.label(Sprinkler, chips, pace) + step.suffix()))
     }
 
     fn label(&self, policy: CommitPolicy, chips: u32, pace: Pace) -> String {
@@ -213,7 +215,38 @@ impl Load {
     }
 }
 
-const LEVEL: &str = "/level-frontiers";
+/// A step beyond the paper: see `docs/decisions/beyond-sprinkler.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The plane of a die that is behind programs first.
+    Level,
+    /// Dies share a program if their pages take equally long.
+    Match,
+    /// Both.
+    Both,
+}
+
+impl Step {
+    /// Every step.
+    pub const ALL: [Step; 3] = [Step::Level, Step::Match, Step::Both];
+
+    /// Its name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Level => "level frontiers",
+            Step::Match => "matched cell times",
+            Step::Both => "both",
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Step::Level => "/level-frontiers",
+            Step::Match => "/match-cell-times",
+            Step::Both => "/both",
+        }
+    }
+}
 
 /// The drive on which all five schedulers are compared.
 pub const SMALL: u32 = CHIPS[0];
@@ -239,7 +272,7 @@ pub fn saturated_runs(options: &Options, done: &[Measured]) -> Vec<Run> {
     }
     for load in table_1() {
         runs.extend([Vas, Pas, Sprinkler].map(|policy| load.run(options, policy, SMALL, Pace::Deep)));
-        runs.push(load.level_run(options, SMALL, Pace::Deep));
+        runs.push(load.run_beyond(options, SMALL, Pace::Deep, Step::Level));
     }
     runs
 }
@@ -339,10 +372,11 @@ pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
     )
 }
 
-/// What the rows with level frontiers are.
+/// What the rows with steps beyond the paper are.
 pub const BEYOND: &str = "\
 Beyond the paper: random writes let the write frontiers of a die's planes drift apart, and planes share programs only at one page \
-offset. With level_frontiers the plane that is behind goes first.";
+offset; with level_frontiers the plane that is behind goes first. Dies behind one ready/busy line end together; with \
+match_cell_times a fast page does not wait for a slow one.";
 
 /// What was saved against a base, as a share of it; nothing where the base is nothing.
 pub fn saved(base: f64, now: f64) -> f64 {

@@ -1,7 +1,8 @@
 //! Sprinkler, figure 11: inter-chip and intra-chip idleness.
 
 use super::evaluation::{
-    BEYOND, Load, Pace, QUEUES, SMALL, figures, loads, mean, queue_decides, saturated_runs, saved, table_1,
+    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, loads, mean, queue_decides, saturated_runs, saved,
+    table_1,
 };
 use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
@@ -62,7 +63,8 @@ impl Study for Idleness {
             };
             rows.extend([row(0, 0.461), row(1, 0.235)]);
         }
-        let level = |load: &Load| load.level(done, SMALL, Pace::Deep).figures.intra_chip_idleness();
+        let level =
+            |load: &Load| load.beyond(done, SMALL, Pace::Deep, Step::Level).figures.intra_chip_idleness();
         let saving = saved(mean(1, Vas, Pace::Deep), super::evaluation::mean(&table_1(), level));
         let quantity = format!("{} saved, SPK3 with level frontiers against VAS", KINDS[1]);
         rows.push(Row::new(format!("all{}", Pace::Deep.suffix()), quantity, "share", saving).note(BEYOND));

@@ -1,7 +1,7 @@
 //! Sprinkler, figure 14: how much parallelism inside the chips each scheduler finds.
 
 use super::evaluation::{
-    BEYOND, Load, Pace, QUEUES, SMALL, figures, loads, mean, queue_decides, saturated_runs, table_1,
+    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, loads, mean, queue_decides, saturated_runs, table_1,
 };
 use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
@@ -61,7 +61,8 @@ impl Study for Parallelism {
             rows.push(row("VAS", Vas).paper(0.802).explain(queue_decides(0.802, short, deep)));
             rows.push(row("PAS", Pas));
         }
-        let reduction = |load: &Load| load.level(done, SMALL, Pace::Deep).figures.transaction_reduction();
+        let reduction =
+            |load: &Load| load.beyond(done, SMALL, Pace::Deep, Step::Level).figures.transaction_reduction();
         let level = mean(&table_1(), |load| 1.0 / (1.0 - reduction(load)));
         let quantity = "more memory requests in a transaction, SPK3 with level frontiers against VAS";
         let gain = level / overlap(Vas, Pace::Deep) - 1.0;

@@ -3,11 +3,13 @@
 use crate::drives;
 use crate::host::{command, prepared, serve};
 use tailcut_base::random::Stream;
-use tailcut_base::{Command, Op, Time};
+use tailcut_base::{Command, Nanos, Op, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
 use tailcut_ssd::flash::geometry::ReadyBusy;
+use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Figures, SsdConfig};
 
 /// Four channels of four chips of two dies and two planes; the logical page decides where a page
@@ -120,4 +122,37 @@ fn waiting_reads_follow_pages_that_are_moved() {
     assert!(with.counts.readdressed > 100, "{}", with.counts.readdressed);
     let (_, without) = collected(false);
     assert_eq!(without.counts.readdressed, 0);
+}
+
+/// Random writes of one page, 256 in flight, on fast and slow pages: programs per second, and the
+/// share of them that had a sibling plane in their transaction.
+fn random_programs(tune: impl Fn(&mut SsdConfig)) -> (f64, f64) {
+    let mut config = drive(CommitPolicy::Sprinkler);
+    config.geometry.blocks = 64;
+    config.queue.depth = 256;
+    config.timing.cell = CellKind::Mlc;
+    config.timing.program = vec![Nanos::micros(200), Nanos::micros(2200)];
+    tune(&mut config);
+    let mut ssd = prepared(&config, PreparedState::Empty);
+    let mut r = Stream::new(8, "test.programs");
+    let all = u64::from(config.ftl.logical_pages(&config.geometry));
+    let commands: Vec<Command> = (0..20_000).map(|_| command(Op::Write, r.below(all), 1)).collect();
+    let end = serve(&mut ssd, 256, commands).last().expect("there were commands").at;
+    let figures = ssd.figures(end);
+    let shares = figures.parallelism_shares();
+    (figures.served[Kind::UserWrite as usize] as f64 / end.as_secs_f64(), shares[1] + shares[3])
+}
+
+#[test]
+fn level_frontiers_let_planes_share_programs() {
+    let (_, drifting) = random_programs(|_| {});
+    let (_, level) = random_programs(|config| config.schedule.level_frontiers = true);
+    assert!(level > 2.0 * drifting, "{level} of the programs share planes, {drifting} without");
+}
+
+#[test]
+fn matched_cell_times_keep_fast_pages_from_waiting_for_slow_ones() {
+    let (mixed, _) = random_programs(|_| {});
+    let (matched, _) = random_programs(|config| config.schedule.match_cell_times = true);
+    assert!(matched > 1.05 * mixed, "{matched} programs a second, {mixed} without");
 }
