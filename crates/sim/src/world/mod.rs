@@ -482,7 +482,7 @@ impl<D: Device, W: Witness> World<D, W> {
         let now = self.now;
         while let Some(&issuer) = self.blocked.front() {
             let due = match self.issuers[issuer as usize].next_due(now) {
-                Due::Now(due) if !self.closed => due,
+                Due::Now(due) if !self.is_over(now, issuer) => due,
                 _ => {
                     self.unblock(issuer);
                     continue;

@@ -4,7 +4,7 @@ use crate::drives;
 use crate::queueing::one_sector;
 use crate::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::Nanos;
-use tailcut_sim::workload::Recipe;
+use tailcut_sim::workload::{ArrivalPlan, Recipe};
 use tailcut_sim::world::{Limits, Stats, World};
 use tailcut_ssd::precondition::PreparedState;
 
@@ -13,6 +13,11 @@ const SERVICE: u64 = 7 * 25 + 20_000 + 1_538 + 131;
 
 /// Five reads of one chip by a closed loop of `loop_depth` on a queue of `queue_depth`.
 fn five_reads(loop_depth: u32, queue_depth: u32, limits: Limits) -> Stats {
+    reads(ArrivalPlan::Closed, loop_depth, queue_depth, limits)
+}
+
+/// Five reads of one chip, `depth` at a time at most, on a queue of `queue_depth`.
+fn reads(arrivals: ArrivalPlan, depth: u32, queue_depth: u32, limits: Limits) -> Stats {
     let mut config = drives::plane(64, 16);
     config.ftl.spare = 200_000;
     config.queue.depth = queue_depth;
@@ -20,7 +25,8 @@ fn five_reads(loop_depth: u32, queue_depth: u32, limits: Limits) -> Stats {
     let sectors = u64::from(config.ftl.logical_pages(&config.geometry));
     let recipe = one_sector(Recipe {
         read_ppm: 1_000_000,
-        depth: loop_depth,
+        arrivals,
+        depth,
         requests: Some(5),
         ..Recipe::new(sectors)
     });
@@ -47,4 +53,13 @@ fn a_stall_counts_from_the_end_of_the_ramp() {
     let ramp = Nanos(SERVICE + SERVICE / 2);
     let stats = five_reads(2, 1, Limits { ramp, ..TO_THE_END });
     assert_eq!(stats.queue_stall, Nanos(4 * SERVICE) - ramp);
+}
+
+#[test]
+fn what_waits_before_a_full_queue_is_not_issued_after_the_end() {
+    // All are due at once; the third finds room before the end, the fourth after it.
+    let duration = Nanos(2 * SERVICE + SERVICE / 2);
+    let arrivals = ArrivalPlan::Uniform { rate: 1_000_000_000 };
+    let stats = reads(arrivals, 5, 1, Limits { duration, ..TO_THE_END });
+    assert_eq!(stats.requests(), 3);
 }
