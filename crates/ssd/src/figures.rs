@@ -75,6 +75,10 @@ impl Counters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attendance {
     commands: u32,
+    /// Time with a command in the drive, up to the last moment without one.
+    active: Nanos,
+    /// When the first command came.
+    since: Time,
     /// Time held while there was a command, up to the last moment without one.
     held: Nanos,
     /// What the units had been held in all when the first command came.
@@ -84,8 +88,9 @@ pub(crate) struct Attendance {
 impl Attendance {
     /// A command enters the drive, whose units have been held so long in all.
     #[inline]
-    pub(crate) fn enter(&mut self, held: Nanos) {
+    pub(crate) fn enter(&mut self, now: Time, held: Nanos) {
         if self.commands == 0 {
+            self.since = now;
             self.before = held;
         }
         self.commands += 1;
@@ -93,11 +98,17 @@ impl Attendance {
 
     /// A command leaves the drive.
     #[inline]
-    pub(crate) fn leave(&mut self, held: Nanos) {
+    pub(crate) fn leave(&mut self, now: Time, held: Nanos) {
         self.commands -= 1;
         if self.commands == 0 {
+            self.active += now.since(self.since);
             self.held += held - self.before;
         }
+    }
+
+    /// Time with a command in the drive.
+    fn active(&self, now: Time) -> Nanos {
+        self.active + if self.commands == 0 { Nanos::ZERO } else { now.since(self.since) }
     }
 
     /// Time of all units during which a transaction held them while there was a command.
@@ -321,7 +332,7 @@ impl<P: Probe> Ssd<P> {
             most_passed: self.scheduler.most_passed(),
             units: self.units.len() as u64,
             places: u64::from(g.places_per_unit()),
-            active: self.tags.busy(now),
+            active: self.attendance.active(now),
             held_active: self.attendance.held(self.units.held(now)),
             out_wait: self.units.out_wait,
             die_busy: self.units.die_busy,

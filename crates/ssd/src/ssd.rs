@@ -240,8 +240,8 @@ impl<P: Probe> Ssd<P> {
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
-        self.tags.release(now, tag);
-        self.attendance.leave(self.units.held(now));
+        self.tags.release(tag);
+        self.attendance.leave(now, self.units.held(now));
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
@@ -308,7 +308,7 @@ impl<P: Probe> Device for Ssd<P> {
             return Submit::Refused(status);
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
-        self.attendance.enter(self.units.held(now));
+        self.attendance.enter(now, self.units.held(now));
         match command.op {
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),

@@ -131,9 +131,9 @@ impl Load {
         if pace == Pace::Deep {
             (device.queue.protocol, device.queue.depth) = (Protocol::Nvme, DEEP);
         }
-        let mut device = with_room(device.clone(), self.written(options, device.queue.depth));
-        device.schedule.commit = policy;
         let depth = device.queue.depth;
+        let mut device = with_room(device, self.written(options, depth));
+        device.schedule.commit = policy;
         let fill = fill_of(&device);
         let mut scenario = Scenario {
             seed: options.seed,

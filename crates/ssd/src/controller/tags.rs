@@ -201,33 +201,19 @@ impl Tag {
 pub struct Tags {
     tags: Vec<Tag>,
     free: Vec<u32>,
-    depth: u32,
     page_sectors: u32,
-    /// Time with a command in the device, up to `busy_since`.
-    busy: Nanos,
-    busy_since: Time,
 }
 
 impl Tags {
     /// `depth` free tags.
     pub fn new(depth: u32, page_sectors: u32) -> Tags {
         // Tags are made when they are first needed: 64k of them would cost megabytes.
-        Tags {
-            tags: Vec::new(),
-            free: (0..depth).rev().collect(),
-            depth,
-            page_sectors,
-            busy: Nanos::ZERO,
-            busy_since: Time::ZERO,
-        }
+        Tags { tags: Vec::new(), free: (0..depth).rev().collect(), page_sectors }
     }
 
     /// Binds a command to a tag; `None` when all are in use.
     #[inline]
     pub fn bind(&mut self, now: Time, command: &Command) -> Option<u32> {
-        if self.is_empty() {
-            self.busy_since = now;
-        }
         let id = self.free.pop()?;
         while self.tags.len() <= id as usize {
             self.tags.push(Tag::new());
@@ -238,22 +224,8 @@ impl Tags {
 
     /// Releases a tag.
     #[inline]
-    pub fn release(&mut self, now: Time, id: u32) {
+    pub fn release(&mut self, id: u32) {
         self.free.push(id);
-        if self.is_empty() {
-            self.busy += now.since(self.busy_since);
-        }
-    }
-
-    /// True when no command is in the device.
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.depth as usize
-    }
-
-    /// How long there has been a command in the device.
-    pub fn busy(&self, now: Time) -> Nanos {
-        self.busy + if self.is_empty() { Nanos::ZERO } else { now.since(self.busy_since) }
     }
 }
 
