@@ -56,8 +56,12 @@ causes! {
     ChipGcProgram = "chip: gc program",
     /// The chip was busy with an erase.
     ChipErase = "chip: erase",
-    /// The chip was being handed over: suspend, resume or reset.
-    ChipHandover = "chip: hand-over",
+    /// The chip was suspending a program or erase, so that a read could go first.
+    ChipSuspend = "chip: suspend",
+    /// The chip was resetting a program or erase, so that a read could go first.
+    ChipReset = "chip: reset",
+    /// The request's own program stood suspended, so that reads could go first.
+    Suspended = "suspended",
     /// No erased page was free: the write waited for garbage collection.
     Space = "space",
     /// Waiting for the channel's bus.

@@ -95,7 +95,14 @@ impl<P: Probe> Ssd<P> {
     /// turn comes under block-level mapping.
     #[inline]
     pub(crate) fn commit_program(&mut self, now: Time, id: RequestId) {
+        if !self.config.schedule.hit_manager {
+            // What is queued stays as it is; a later write to the page has a program of its own.
+            self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
+        }
         if self.block_mapped.is_none() {
+            if self.levels_queues() {
+                self.divert(now, id);
+            }
             return self.commit_own(id);
         }
         let request = self.requests[id];

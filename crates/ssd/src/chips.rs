@@ -5,12 +5,22 @@ use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
 use crate::flash::bus::Urgency;
 use crate::flash::unit::{Holder, Phase};
-use crate::probe::{ChipRecord, Member, Probe};
-use crate::request::{Kind, NONE, RequestId, Role};
+use crate::probe::{ChipRecord, Member, Outcome, Probe};
+use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
 
-fn holder_of(kind: Kind) -> Holder {
+/// What a unit does next.
+enum Next {
+    /// A transaction from this lane.
+    Start(Lane),
+    /// What was suspended goes on.
+    Resume,
+    /// Nothing can start.
+    Rest,
+}
+
+pub(crate) fn holder_of(kind: Kind) -> Holder {
     match kind {
         Kind::UserRead => Holder::UserRead,
         Kind::GcRead => Holder::GcRead,
@@ -21,22 +31,27 @@ fn holder_of(kind: Kind) -> Holder {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// Lets an idle unit ask for the bus, if it has work that can start.
+    /// Lets an idle unit ask for the bus, if it has work that can start. A busy one may be preempted.
     #[inline]
     pub(crate) fn kick(&mut self, now: Time, unit: u32) {
         if self.units[unit].phase != Phase::Idle {
+            if self.units[unit].is_preemptible {
+                self.consider_preemption(now, unit);
+            }
             return;
         }
-        let Some(kind) = self.choose(now, unit) else {
-            return self.rest(now, unit);
+        let lane = match self.next(now, unit) {
+            Next::Start(lane) => lane,
+            Next::Resume => return self.resume(now, unit),
+            Next::Rest => return self.rest(now, unit),
         };
         self.units[unit].phase = Phase::AwaitStart;
         let channel = self.buses.channel_of(unit);
         if self.buses.is_free(channel, now) {
-            return self.start(now, unit, channel, kind);
+            return self.start(now, unit, channel, lane);
         }
         self.units[unit].hold(now, Holder::BusWait);
-        let urgency = if kind.is_read() { Urgency::Read } else { Urgency::Write };
+        let urgency = if lane.kind().is_read() { Urgency::Read } else { Urgency::Write };
         self.wait_for_bus(channel, unit, urgency);
     }
 
@@ -55,6 +70,9 @@ impl<P: Probe> Ssd<P> {
             self.wake(now);
         } else {
             self.units[unit].hold(now, Holder::Idle);
+            if self.levels_queues() && self.take_over(now, unit) {
+                return self.kick(now, unit);
+            }
             if self.config.gc.background {
                 self.collect_in_background(now, unit);
             }
@@ -68,48 +86,71 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// What a unit should do next, by the chip policy; `None` when nothing can start.
+    /// What a unit should do next.
     #[inline(always)]
-    fn choose(&self, now: Time, unit: u32) -> Option<Kind> {
+    fn next(&self, now: Time, unit: u32) -> Next {
+        if self.units[unit].is_suspended {
+            return match self.read_before_resuming(now, unit) {
+                Some(lane) => Next::Start(lane),
+                None => Next::Resume,
+            };
+        }
+        self.choose(now, unit).map_or(Next::Rest, Next::Start)
+    }
+
+    /// The lane that should go next, by the chip policy; `None` when nothing can start.
+    #[inline(always)]
+    fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
         let u = &self.units[unit];
-        if u.has_only(Kind::UserRead) {
-            return Some(Kind::UserRead);
+        if u.has_only(Lane::READ) {
+            return Some(Lane::READ);
         }
         if !u.has_work() {
             return None;
         }
-        let mut collection = (u64::MAX, Kind::Erase);
-        for kind in [Kind::GcRead, Kind::GcWrite, Kind::Erase] {
-            collection = collection.min_by_order(self.oldest(unit, kind), kind);
+        let collection = self.first_of(unit, &Lane::COLLECTION);
+        if !self.config.gc.preemptible && collection.is_some() {
+            return collection;
         }
-        if !self.config.gc.preemptible && collection.0 != u64::MAX {
-            return Some(collection.1);
+        let reads_first = self.config.schedule.chip == ChipPolicy::ReadsFirst;
+        if !reads_first {
+            return self.first_of(unit, &Lane::ALL);
         }
-        let (read, write) = (self.oldest(unit, Kind::UserRead), self.oldest(unit, Kind::UserWrite));
-        let first = match self.config.schedule.chip {
-            ChipPolicy::Fifo => {
-                collection.min_by_order(read, Kind::UserRead).min_by_order(write, Kind::UserWrite)
-            }
-            ChipPolicy::ReadsFirst if read != u64::MAX && !self.waits_too_long(now, unit, write) => {
-                (read, Kind::UserRead)
-            }
-            ChipPolicy::ReadsFirst if write == u64::MAX || self.is_short_of_blocks(unit) => {
-                collection.or(write, Kind::UserWrite)
-            }
-            ChipPolicy::ReadsFirst => (write, Kind::UserWrite),
+        if let Some(read) = u.first_reads()
+            && !self.is_overdue(now, unit)
+        {
+            return Some(read);
+        }
+        let write = self.first_of(unit, &[Lane::USER_WRITE]);
+        let others = match collection {
+            Some(_) if write.is_none() || self.is_short_of_blocks(unit) => collection,
+            _ => write,
         };
-        (first.0 != u64::MAX).then_some(first.1)
+        others.or(u.first_reads())
     }
 
-    /// The order of the oldest request of a kind that can start; `u64::MAX` when there is none.
+    /// The lane with the oldest request that can start.
     #[inline]
-    fn oldest(&self, unit: u32, kind: Kind) -> u64 {
+    fn first_of(&self, unit: u32, lanes: &[Lane]) -> Option<Lane> {
+        let mut first = (u64::MAX, None);
+        for &lane in lanes {
+            let order = self.oldest(unit, lane);
+            if order < first.0 {
+                first = (order, Some(lane));
+            }
+        }
+        first.1
+    }
+
+    /// The order of the oldest request of a lane that can start; `u64::MAX` when there is none.
+    #[inline]
+    fn oldest(&self, unit: u32, lane: Lane) -> u64 {
         let mut oldest = u64::MAX;
-        if kind == Kind::UserWrite && self.units[unit].holds_for_data() {
+        if lane == Lane::USER_WRITE && self.units[unit].holds_for_data() {
             return oldest;
         }
-        for place in bits(self.units[unit].places_with(kind)) {
-            let id = self.units.first(unit, kind, place);
+        for place in bits(self.units[unit].places_with(lane)) {
+            let id = self.units.first(unit, lane, place);
             if self.can_start(id, unit, place) {
                 oldest = oldest.min(self.requests[id].order);
             }
@@ -141,17 +182,30 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True when the oldest write that could start has been passed over for too long.
-    fn waits_too_long(&self, now: Time, unit: u32, write: u64) -> bool {
+    /// True when reads have gone first for long enough: something else that could start has waited for
+    /// more than the configured patience, and nothing else has ended here meanwhile.
+    #[inline]
+    pub(crate) fn is_overdue(&self, now: Time, unit: u32) -> bool {
         let patience = self.config.schedule.write_patience;
-        let writes = bits(self.units[unit].places_with(Kind::UserWrite));
-        write != u64::MAX
-            && writes.into_iter().any(|place| {
-                now.since(self.requests[self.units.first(unit, Kind::UserWrite, place)].since) > patience
-            })
+        now.since(self.units[unit].yielded_at) > patience && self.has_waited_for(now, unit, patience)
     }
 
-    fn is_short_of_blocks(&self, unit: u32) -> bool {
+    /// True when a write that could start, or collection where its blocks are needed, has waited for
+    /// longer than `patience`, or has been reset.
+    #[cold]
+    fn has_waited_for(&self, now: Time, unit: u32, patience: Nanos) -> bool {
+        let has_waited = |lane: &Lane| {
+            bits(self.units[unit].places_with(*lane)).any(|place| {
+                let id = self.units.first(unit, *lane, place);
+                let request = &self.requests[id];
+                (request.resets > 0 || now.since(request.since) > patience) && self.can_start(id, unit, place)
+            })
+        };
+        has_waited(&Lane::USER_WRITE)
+            || self.is_short_of_blocks(unit) && Lane::COLLECTION.iter().any(has_waited)
+    }
+
+    pub(crate) fn is_short_of_blocks(&self, unit: u32) -> bool {
         let reserve = self.config.gc_reserve();
         (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
@@ -169,9 +223,10 @@ impl<P: Probe> Ssd<P> {
     fn grant_bus(&mut self, now: Time, channel: u32) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
-                Phase::AwaitStart => match self.choose(now, unit) {
-                    Some(kind) => self.start(now, unit, channel, kind),
-                    None => {
+                Phase::AwaitStart => match self.next(now, unit) {
+                    Next::Start(lane) => self.start(now, unit, channel, lane),
+                    Next::Resume => self.resume(now, unit),
+                    Next::Rest => {
                         self.units[unit].phase = Phase::Idle;
                         self.rest(now, unit);
                     }
@@ -187,12 +242,13 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit starts: now its transaction is composed of what has been
     /// committed to it.
-    fn start(&mut self, now: Time, unit: u32, channel: u32, kind: Kind) {
+    fn start(&mut self, now: Time, unit: u32, channel: u32, lane: Lane) {
+        let kind = lane.kind();
         self.units[unit].transaction.clear(kind);
         // A program that is dropped can give work to other chips of this channel, which must not
         // take the bus that this one has been granted.
         self.composing = true;
-        let (command, cell) = self.compose(now, unit, kind);
+        let (command, cell) = self.compose(now, unit, lane);
         self.composing = false;
         if self.units[unit].transaction.members().is_empty() {
             // All of its programs had become pointless.
@@ -210,28 +266,32 @@ impl<P: Probe> Ssd<P> {
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
         self.set_unit_timer(unit, now + cell);
+        if !kind.is_read() {
+            self.open_to_preemption(unit);
+        }
         self.wake(now);
     }
 
-    /// Composes a transaction: the oldest request of `kind`, and what can go with it in other
+    /// Composes a transaction: the oldest request of `lane`, and what can go with it in other
     /// places. Planes of one die share a transaction when their page offsets are equal; dies
     /// interleave freely. Returns the time on the bus, and the time until all cells are done.
-    fn compose(&mut self, now: Time, unit: u32, kind: Kind) -> (Nanos, Nanos) {
+    fn compose(&mut self, now: Time, unit: u32, lane: Lane) -> (Nanos, Nanos) {
+        let kind = lane.kind();
         let mut offsets = [NONE; 16];
-        let mut left = self.units[unit].places_with(kind);
+        let mut left = self.units[unit].places_with(lane);
         if left.is_power_of_two() && kind.is_read() {
             let place = left.trailing_zeros();
-            let id = self.units.first(unit, kind, place);
+            let id = self.units.first(unit, lane, place);
             self.board(now, unit, place, id);
             return self.durations(unit, kind);
         }
         let mut first = true;
         let levels = self.config.schedule.level_frontiers && matches!(kind, Kind::UserWrite | Kind::GcWrite);
         while left != 0 {
-            let place = if first { self.oldest_place(unit, kind, left) } else { left.trailing_zeros() };
-            let place = if levels { self.place_behind(unit, kind, left, place, &offsets) } else { place };
+            let place = if first { self.oldest_place(unit, lane, left) } else { left.trailing_zeros() };
+            let place = if levels { self.place_behind(unit, lane, left, place, &offsets) } else { place };
             left &= !(1 << place);
-            let Some(id) = self.first_startable(now, unit, kind, place) else { continue };
+            let Some(id) = self.first_startable(now, unit, lane, place) else { continue };
             let die = self.layout.planes.quotient(place) as usize;
             let offset = self.offset(id, unit, place);
             if !first && !self.fits(&offsets, die, offset, kind) {
@@ -248,19 +308,19 @@ impl<P: Probe> Ssd<P> {
     /// one of its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction of programs only while their frontiers
     /// stand at one page offset; random writes let them drift apart, and this brings them together.
     #[cold]
-    fn place_behind(&self, unit: u32, kind: Kind, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
+    fn place_behind(&self, unit: u32, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
         let die = self.layout.planes.quotient(place);
         if offsets[die as usize] != NONE {
             return place;
         }
         let planes = self.layout.planes.get();
         let of_die = (((1u32 << planes) - 1) << (die * planes)) as u16;
-        let offset = |place| self.offset(self.units.first(unit, kind, place), unit, place);
+        let offset = |place| self.offset(self.units.first(unit, lane, place), unit, place);
         let pages = self.geometry.pages;
         let mut behind = place;
         for other in bits(left & of_die) {
             let gap = (offset(behind) + pages - offset(other)) % pages;
-            let id = self.units.first(unit, kind, other);
+            let id = self.units.first(unit, lane, other);
             if gap > 0 && gap < pages / 2 && self.can_start(id, unit, other) {
                 behind = other;
             }
@@ -269,13 +329,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    fn oldest_place(&self, unit: u32, kind: Kind, places: u16) -> u32 {
+    fn oldest_place(&self, unit: u32, lane: Lane, places: u16) -> u32 {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
         bits(places)
-            .filter(|&place| self.can_start(self.units.first(unit, kind, place), unit, place))
-            .min_by_key(|&place| self.requests[self.units.first(unit, kind, place)].order)
+            .filter(|&place| self.can_start(self.units.first(unit, lane, place), unit, place))
+            .min_by_key(|&place| self.requests[self.units.first(unit, lane, place)].order)
             .unwrap_or(places.trailing_zeros())
     }
 
@@ -313,16 +373,16 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The first request of a list that can start; programs that became pointless are dropped.
-    fn first_startable(&mut self, now: Time, unit: u32, kind: Kind, place: u32) -> Option<RequestId> {
+    fn first_startable(&mut self, now: Time, unit: u32, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
-            let id = self.units.first(unit, kind, place);
+            let id = self.units.first(unit, lane, place);
             if id == NONE {
                 return None;
             }
             if !self.is_void(id) {
                 return self.can_start(id, unit, place).then_some(id);
             }
-            self.units.take(&self.requests, unit, kind, place);
+            self.units.take(&self.requests, unit, lane, place);
             self.left_committed(unit, id);
             self.drop_program(now, id);
         }
@@ -332,7 +392,7 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     fn board(&mut self, now: Time, unit: u32, place: u32, id: RequestId) {
         let kind = self.requests[id].kind;
-        self.units.take(&self.requests, unit, kind, place);
+        self.units.take(&self.requests, unit, self.requests[id].lane(), place);
         self.left_committed(unit, id);
         let account = self.units[unit].account(now);
         self.requests.settle(id, &account);
@@ -356,6 +416,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
         if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
             return;
+        }
+        if self.requests[id].rank != REGULAR {
+            return self.scheduler.hastened_left();
         }
         let u = &mut self.units[unit];
         u.committed_count -= 1;
@@ -418,6 +481,9 @@ impl<P: Probe> Ssd<P> {
     /// The cells of a unit are done: data of reads goes out, everything else is over.
     #[inline(always)]
     pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
+        if matches!(self.units[unit].phase, Phase::Suspending | Phase::Resetting) {
+            return self.preempted(now, unit);
+        }
         assert_eq!(self.units[unit].phase, Phase::Cell);
         if !self.units[unit].transaction.kind.is_read() {
             self.units[unit].transaction.out_start = now;
@@ -445,11 +511,14 @@ impl<P: Probe> Ssd<P> {
 
     fn end_transaction(&mut self, now: Time, unit: u32) {
         if P::WATCHES {
-            self.report(now, unit);
+            self.report(now, unit, Outcome::Done);
         }
         // The unit stays busy until all members are served, so that work which they cause can
         // share its next transaction.
         let kind = self.units[unit].transaction.kind;
+        if kind != Kind::UserRead {
+            self.units[unit].end_of_other_work(now);
+        }
         for index in 0..self.units[unit].transaction.members().len() {
             let id = self.units[unit].transaction.member(index);
             match (self.requests[id].role, kind) {
@@ -465,6 +534,12 @@ impl<P: Probe> Ssd<P> {
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }
         }
+        self.give_back(now, unit);
+    }
+
+    /// A transaction leaves its unit, which can serve something else.
+    #[inline]
+    pub(crate) fn give_back(&mut self, now: Time, unit: u32) {
         self.units[unit].phase = Phase::Idle;
         self.units.let_go(now, unit);
         self.scheduler.released(unit);
@@ -473,7 +548,7 @@ impl<P: Probe> Ssd<P> {
         self.kick(now, unit);
     }
 
-    fn report(&mut self, now: Time, unit: u32) {
+    pub(crate) fn report(&mut self, now: Time, unit: u32, outcome: Outcome) {
         let t = &self.units[unit].transaction;
         let member = |&id: &RequestId| {
             let request = &self.requests[id];
@@ -489,33 +564,18 @@ impl<P: Probe> Ssd<P> {
             cell_end: t.cell_end,
             out_start: if t.kind.is_read() { t.out_start } else { t.cell_end },
             end: now,
+            outcome,
+            suspensions: t.suspensions,
+            suspended: t.suspended,
             members: t.members().iter().map(member).collect(),
         };
         self.probe.transaction(record);
     }
 }
 
-/// Choosing the older of two.
-trait Older: Sized {
-    fn min_by_order(self, order: u64, kind: Kind) -> Self;
-    fn or(self, order: u64, kind: Kind) -> Self;
-}
-
-impl Older for (u64, Kind) {
-    #[inline]
-    fn min_by_order(self, order: u64, kind: Kind) -> Self {
-        if order < self.0 { (order, kind) } else { self }
-    }
-
-    #[inline]
-    fn or(self, order: u64, kind: Kind) -> Self {
-        if self.0 == u64::MAX { (order, kind) } else { self }
-    }
-}
-
 /// The places of a mask.
 #[inline]
-fn bits(mut mask: u16) -> impl Iterator<Item = u32> {
+pub(crate) fn bits(mut mask: u16) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {
             let bit = mask.trailing_zeros();

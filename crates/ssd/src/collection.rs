@@ -6,7 +6,7 @@ use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::flash::Geometry;
 use crate::probe::Probe;
-use crate::request::{Kind, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::GcThresholds;
@@ -176,6 +176,22 @@ impl<P: Probe> Ssd<P> {
         let unit = r.unit;
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
+    }
+
+    /// The host has just read a page: if a collection was about to read it too, it has been spared that
+    /// (PAReset, section 2.1).
+    #[cold]
+    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: u32) {
+        if self.ftl.state(self.layout.block_of(physical)) != BlockState::Victim {
+            return;
+        }
+        let (unit, place) = self.unit_of(physical);
+        let is_same = |request: &MemoryRequest| request.source == physical;
+        let copy = self.units.take_where(&mut self.requests, unit, Lane::GC_READ, place, is_same);
+        if let Some(id) = copy {
+            self.counters.merged_reads += 1;
+            self.copy_read_done(now, id);
+        }
     }
 
     /// A page of a victim has died while it was moved.

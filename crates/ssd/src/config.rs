@@ -2,13 +2,14 @@
 
 use crate::controller::buffer::BufferConfig;
 use crate::controller::commit::{CommitPolicy, CommitRules};
-use crate::controller::ftl::FtlConfig;
 use crate::controller::ftl::closed::VictimPolicy;
+use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::link::LinkConfig;
 use crate::controller::tags::QueueConfig;
 use crate::flash::bus::BusConfig;
 use crate::flash::medium::Faults;
 use crate::flash::{Geometry, Timing};
+use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
@@ -18,9 +19,19 @@ tailcut_base::choice! {
     pub enum ChipPolicy {
         /// Whatever was committed first.
         Fifo = "fifo",
-        /// User reads, then user writes, then garbage collection; garbage collection goes before
-        /// user writes while a plane is short of blocks.
+        /// User reads by class, then user writes, then garbage collection; garbage collection goes
+        /// before user writes while a plane is short of blocks (PAReset, table 2).
         ReadsFirst = "reads-first",
+    }
+}
+
+tailcut_base::choice! {
+    /// What the class of a read is worth.
+    pub enum Classes {
+        /// Its command says it (PAReset, table 2).
+        Told = "told",
+        /// All reads are equal: any of them may preempt what reads may preempt at all.
+        Equal = "equal",
     }
 }
 
@@ -31,7 +42,9 @@ pub struct ScheduleConfig {
     pub commit: CommitPolicy,
     /// Which of a chip's work goes first.
     pub chip: ChipPolicy,
-    /// How long a write may be passed over by reads.
+    /// What the class of a read is worth.
+    pub classes: Classes,
+    /// How long a unit may serve nothing but reads while other work waits or stands suspended.
     pub write_patience: Nanos,
     /// Transactions of a chip by which its oldest waiting request may be passed over.
     pub passes: u32,
@@ -41,6 +54,10 @@ pub struct ScheduleConfig {
     pub plane_sharing: bool,
     /// Transactions may span dies of a chip.
     pub die_interleaving: bool,
+    /// Programs that wait for a busy chip move to an idle one.
+    pub level_queues: bool,
+    /// What is queued for a program answers reads, and takes in later writes to its page.
+    pub hit_manager: bool,
     /// Of the planes of a die, the one whose write frontier is behind is served first.
     pub level_frontiers: bool,
     /// Programs of several dies share a transaction only if their pages take equally long.
@@ -51,9 +68,15 @@ impl Configure for ScheduleConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         choose(visit, "commit", "Commit scheduler.", &mut self.commit);
         choose(visit, "chip", "Which of the work committed to a chip goes first.", &mut self.chip);
+        choose(
+            visit,
+            "classes",
+            "Whether a read's class is told by its command, or all reads are equal.",
+            &mut self.classes,
+        );
         visit.time(
             "write_patience",
-            "How long a committed write may be passed over by reads (chip = \"reads-first\").",
+            "How long a chip may serve nothing but reads while other work waits or stands suspended (chip = \"reads-first\").",
             &mut self.write_patience,
             Nanos(0)..=Nanos::secs(10),
         );
@@ -78,6 +101,16 @@ impl Configure for ScheduleConfig {
             "die_interleaving",
             "Transactions may span dies behind one ready/busy line.",
             &mut self.die_interleaving,
+        );
+        visit.flag(
+            "level_queues",
+            "Programs that wait for a busy chip move to an idle one (with a buffer, and dynamic allocation by page).",
+            &mut self.level_queues,
+        );
+        visit.flag(
+            "hit_manager",
+            "Data queued for a program answers reads, and later writes to its page replace it; else they wait for the program.",
+            &mut self.hit_manager,
         );
         visit.flag(
             "level_frontiers",
@@ -120,6 +153,8 @@ pub struct GcConfig {
     pub background: bool,
     /// User requests may go between the page copies of a collection.
     pub preemptible: bool,
+    /// A read of the host of a page that a collection is about to read serves both.
+    pub merge: bool,
     /// Page copies of one collection under way at a time.
     pub copies: u32,
 }
@@ -147,6 +182,11 @@ impl Configure for GcConfig {
             "preemptible",
             "User requests may go between the page copies of a collection.",
             &mut self.preemptible,
+        );
+        visit.flag(
+            "merge",
+            "A read of the host of a page that a collection is about to read serves both.",
+            &mut self.merge,
         );
         count_u32(
             visit,
@@ -202,6 +242,8 @@ pub struct SsdConfig {
     pub queue: QueueConfig,
     /// Scheduling.
     pub schedule: ScheduleConfig,
+    /// Preemption of programs and erases by reads.
+    pub preempt: PreemptConfig,
     /// DRAM buffer.
     pub buffer: BufferConfig,
     /// Translation layer.
@@ -226,12 +268,16 @@ impl Configure for SsdConfig {
         visit.section("link", "The link to the host.", &mut self.link);
         visit.section("queue", "The device queue.", &mut self.queue);
         visit.section("schedule", "What goes first.", &mut self.schedule);
+        visit.section("preempt", "Programs and erases that make way for reads.", &mut self.preempt);
         visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
         if let Err(message) = self.check_space() {
             visit.problem("ftl.spare", message);
+        }
+        if let Err((key, message)) = self.check_preemption() {
+            visit.problem(key, message.into());
         }
     }
 }
@@ -246,6 +292,33 @@ impl SsdConfig {
     /// Blocks of a plane that hold no data for good: open ones, the reserve, and those kept free.
     pub fn blocks_kept(&self) -> u32 {
         self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1
+    }
+
+    /// What preemption needs of the rest.
+    pub fn check_preemption(&self) -> Result<(), (&'static str, &'static str)> {
+        if !self.preempt.is_on() {
+            return Ok(());
+        }
+        if self.schedule.chip != ChipPolicy::ReadsFirst {
+            return Err((
+                "schedule.chip",
+                "a chip that serves its work in order has no use for preemption; set chip = \"reads-first\"",
+            ));
+        }
+        if !self.gc.preemptible {
+            return Err((
+                "gc.preemptible",
+                "collection that lets nothing go between its pages would go before the read that preempts it; \
+                 set preemptible = true",
+            ));
+        }
+        if self.preempt.program == Handling::Reset && self.ftl.mapping == MappingLevel::Block {
+            return Err((
+                "preempt.program",
+                "a drive that maps by block cannot program spoiled pages elsewhere; use \"suspend\", or ftl.mapping = \"page\"",
+            ));
+        }
+        Ok(())
     }
 
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,

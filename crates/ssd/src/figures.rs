@@ -35,6 +35,22 @@ pub struct Counters {
     pub erase_failures: u64,
     /// Blocks that went bad in use.
     pub bad_blocks: u64,
+    /// Times that programs were suspended.
+    pub program_suspends: u64,
+    /// Times that erases were suspended.
+    pub erase_suspends: u64,
+    /// Page programs that were reset.
+    pub program_resets: u64,
+    /// Block erases that were reset: each has worn its block like a whole one.
+    pub erase_resets: u64,
+    /// Pages that resets left unusable until their block is erased, beside those programmed before.
+    pub pages_spoiled: u64,
+    /// Pages programmed before in spoiled word lines, which had to be programmed again.
+    pub pages_restored: u64,
+    /// Queued programs that moved from a busy chip to an idle one.
+    pub levelled_queues: u64,
+    /// Reads of garbage collection that a read of the host for the same page has spared.
+    pub merged_reads: u64,
 }
 
 impl Counters {
@@ -52,6 +68,14 @@ impl Counters {
             program_failures: self.program_failures - earlier.program_failures,
             erase_failures: self.erase_failures - earlier.erase_failures,
             bad_blocks: self.bad_blocks - earlier.bad_blocks,
+            program_suspends: self.program_suspends - earlier.program_suspends,
+            erase_suspends: self.erase_suspends - earlier.erase_suspends,
+            program_resets: self.program_resets - earlier.program_resets,
+            erase_resets: self.erase_resets - earlier.erase_resets,
+            pages_spoiled: self.pages_spoiled - earlier.pages_spoiled,
+            pages_restored: self.pages_restored - earlier.pages_restored,
+            levelled_queues: self.levelled_queues - earlier.levelled_queues,
+            merged_reads: self.merged_reads - earlier.merged_reads,
         }
     }
 
@@ -215,14 +239,21 @@ impl Figures {
         }
     }
 
-    /// Pages programmed for each page that the host's data needed; 1 when nothing was written.
-    /// Pages that the buffer absorbed count as neither.
+    /// Pages of flash used up for each page that the host's data needed; 1 when nothing was written.
+    /// Pages that the buffer absorbed count as neither; pages that resets have spoiled are used up, and
+    /// what is programmed again because of them is not needed by the host's data.
     pub fn write_amplification(&self) -> f64 {
-        let Counters { programmed_user, programmed_gc, .. } = self.counts;
-        if programmed_user == 0 {
+        let Counters { programmed_user, programmed_gc, pages_spoiled, pages_restored, .. } = self.counts;
+        let needed = programmed_user.saturating_sub(pages_restored);
+        if needed == 0 {
             return 1.0;
         }
-        (programmed_user + programmed_gc) as f64 / programmed_user as f64
+        (programmed_user + programmed_gc + pages_spoiled) as f64 / needed as f64
+    }
+
+    /// Erases that have worn blocks: those that were completed and those that were reset.
+    pub fn worn(&self) -> u64 {
+        self.counts.erases + self.counts.erase_resets
     }
 
     /// The share of the time of all units during which a transaction held them.
@@ -232,10 +263,8 @@ impl Figures {
 
     /// Time of all units during which a transaction held them, from its first cycle to its last.
     fn held(&self) -> u64 {
-        [Holder::UserRead, Holder::GcRead, Holder::UserWrite, Holder::GcWrite, Holder::Erase]
-            .iter()
-            .map(|&h| self.holders[h as usize])
-            .sum()
+        let idle = [Holder::Idle, Holder::BusWait, Holder::Space];
+        Holder::ALL.iter().filter(|holder| !idle.contains(holder)).map(|&h| self.holders[h as usize]).sum()
     }
 
     /// Inter-chip idleness: the share of the time of all units, while there was a command in the

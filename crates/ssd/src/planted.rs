@@ -25,6 +25,8 @@ pub enum Rule {
     BoundedWait,
     /// A chip waits for data that is on the link to share its transaction.
     HoldForData,
+    /// What a reset program has spoiled beside its own page is taken back from the controller's copy.
+    RestoreWordLine,
 }
 
 #[cfg(feature = "planted")]

@@ -1,6 +1,6 @@
 //! Drives by name. Every figure has its source here, and nowhere else.
 
-use crate::config::{ChipPolicy, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
+use crate::config::{ChipPolicy, Classes, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
 use crate::controller::buffer::BufferConfig;
 use crate::controller::commit::CommitPolicy;
 use crate::controller::ftl::allocation::{Allocation, Order};
@@ -13,6 +13,7 @@ use crate::flash::geometry::ReadyBusy;
 use crate::flash::medium::Faults;
 use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};
+use crate::preemption::{Handling, PreemptConfig};
 use tailcut_base::Nanos;
 
 tailcut_base::choice! {
@@ -42,6 +43,9 @@ impl Preset {
     }
 }
 
+/// Times of suspend and reset are those of PAReset (section 1.2), the only ones published together; 10,000
+/// cycles of endurance are MQSim's `Block_PE_Cycles_Limit`.
+///
 /// Times: 75 µs read, 750 µs program, 3.8 ms erase, 333 MT/s: the values of MQSim (Tavakkol et al.,
 /// FAST 2018, table 1 and its default configuration). A cycle of 25 ns is t_WC of ONFI 2.x's
 /// asynchronous timing mode 4/5 rounded to the slower. The link is PCIe 3.0 × 4 (3.938 GB/s after
@@ -67,6 +71,13 @@ fn m() -> SsdConfig {
             erase: Nanos::micros(3800),
             bus: 333_000_000,
             cycle: Nanos(25),
+            program_suspend: Nanos::micros(150),
+            program_resume: Nanos(0),
+            erase_suspend: Nanos::micros(2300),
+            erase_resume: Nanos(0),
+            program_reset: Nanos::micros(30),
+            erase_reset: Nanos::micros(200),
+            endurance: 10_000,
         },
         bus: BusConfig { arbitration: Arbitration::Fifo },
         faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
@@ -75,13 +86,23 @@ fn m() -> SsdConfig {
         schedule: ScheduleConfig {
             commit: CommitPolicy::Pas,
             chip: ChipPolicy::Fifo,
+            classes: Classes::Told,
             write_patience: Nanos::millis(10),
             passes: 16,
             readdressing: true,
             plane_sharing: true,
             die_interleaving: true,
+            level_queues: false,
+            hit_manager: true,
             level_frontiers: false,
             match_cell_times: false,
+        },
+        preempt: PreemptConfig {
+            program: Handling::None,
+            erase: Handling::None,
+            suspensions: 16,
+            resets: 16,
+            when_quicker: true,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
         ftl: FtlConfig {
@@ -98,6 +119,7 @@ fn m() -> SsdConfig {
             high: 8,
             background: false,
             preemptible: true,
+            merge: false,
             copies: 1,
         },
         wear: WearConfig { levelling: true, spread: 100 },
@@ -153,6 +175,7 @@ fn sprinkler_64() -> SsdConfig {
             erase: Nanos::micros(3800),
             bus: 200_000_000,
             cycle: Nanos(25),
+            ..m.timing
         },
         link: LinkConfig { rate: 16_000_000_000, ..m.link },
         queue: QueueConfig { protocol: Protocol::Ahci, depth: 32, ..m.queue },
@@ -162,8 +185,10 @@ fn sprinkler_64() -> SsdConfig {
     }
 }
 
-/// PAReset: 16 GB behind 2 buses of 4 chips, page read 100 µs (SPEC, section 1). What the thesis
-/// leaves open is taken from the MQSim values above.
+/// PAReset: 16 GB behind 2 buses of 4 chips (section 3.1), page read 100 µs, the times of suspend and
+/// reset (section 1.2), under SOS with all of its parts (section 2.2). What the thesis leaves open,
+/// among it the times of programs, erases and the bus and the kind of cell beyond "if it is MLC, if
+/// it is TLC", is taken from the MQSim values above. Nothing is preempted until `preempt` says so.
 fn pareset() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -179,6 +204,13 @@ fn pareset() -> SsdConfig {
             ..m.geometry
         },
         timing: Timing { read: vec![Nanos::micros(100)], ..m.timing },
+        schedule: ScheduleConfig {
+            commit: CommitPolicy::Sos,
+            chip: ChipPolicy::ReadsFirst,
+            level_queues: true,
+            ..m.schedule
+        },
+        gc: GcConfig { merge: true, ..m.gc },
         ..m
     }
 }

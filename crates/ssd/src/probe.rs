@@ -2,7 +2,7 @@
 
 use crate::request::Kind;
 use std::ops::Range;
-use tailcut_base::{CommandId, Time};
+use tailcut_base::{CommandId, Nanos, Time};
 
 /// A member of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,15 @@ pub struct Member {
     pub logical: u32,
     /// Physical page; for an erase the first page of the block.
     pub physical: u32,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out.
+    Done,
+    /// It was given up for a read.
+    Reset,
 }
 
 /// A finished transaction.
@@ -34,6 +43,12 @@ pub struct ChipRecord {
     pub out_start: Time,
     /// The end.
     pub end: Time,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How often it was suspended.
+    pub suspensions: u32,
+    /// How long it stood still for that.
+    pub suspended: Nanos,
     /// What it served.
     pub members: Vec<Member>,
 }

@@ -4,7 +4,7 @@ use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::probe::Probe;
 use crate::reads::chip_spans;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
@@ -73,7 +73,8 @@ impl<P: Probe> Ssd<P> {
             link: 0,
             place: place as u8,
             frontier: 0,
-            retries: 0,
+            rank: REGULAR,
+            resets: 0,
             kind,
             role,
         }
@@ -164,6 +165,10 @@ impl<P: Probe> Ssd<P> {
         self.settle(now, self.buffer.programmed_epoch(entry));
         self.release_waiters(now, e.programmed_waiters, Status::Success);
         self.buffer[entry].programmed_waiters = NONE;
+        if e.readers != NONE {
+            self.buffer[entry].readers = NONE;
+            self.read_programmed(now, e.readers, physical);
+        }
         if e.trimmed {
             self.release_entry(now, entry);
             return;
@@ -236,6 +241,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn forget(&mut self, now: Time, entry: u32) {
         let e = &mut self.buffer[entry];
         let waiters = std::mem::replace(&mut e.waiters, NONE);
+        let has_readers = e.readers != NONE;
         // A program that failed and was to be repeated has an epoch and waiters of its own.
         let failed = std::mem::replace(&mut e.programmed_waiters, NONE);
         let epoch = if e.state == EntryState::Programming {
@@ -246,6 +252,9 @@ impl<P: Probe> Ssd<P> {
         self.settle(now, epoch);
         self.release_waiters(now, waiters, Status::Success);
         self.release_waiters(now, failed, Status::Success);
+        if has_readers {
+            self.read_given_up(now, entry);
+        }
         self.release_entry(now, entry);
     }
 
@@ -265,6 +274,13 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
+    /// A request of I/O request `tag` that had left is committed again.
+    pub(crate) fn return_to_committed(&mut self, unit: u32, tag: u32) {
+        self.units[unit].committed_tag = tag;
+        self.units[unit].committed_count += 1;
+        self.scheduler.returned();
+    }
+
     /// A program has failed: its block is bad, its data is still in the buffer and goes elsewhere.
     pub(crate) fn program_failed(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
@@ -273,13 +289,9 @@ impl<P: Probe> Ssd<P> {
             self.lose_block(now, self.layout.block_of(request.physical));
         }
         if request.tag != NONE {
-            // Committed again, as a host request.
-            self.units[request.unit].committed_tag = request.tag;
-            self.units[request.unit].committed_count += 1;
-            self.scheduler.returned();
+            self.return_to_committed(request.unit, request.tag);
         }
         let r = &mut self.requests[id];
-        r.retries = r.retries.saturating_add(1);
         r.physical = NONE;
         r.since = now;
         r.link = 0;

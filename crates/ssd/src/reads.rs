@@ -1,12 +1,14 @@
 //! The way of a read: from the command to memory requests, and from the chips back to the host.
 
+use crate::config::Classes;
+use crate::controller::buffer::EntryState;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
 use crate::flash::unit::{Account, Holder, Transaction};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -17,15 +19,20 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn read(&mut self, now: Time, tag: u32) {
         let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
+        let rank = self.rank_of(tag);
         for page in 0..pages {
             let logical = first + page;
             let content = match self.ftl.lookup(logical) {
                 Mapping::Flash(physical) => {
-                    let request = self.host_read(now, tag, page, logical, physical);
+                    let request = self.host_read(now, tag, page, logical, physical, rank);
                     self.arrive(request);
                     continue;
                 }
                 Mapping::Unmapped => 0,
+                Mapping::Buffer(entry) if self.must_follow(entry) => {
+                    self.follow(now, tag, page, entry, rank);
+                    continue;
+                }
                 Mapping::Buffer(entry) if holds(Rule::ReadAfterWrite) => {
                     self.buffer.read_hits += 1;
                     self.buffer[entry].content()
@@ -41,8 +48,25 @@ impl<P: Probe> Ssd<P> {
         self.return_data(now, tag);
     }
 
+    /// The rank of the memory requests of a read: see [`MemoryRequest::rank`].
+    #[inline(always)]
+    fn rank_of(&self, tag: u32) -> u8 {
+        match self.config.schedule.classes {
+            Classes::Told => (self.tags[tag].command.class.number() - 1).min(REGULAR),
+            Classes::Equal => REGULAR,
+        }
+    }
+
     #[inline]
-    fn host_read(&mut self, now: Time, tag: u32, page: u32, logical: u32, physical: u32) -> RequestId {
+    fn host_read(
+        &mut self,
+        now: Time,
+        tag: u32,
+        page: u32,
+        logical: u32,
+        physical: u32,
+        rank: u8,
+    ) -> RequestId {
         if holds(Rule::WriteAfterRead) {
             self.ftl.pin(physical);
         }
@@ -63,13 +87,75 @@ impl<P: Probe> Ssd<P> {
             link: 0,
             place: place as u8,
             frontier: 0,
-            retries: 0,
+            rank,
+            resets: 0,
             kind: Kind::UserRead,
             role: Role::HostRead,
         };
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         id
+    }
+
+    /// True when a read must wait for the program of a page in the buffer: there is no hit manager, and
+    /// nothing newer is in the buffer.
+    #[inline]
+    fn must_follow(&self, entry: u32) -> bool {
+        let e = &self.buffer[entry];
+        !self.config.schedule.hit_manager && e.state == EntryState::Programming && !e.dirty_again
+    }
+
+    /// A page of a read waits until the page is on flash.
+    #[cold]
+    fn follow(&mut self, now: Time, tag: u32, page: u32, entry: u32, rank: u8) {
+        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+        (request.tag, request.page, request.rank) = (tag, page, rank);
+        request.logical = self.buffer[entry].logical;
+        request.order = self.requests.next_order();
+        let id = self.requests.add(request);
+        self.requests[id].next = std::mem::replace(&mut self.buffer[entry].readers, id);
+        // It has passed the gate of the scheduler, which it will not meet again.
+        self.scheduler.returned();
+    }
+
+    /// The program that reads have waited for is over: they read its page.
+    #[cold]
+    pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: u32) {
+        let (unit, place) = self.unit_of(physical);
+        while list != NONE {
+            let id = list;
+            list = self.requests[id].next;
+            self.ftl.pin(physical);
+            let r = &mut self.requests[id];
+            (r.unit, r.place, r.physical, r.since) = (unit, place as u8, physical, now);
+            if r.rank == REGULAR {
+                self.units[unit].committed_tag = r.tag;
+                self.units[unit].committed_count += 1;
+            }
+            self.requests.snapshot(id, self.units[unit].account(now));
+            self.units.commit(&mut self.requests, id);
+            self.woken.push(unit);
+        }
+    }
+
+    /// The program that reads have waited for will not be: they are answered from the buffer.
+    pub(crate) fn read_given_up(&mut self, now: Time, entry: u32) {
+        let mut list = std::mem::replace(&mut self.buffer[entry].readers, NONE);
+        let content = self.buffer[entry].base;
+        while list != NONE {
+            let MemoryRequest { next, tag, page, .. } = self.requests[list];
+            self.requests.remove(list);
+            list = next;
+            self.scheduler.hastened_left();
+            let t = &mut self.tags[tag];
+            t.content = content::fold(t.content, page, content);
+            t.page_done(page);
+            if t.remaining == 0 {
+                t.spans.add(Cause::Hazard, now.since(t.mark));
+                t.mark = now;
+            }
+            self.return_data(now, tag);
+        }
     }
 
     /// The unit and place of a physical page.
@@ -82,9 +168,27 @@ impl<P: Probe> Ssd<P> {
     /// Hands a host memory request to the scheduler.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, request: RequestId) {
+        if self.requests[request].rank != REGULAR && self.hasten(request) {
+            return;
+        }
         let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
         let tag = &self.tags[chips.requests[request].tag];
         self.scheduler.arrived(chips, request, tag.pages == 1, tag.command.fua);
+    }
+
+    /// Commits a read of class 1 or 2 as it arrives: which of a chip's requests goes first is for their
+    /// classes to say, whatever the order in which the scheduler would commit them. Behind a request
+    /// with force unit access a read has no class: false, and it goes the way of all others.
+    #[cold]
+    fn hasten(&mut self, id: RequestId) -> bool {
+        let tag = self.requests[id].tag;
+        if !self.scheduler.lets_hasten(tag, self.tags[tag].command.fua) {
+            self.requests[id].rank = REGULAR;
+            return false;
+        }
+        self.units.commit(&mut self.requests, id);
+        self.woken.push(self.requests[id].unit);
+        true
     }
 
     /// Commits what the scheduler wants committed. The chips are woken by [`Ssd::wake`], so that
@@ -124,6 +228,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let content = self.medium.read(request.physical);
+        if self.config.gc.merge {
+            self.spare_copy_read(now, request.physical);
+        }
         let emptied = holds(Rule::WriteAfterRead) && self.ftl.unpin(request.physical);
         if emptied {
             self.resume_erase(now, self.layout.block_of(request.physical));
@@ -133,6 +240,9 @@ impl<P: Probe> Ssd<P> {
         t.page_done(request.page);
         if t.remaining == 0 {
             // The last page to arrive is the one that the command waited for.
+            if request.since != t.mark {
+                t.spans.add(Cause::Hazard, request.since.since(t.mark));
+            }
             let transaction = &self.units[request.unit].transaction;
             chip_spans(
                 &mut t.spans,
@@ -199,6 +309,8 @@ pub(crate) fn chip_spans(
     spans.add(Cause::ChipGcRead, wait(Holder::GcRead));
     spans.add(Cause::ChipGcProgram, wait(Holder::GcWrite));
     spans.add(Cause::ChipErase, wait(Holder::Erase));
+    spans.add(Cause::ChipSuspend, wait(Holder::Suspend));
+    spans.add(Cause::ChipReset, wait(Holder::Reset));
     spans.add(Cause::Space, wait(Holder::Space));
     spans.add(Cause::BusWait, wait(Holder::BusWait));
     let cell = t.cell_end.since(t.started + t.command);
@@ -211,6 +323,7 @@ pub(crate) fn chip_spans(
         let data = Nanos((transfer * t.members().len() as u64).0.min(t.command.0));
         spans.add(Cause::BusTransfer, data);
         spans.add(Cause::BusCommand, t.command - data);
-        spans.add(Cause::Cell, cell);
+        spans.add(Cause::Cell, cell - t.suspended);
+        spans.add(Cause::Suspended, t.suspended);
     }
 }

@@ -48,6 +48,52 @@ impl Kind {
     }
 }
 
+/// A line of requests at a chip. Reads of different classes stand in different lines, everything
+/// else in one for each [`Kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lane(u8);
+
+impl Lane {
+    /// Reads of class 1, which may reset a program or erase.
+    pub const URGENT: Lane = Lane(0);
+    /// Reads of class 2, which may suspend one.
+    pub const PROMPT: Lane = Lane(1);
+    /// Reads of class 3.
+    pub const READ: Lane = Lane(2);
+    /// Reads of garbage collection.
+    pub const GC_READ: Lane = Lane(3);
+    /// Programs of the host's data.
+    pub const USER_WRITE: Lane = Lane(4);
+    /// Programs of garbage collection.
+    pub const GC_WRITE: Lane = Lane(5);
+    /// Erases.
+    pub const ERASE: Lane = Lane(6);
+    /// How many there are.
+    pub const COUNT: usize = 7;
+    /// Every line.
+    pub const ALL: [Lane; Lane::COUNT] = [Lane(0), Lane(1), Lane(2), Lane(3), Lane(4), Lane(5), Lane(6)];
+    /// The lines of user reads, the most important first.
+    pub const READS: [Lane; 3] = [Lane::URGENT, Lane::PROMPT, Lane::READ];
+    /// The lines of garbage collection.
+    pub const COLLECTION: [Lane; 3] = [Lane::GC_READ, Lane::GC_WRITE, Lane::ERASE];
+
+    /// Its place among all.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// What its requests do.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        Kind::ALL[usize::from(self.0.saturating_sub(REGULAR))]
+    }
+}
+
+/// The rank of reads of class 3, and of everything that is no user read: see
+/// [`MemoryRequest::rank`].
+pub const REGULAR: u8 = 2;
+
 /// Who gets the result of a memory request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -101,12 +147,24 @@ pub struct MemoryRequest {
     pub place: u8,
     /// Write frontier of a program: the stream, or the one of garbage collection.
     pub frontier: u8,
-    /// Failed programs so far.
-    pub retries: u8,
+    /// Latency class of a user read less one: 0 may reset, 1 may suspend a program or erase.
+    /// [`REGULAR`] for class 3 and for everything else.
+    pub rank: u8,
+    /// How often its program or erase was reset.
+    pub resets: u8,
     /// What it does.
     pub kind: Kind,
     /// Who gets the result.
     pub role: Role,
+}
+
+impl MemoryRequest {
+    /// The line in which it stands at its chip.
+    #[inline(always)]
+    pub fn lane(&self) -> Lane {
+        debug_assert!(self.rank == REGULAR || self.kind == Kind::UserRead && self.rank < REGULAR);
+        Lane(self.kind as u8 + self.rank)
+    }
 }
 
 /// All memory requests in flight, with the accounts of what each waits for. Freed places are used
@@ -159,7 +217,15 @@ impl Requests {
     #[inline]
     pub fn settle(&mut self, id: RequestId, account: &Account) {
         for (waited, now) in self.accounts[id as usize].iter_mut().zip(account) {
-            *waited = now - *waited;
+            *waited = now.wrapping_sub(*waited);
+        }
+    }
+
+    /// `id` goes on waiting at another unit, whose account is `to`: what it has seen at the one before,
+    /// with account `from`, stays counted.
+    pub fn change_unit(&mut self, id: RequestId, from: &Account, to: &Account) {
+        for (remembered, (from, to)) in self.accounts[id as usize].iter_mut().zip(from.iter().zip(to)) {
+            *remembered = remembered.wrapping_add(to.wrapping_sub(*from));
         }
     }
 

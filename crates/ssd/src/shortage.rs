@@ -3,7 +3,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId};
+use crate::request::{Lane, MemoryRequest, NONE, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Status, Time};
 
@@ -12,7 +12,7 @@ impl<P: Probe> Ssd<P> {
     /// plane, or the drive becomes read-only.
     pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
         for place in 0..self.places {
-            let blocked = self.units.first(unit, Kind::UserWrite, place) != NONE;
+            let blocked = self.units.first(unit, Lane::USER_WRITE, place) != NONE;
             if !blocked || self.can_recover(now, unit, place) {
                 continue;
             }
@@ -22,7 +22,7 @@ impl<P: Probe> Ssd<P> {
 
     pub(crate) fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
         let plane = self.layout.plane_at(unit, place);
-        let copy = self.units.first(unit, Kind::GcWrite, place);
+        let copy = self.units.first(unit, Lane::GC_WRITE, place);
         if copy != NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
         }
@@ -30,8 +30,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units.first(unit, Kind::UserWrite, place) != NONE {
-            let id = self.units.first(unit, Kind::UserWrite, place);
+        while self.units.first(unit, Lane::USER_WRITE, place) != NONE {
+            let id = self.units.first(unit, Lane::USER_WRITE, place);
             if self.can_start(id, unit, place) {
                 // It stood behind a write of another stream, whose block is full.
                 return self.woken.push(unit);
@@ -41,7 +41,7 @@ impl<P: Probe> Ssd<P> {
             if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
                 return self.become_read_only(now, self.layout.plane_at(unit, place));
             }
-            self.units.take(&self.requests, unit, Kind::UserWrite, place);
+            self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
             let (unit, place) = self.layout.unit_of_plane(plane);
             let r = &mut self.requests[id];
             (r.unit, r.place) = (unit, place as u8);
@@ -104,8 +104,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units.first(unit, Kind::UserWrite, place) != NONE {
-            let id = self.units.take(&self.requests, unit, Kind::UserWrite, place);
+        while self.units.first(unit, Lane::USER_WRITE, place) != NONE {
+            let id = self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
             self.strand(now, id);
         }
         self.scheduler.released(unit);
@@ -123,6 +123,7 @@ impl<P: Probe> Ssd<P> {
         if request.tag != NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
         }
+        self.read_given_up(now, request.owner);
         let e = &mut self.buffer[request.owner];
         e.state = EntryState::Stranded;
         let lists =

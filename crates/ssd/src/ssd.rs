@@ -14,6 +14,8 @@ use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
+use crate::levelling::Levelling;
+use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::Requests;
 use tailcut_base::config::Choice;
@@ -51,6 +53,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buffer: Buffer,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
+    pub(crate) preemption: Preemption,
+    pub(crate) levelling: Levelling,
     /// Present when the drive maps by block.
     pub(crate) block_mapped: Option<BlockMapped>,
     pub(crate) timers: Timers,
@@ -110,6 +114,8 @@ impl<P: Probe> Ssd<P> {
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
+            levelling: Levelling::new(&geometry),
+            preemption: Preemption::new(&config.preempt, units),
             timers: timers(&geometry),
             completions: Vec::new(),
             counters: Counters::default(),

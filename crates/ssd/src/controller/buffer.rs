@@ -94,6 +94,8 @@ pub struct Entry {
     pub waiters: RequestId,
     /// Waiters for the program under way.
     pub programmed_waiters: RequestId,
+    /// Reads that wait for the program under way (without hit manager).
+    pub readers: RequestId,
     prev: u32,
     next: u32,
 }
@@ -206,6 +208,7 @@ impl Buffer {
             programmed_epoch: 0,
             waiters: NONE,
             programmed_waiters: NONE,
+            readers: NONE,
             prev: NONE,
             next: NONE,
         };

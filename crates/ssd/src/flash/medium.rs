@@ -45,9 +45,11 @@ impl Configure for Faults {
 struct Block {
     /// The next page to be programmed; `pages` when full.
     next: u32,
-    /// Erases so far.
+    /// Erases so far, with those that were reset.
     erases: u32,
     bad: bool,
+    /// Some of its pages cannot be read: a program of their word line was reset.
+    spoiled: bool,
 }
 
 /// A countdown to the next failure of a kind of operation: one draw per failure, none per success.
@@ -87,7 +89,12 @@ pub struct Medium {
     stride: usize,
     program_faults: Countdown,
     erase_faults: Countdown,
+    /// Spoiled pages of which reads were pending, with the content that the controller has kept for them.
+    kept: Vec<(u32, u32)>,
 }
+
+/// What the spare area of a spoiled page reads as.
+const SPOILED: u32 = u32::MAX;
 
 impl Medium {
     /// A new drive. `content` says whether pages keep their fingerprints.
@@ -109,6 +116,7 @@ impl Medium {
             stride,
             program_faults: Countdown::new(faults.program_fail, seed, "flash.program-fail"),
             erase_faults: Countdown::new(faults.erase_fail, seed, "flash.erase-fail"),
+            kept: Vec::new(),
         }
     }
 
@@ -127,13 +135,50 @@ impl Medium {
     /// Reads a page: asserts that there is something to read.
     #[inline(always)]
     pub fn read(&self, physical: u32) -> u32 {
-        let block = self.layout.block_of(physical);
+        let block = &self.blocks[self.layout.block_of(physical) as usize];
         let offset = self.layout.offset_of(physical);
-        assert!(
-            offset < self.blocks[block as usize].next,
-            "read of a page that was not programmed since the erase"
-        );
+        assert!(offset < block.next, "read of a page that was not programmed since the erase");
+        if block.spoiled {
+            return self.read_beside_spoiled(physical);
+        }
         self.content(physical)
+    }
+
+    /// Reads a page of a block with spoiled pages: those that were pending are answered from the copies
+    /// that the controller has kept.
+    #[cold]
+    fn read_beside_spoiled(&self, physical: u32) -> u32 {
+        if self.logical(physical) != SPOILED {
+            return self.content(physical);
+        }
+        let kept = self.kept.iter().find(|kept| kept.0 == physical);
+        kept.expect("read of a page that a reset has spoiled").1
+    }
+
+    /// A program of page `reset` was reset: the pages of its word line, from page `first` to page offset
+    /// `end` of the block, hold nothing any more and count as used. With `keep` the content of those
+    /// that were programmed is kept for the reads that are pending.
+    pub fn spoil(&mut self, first: u32, reset: u32, end: u32, keep: bool) {
+        let block = &mut self.blocks[self.layout.block_of(first) as usize];
+        assert!(!block.bad, "reset of a program of a bad block");
+        assert_eq!(block.next, self.layout.offset_of(reset), "the page that was reset was the next one");
+        block.next = end;
+        block.spoiled = true;
+        for page in first..first + end - self.layout.offset_of(first) {
+            let at = page as usize * self.stride;
+            if keep && page < reset && self.pages[at] != SPOILED {
+                self.kept.push((page, self.content(page)));
+            }
+            self.pages[at] = SPOILED;
+            if self.stride == 2 {
+                self.pages[at + 1] = 0;
+            }
+        }
+    }
+
+    /// An erase of a block was reset: it has worn the block like a whole one.
+    pub fn wear_out(&mut self, block: u32) {
+        self.blocks[block as usize].erases += 1;
     }
 
     /// The next page of `block` that can be programmed; the number of pages when it is full.
@@ -186,11 +231,16 @@ impl Medium {
     /// Erases a block; false when the erase fails and the block is bad from now on.
     pub fn erase(&mut self, block: u32) -> bool {
         let fails = self.erase_faults.strikes();
+        let id = block;
         let block = &mut self.blocks[block as usize];
         assert!(!block.bad, "erase of a bad block");
         block.next = 0;
         block.erases += 1;
         block.bad = fails;
+        if std::mem::take(&mut block.spoiled) {
+            let layout = &self.layout;
+            self.kept.retain(|kept| layout.block_of(kept.0) != id);
+        }
         !fails
     }
 

@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 
 tailcut_base::choice! {
@@ -49,6 +49,20 @@ pub struct Timing {
     pub bus: u64,
     /// One command or address cycle on the bus.
     pub cycle: Nanos,
+    /// Until a chip whose program is being suspended can read.
+    pub program_suspend: Nanos,
+    /// Added to a program each time that it is resumed.
+    pub program_resume: Nanos,
+    /// Until a chip whose erase is being suspended can read.
+    pub erase_suspend: Nanos,
+    /// Added to an erase each time that it is resumed.
+    pub erase_resume: Nanos,
+    /// Until a chip whose program is being reset can read.
+    pub program_reset: Nanos,
+    /// Until a chip whose erase is being reset can read.
+    pub erase_reset: Nanos,
+    /// Program and erase cycles that a block is rated for.
+    pub endurance: u32,
 }
 
 impl Configure for Timing {
@@ -74,6 +88,31 @@ impl Configure for Timing {
             "One command or address cycle on the bus.",
             &mut self.cycle,
             Nanos(0)..=Nanos::micros(10),
+        );
+        for (key, doc, time) in [
+            (
+                "program_suspend",
+                "Until a chip whose program is being suspended can read.",
+                &mut self.program_suspend,
+            ),
+            ("program_resume", "Added to a program each time that it is resumed.", &mut self.program_resume),
+            (
+                "erase_suspend",
+                "Until a chip whose erase is being suspended can read.",
+                &mut self.erase_suspend,
+            ),
+            ("erase_resume", "Added to an erase each time that it is resumed.", &mut self.erase_resume),
+            ("program_reset", "Until a chip whose program is being reset can read.", &mut self.program_reset),
+            ("erase_reset", "Until a chip whose erase is being reset can read.", &mut self.erase_reset),
+        ] {
+            visit.time(key, doc, time, Nanos(0)..=Nanos::secs(1));
+        }
+        count_u32(
+            visit,
+            "endurance",
+            "Program and erase cycles that a block is rated for.",
+            &mut self.endurance,
+            1..=10_000_000,
         );
         let bits = self.cell.bits();
         for (key, times) in [("read", &self.read), ("program", &self.program)] {

@@ -6,7 +6,7 @@
 
 use super::geometry::{Geometry, PLACES_MAX};
 use crate::planted::{Rule, holds};
-use crate::request::{Kind, NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
 use tailcut_base::{Nanos, Time};
 
 /// Who holds a unit, as the accounts know it.
@@ -29,10 +29,30 @@ pub enum Holder {
     Erase,
     /// Nobody could: the writes that wait have no erased page.
     Space,
+    /// A program or erase that is being suspended.
+    Suspend,
+    /// A program or erase that is being reset.
+    Reset,
 }
 
 /// How many kinds of holders there are.
-pub const HOLDERS: usize = 8;
+pub const HOLDERS: usize = Holder::ALL.len();
+
+impl Holder {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Holder; 10] = [
+        Holder::Idle,
+        Holder::BusWait,
+        Holder::UserRead,
+        Holder::GcRead,
+        Holder::UserWrite,
+        Holder::GcWrite,
+        Holder::Erase,
+        Holder::Space,
+        Holder::Suspend,
+        Holder::Reset,
+    ];
+}
 
 /// Time per holder, cumulative: what a waiting request saw is the difference of two of these.
 pub type Account = [u64; HOLDERS];
@@ -50,6 +70,10 @@ pub enum Phase {
     AwaitOut,
     /// A read's data is on the bus.
     Out,
+    /// A program or erase is being suspended.
+    Suspending,
+    /// A program or erase is being reset.
+    Resetting,
 }
 
 /// The transaction of a unit.
@@ -67,6 +91,11 @@ pub struct Transaction {
     pub cell_end: Time,
     /// When its data got the bus.
     pub out_start: Time,
+    /// How often it was suspended.
+    pub suspensions: u32,
+    /// How long it has stood still: from the moments at which its suspensions began to those at which
+    /// it was resumed.
+    pub suspended: Nanos,
 }
 
 impl Transaction {
@@ -79,6 +108,8 @@ impl Transaction {
             command: Nanos::ZERO,
             cell_end: Time::ZERO,
             out_start: Time::ZERO,
+            suspensions: 0,
+            suspended: Nanos::ZERO,
         }
     }
 
@@ -106,10 +137,12 @@ impl Transaction {
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;
         self.count = 0;
+        self.suspensions = 0;
+        self.suspended = Nanos::ZERO;
     }
 }
 
-/// Kinds of work that a unit keeps apart.
+/// Kinds of work that figures keep apart.
 const KINDS: usize = 5;
 
 /// One chip, or die with its own ready/busy line.
@@ -127,10 +160,20 @@ pub struct Unit {
     pub starved: u16,
     /// Places to which data of committed writes is on the link.
     awaited: u16,
-    /// For each kind the places whose list is not empty.
-    occupied: [u16; KINDS],
-    /// The kinds of which there is work, a bit for each.
-    kinds: u8,
+    /// A program or erase that reads may preempt has the unit.
+    pub is_preemptible: bool,
+    /// Reads may be committed to the unit although it is busy: each of them may preempt.
+    pub opens_to_reads: bool,
+    /// A suspended program or erase waits to be resumed.
+    pub is_suspended: bool,
+    /// When something else than a user read last ended here.
+    pub yielded_at: Time,
+    /// For each lane the places whose list is not empty.
+    occupied: [u16; Lane::COUNT],
+    /// The lanes in which there is work, a bit for each.
+    lanes: u8,
+    /// How many requests stand in each lane.
+    waiting: [u32; Lane::COUNT],
     account: Account,
     holder: Holder,
     holder_since: Time,
@@ -145,8 +188,13 @@ impl Unit {
             committed_count: 0,
             starved: 0,
             awaited: 0,
-            occupied: [0; KINDS],
-            kinds: 0,
+            is_preemptible: false,
+            opens_to_reads: false,
+            is_suspended: false,
+            yielded_at: Time::ZERO,
+            occupied: [0; Lane::COUNT],
+            lanes: 0,
+            waiting: [0; Lane::COUNT],
             account: [0; HOLDERS],
             holder: Holder::Idle,
             holder_since: Time::ZERO,
@@ -186,25 +234,44 @@ impl Unit {
     /// 2.2), so the few µs of the transfer are worth a page of parallelism.
     #[inline]
     pub fn holds_for_data(&self) -> bool {
-        self.awaited & !self.occupied[Kind::UserWrite as usize] != 0 && holds(Rule::HoldForData)
+        self.awaited & !self.places_with(Lane::USER_WRITE) != 0 && holds(Rule::HoldForData)
+    }
+
+    /// Something else than a user read has ended here.
+    #[inline]
+    pub fn end_of_other_work(&mut self, now: Time) {
+        self.yielded_at = now;
+        (self.is_preemptible, self.opens_to_reads) = (false, false);
     }
 
     /// True when work of any kind is committed.
     #[inline]
     pub fn has_work(&self) -> bool {
-        self.kinds != 0
+        self.lanes != 0
     }
 
-    /// True when work of `kind` is committed, and no other.
+    /// True when work is committed in `lane`, and in no other.
     #[inline]
-    pub fn has_only(&self, kind: Kind) -> bool {
-        self.kinds == 1 << kind as u8
+    pub fn has_only(&self, lane: Lane) -> bool {
+        self.lanes == 1 << lane.index()
     }
 
-    /// The places that have work of `kind`, as a bit mask.
+    /// The most important lane of user reads in which there is work.
     #[inline]
-    pub fn places_with(&self, kind: Kind) -> u16 {
-        self.occupied[kind as usize]
+    pub fn first_reads(&self) -> Option<Lane> {
+        Lane::READS.into_iter().find(|lane| self.lanes >> lane.index() & 1 == 1)
+    }
+
+    /// How many requests stand in `lane`.
+    #[inline]
+    pub fn waiting(&self, lane: Lane) -> u32 {
+        self.waiting[lane.index()]
+    }
+
+    /// The places that have work in `lane`, as a bit mask.
+    #[inline]
+    pub fn places_with(&self, lane: Lane) -> u16 {
+        self.occupied[lane.index()]
     }
 }
 
@@ -218,7 +285,7 @@ struct List {
 #[derive(Clone, Debug)]
 pub struct Units {
     units: Vec<Unit>,
-    /// First-in first-out lists of committed requests, one for each unit, kind and place.
+    /// First-in first-out lists of committed requests, one for each unit, lane and place.
     lists: Vec<List>,
     /// Pages of committed writes on the link, for each plane.
     on_link: Vec<u32>,
@@ -248,7 +315,7 @@ impl Units {
     pub fn new(geometry: &Geometry) -> Units {
         Units {
             units: vec![Unit::new(); geometry.units() as usize],
-            lists: vec![List { first: NONE, last: NONE }; geometry.plane_count() as usize * KINDS],
+            lists: vec![List { first: NONE, last: NONE }; geometry.plane_count() as usize * Lane::COUNT],
             on_link: vec![0; geometry.plane_count() as usize],
             places: geometry.places_per_unit() as usize,
             die_busy: Nanos::ZERO,
@@ -307,33 +374,58 @@ impl Units {
         self.served_in[parallelism] += members;
     }
 
-    #[inline]
-    fn list(&self, unit: u32, kind: Kind, place: u32) -> usize {
-        (unit as usize * KINDS + kind as usize) * self.places + place as usize
+    /// Of a counted transaction, `left` of the cell time was not needed, in `dies` and `planes`.
+    pub fn uncount(&mut self, left: Nanos, dies: u32, planes: usize) {
+        self.die_busy = self.die_busy.saturating_sub(left * u64::from(dies));
+        self.plane_busy = self.plane_busy.saturating_sub(left * planes as u64);
     }
 
-    /// The oldest request of `kind` at `place`.
     #[inline]
-    pub fn first(&self, unit: u32, kind: Kind, place: u32) -> RequestId {
-        self.lists[self.list(unit, kind, place)].first
+    fn list(&self, unit: u32, lane: Lane, place: u32) -> usize {
+        (unit as usize * Lane::COUNT + lane.index()) * self.places + place as usize
     }
 
-    /// Commits a request: appends it to the list of its unit, kind and place.
+    /// The oldest request of `lane` at `place`.
+    #[inline]
+    pub fn first(&self, unit: u32, lane: Lane, place: u32) -> RequestId {
+        self.lists[self.list(unit, lane, place)].first
+    }
+
+    /// Commits a request: appends it to the list of its unit, lane and place.
     #[inline(always)]
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
-        let (unit, kind, place) = (requests[id].unit, requests[id].kind, u32::from(requests[id].place));
+        let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
         requests[id].next = NONE;
-        let at = self.list(unit, kind, place);
+        self.units[unit as usize].waiting[lane.index()] += 1;
+        let at = self.list(unit, lane, place);
         match self.lists[at].last {
-            NONE => {
-                self.lists[at].first = id;
-                let u = &mut self.units[unit as usize];
-                u.occupied[kind as usize] |= 1 << place;
-                u.kinds |= 1 << kind as u8;
-            }
+            NONE => self.begin_list(at, id, unit, lane, place),
             last => requests[last].next = id,
         }
         self.lists[at].last = id;
+    }
+
+    /// Commits a request that was taken before, ahead of all others of its list.
+    pub fn commit_again(&mut self, requests: &mut Requests, id: RequestId) {
+        let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
+        let at = self.list(unit, lane, place);
+        let first = self.lists[at].first;
+        self.units[unit as usize].waiting[lane.index()] += 1;
+        requests[id].next = first;
+        if first == NONE {
+            self.begin_list(at, id, unit, lane, place);
+            self.lists[at].last = id;
+        } else {
+            self.lists[at].first = id;
+        }
+    }
+
+    #[inline(always)]
+    fn begin_list(&mut self, at: usize, id: RequestId, unit: u32, lane: Lane, place: u32) {
+        self.lists[at].first = id;
+        let u = &mut self.units[unit as usize];
+        u.occupied[lane.index()] |= 1 << place;
+        u.lanes |= 1 << lane.index();
     }
 
     /// The data of a committed write to a place begins its way over the link.
@@ -351,20 +443,51 @@ impl Units {
         }
     }
 
-    /// Takes the oldest request of `kind` at `place`, which must exist.
+    /// Takes the oldest request of `lane` at `place`, which must exist.
     #[inline(always)]
-    pub fn take(&mut self, requests: &Requests, unit: u32, kind: Kind, place: u32) -> RequestId {
-        let at = self.list(unit, kind, place);
+    pub fn take(&mut self, requests: &Requests, unit: u32, lane: Lane, place: u32) -> RequestId {
+        let at = self.list(unit, lane, place);
         let id = self.lists[at].first;
         assert!(id != NONE, "took a request that was not committed");
         self.lists[at].first = requests[id].next;
+        let u = &mut self.units[unit as usize];
+        u.waiting[lane.index()] -= 1;
         if requests[id].next == NONE {
             self.lists[at].last = NONE;
-            let u = &mut self.units[unit as usize];
-            u.occupied[kind as usize] &= !(1 << place);
-            u.kinds &= !(u8::from(u.occupied[kind as usize] == 0) << kind as u8);
+            u.occupied[lane.index()] &= !(1 << place);
+            u.lanes &= !(u8::from(u.occupied[lane.index()] == 0) << lane.index());
         }
         id
+    }
+
+    /// Takes the request of `lane` at `place` that `is_meant`, wherever in the list it stands.
+    pub fn take_where(
+        &mut self,
+        requests: &mut Requests,
+        unit: u32,
+        lane: Lane,
+        place: u32,
+        is_meant: impl Fn(&MemoryRequest) -> bool,
+    ) -> Option<RequestId> {
+        let at = self.list(unit, lane, place);
+        let mut before = NONE;
+        let mut id = self.lists[at].first;
+        while id != NONE && !is_meant(&requests[id]) {
+            before = id;
+            id = requests[id].next;
+        }
+        if id == NONE {
+            return None;
+        }
+        if before == NONE {
+            return Some(self.take(requests, unit, lane, place));
+        }
+        requests[before].next = requests[id].next;
+        if requests[id].next == NONE {
+            self.lists[at].last = before;
+        }
+        self.units[unit as usize].waiting[lane.index()] -= 1;
+        Some(id)
     }
 
     /// Each unit in turn.

@@ -74,8 +74,8 @@ impl Load {
         let cut = u64::from(step.choice / 64) % u64::from(sectors);
         let kept = (u64::from(step.length) % (u64::from(sectors) - cut) + 1) as u32;
         match kind.expect("the weights add up") {
-            0 if step.gap.is_multiple_of(2) => pair.submit(Op::Read, sector, sectors, false, 0),
-            0 => pair.submit(Op::Read, sector + cut, kept, false, 0),
+            0 if step.gap.is_multiple_of(2) => pair.submit(Op::Read, sector, sectors, false, stream),
+            0 => pair.submit(Op::Read, sector + cut, kept, false, stream),
             1 => pair.submit(Op::Write, sector, sectors, fua, stream),
             2 => pair.submit(Op::Write, sector + cut, kept, fua, stream),
             3 if step.gap.is_multiple_of(2) => pair.submit(Op::Trim, sector, sectors, false, 0),

@@ -3,7 +3,7 @@
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
-use tailcut_ssd::config::ChipPolicy;
+use tailcut_ssd::config::{ChipPolicy, Classes};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
@@ -11,6 +11,7 @@ use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 use tailcut_ssd::flash::bus::Arbitration;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::flash::timing::CellKind;
+use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Preset, SsdConfig};
 
 /// One plane of `blocks` blocks of `pages` pages of one sector, write-through, 20 µs reads, 100 µs
@@ -76,6 +77,8 @@ fn draw(r: &mut Stream) -> SsdConfig {
     config.queue.firmware = Nanos([0, 0, 1300][r.below(3) as usize]);
     config.schedule.commit = pick::<CommitPolicy>(r);
     config.schedule.chip = pick::<ChipPolicy>(r);
+    config.schedule.classes = pick::<Classes>(r);
+    (config.schedule.level_queues, config.schedule.hit_manager) = (coin(r), coin(r));
     config.schedule.write_patience = Nanos::micros([0, 200, 10_000][r.below(3) as usize]);
     config.schedule.passes = [0, 1, 16][r.below(3) as usize];
     config.schedule.readdressing = coin(r);
@@ -93,6 +96,8 @@ fn draw(r: &mut Stream) -> SsdConfig {
     config.gc.high = config.gc.low + r.below(3) as u32;
     (config.gc.background, config.gc.preemptible) = (coin(r), coin(r));
     config.gc.copies = upto(r, 3);
+    config.gc.merge = coin(r);
+    preempt(r, &mut config);
     (config.wear.levelling, config.wear.spread) = (coin(r), 1 + upto(r, 4));
     config.buffer.size = config.geometry.page_bytes * [0, 0, 1, 2, 8][r.below(5) as usize];
     config.buffer.flush_above = [0, 500_000][r.below(2) as usize];
@@ -106,6 +111,29 @@ fn draw(r: &mut Stream) -> SsdConfig {
     // From the tightest drive that is accepted to one with a lot of room.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config
+}
+
+/// Preemption with short times, so that it is met at every phase of an operation.
+fn preempt(r: &mut Stream, config: &mut SsdConfig) {
+    config.preempt.program = pick::<Handling>(r);
+    config.preempt.erase = pick::<Handling>(r);
+    config.preempt.suspensions = [0, 1, 16][r.below(3) as usize];
+    config.preempt.resets = [0, 1, 16][r.below(3) as usize];
+    config.preempt.when_quicker = r.below(2) == 1;
+    let times = &mut config.timing;
+    for time in [
+        &mut times.program_suspend,
+        &mut times.program_resume,
+        &mut times.erase_suspend,
+        &mut times.erase_resume,
+        &mut times.program_reset,
+        &mut times.erase_reset,
+    ] {
+        *time = Nanos([0, 1, 3000, 40_000][r.below(4) as usize]);
+    }
+    if config.check_preemption().is_err() {
+        (config.preempt.program, config.preempt.erase) = (Handling::None, Handling::None);
+    }
 }
 
 /// A random variant.

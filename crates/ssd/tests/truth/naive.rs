@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
-use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
+use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::{Ssd, SsdConfig};
 
 /// What must hold when a command completes.
@@ -34,6 +34,12 @@ pub struct Pair {
 
 /// No tiny drive needs so many events for one answer: one that takes more runs in circles.
 const STEPS_MAX: u32 = 100_000;
+
+/// The classes of reads.
+const CLASSES: [Class; 3] = match (Class::new(1), Class::new(2)) {
+    (Some(urgent), Some(prompt)) => [Class::DEFAULT, urgent, prompt],
+    _ => panic!("these classes exist"),
+};
 
 impl Pair {
     /// An empty drive, and a list of zeros.
@@ -73,13 +79,14 @@ impl Pair {
         self.now = until;
     }
 
-    /// Submits a command now, or as soon as the drive has a tag for it.
+    /// Submits a command now, or as soon as the drive has a tag for it. The stream of a read chooses its
+    /// class.
     pub fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
         let command = Command {
             id: CommandId(self.next_id),
             op,
             fua,
-            class: Default::default(),
+            class: if op == Op::Read { CLASSES[usize::from(stream % 3)] } else { Class::DEFAULT },
             stream,
             sector,
             sectors,

@@ -7,7 +7,7 @@ use crate::flash::Geometry;
 use crate::flash::geometry::PLACES_MAX;
 use crate::flash::unit::Unit;
 use crate::planted::looked;
-use crate::request::{Kind, NONE, RequestId};
+use crate::request::{Kind, Lane, NONE, RequestId};
 use std::cmp::Reverse;
 
 /// Requests for one chip, at most one for each place.
@@ -113,6 +113,12 @@ impl Faro {
         }
     }
 
+    /// Reads for a unit that is busy with something which they may preempt.
+    pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
+        let (taken, _) = committed(&chips.units[unit]);
+        self.reads(waiting, chips, unit, taken, NONE)
+    }
+
     /// The best set for a unit to which nothing is committed.
     fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
         let reads = match waiting.reads(unit) {
@@ -204,7 +210,7 @@ impl Faro {
     fn committed_offset(&self, chips: Chips<'_>, unit: u32, die: u32, taken: u16) -> Option<u32> {
         let committed = self.places_of(die) & taken;
         (committed != 0).then(|| {
-            let id = chips.units.first(unit, Kind::UserRead, committed.trailing_zeros());
+            let id = chips.units.first(unit, Lane::READ, committed.trailing_zeros());
             chips.layout.offset_of(chips.requests[id].physical)
         })
     }
@@ -358,7 +364,7 @@ pub(super) fn committed(unit: &Unit) -> (u16, u16) {
     if unit.is_short_of_space() {
         return (0, 0);
     }
-    (unit.places_with(Kind::UserRead), unit.places_with(Kind::UserWrite) | unit.awaited())
+    (unit.places_with(Lane::READ), unit.places_with(Lane::USER_WRITE) | unit.awaited())
 }
 
 #[cfg(test)]

@@ -50,6 +50,13 @@ impl Gate {
         passes
     }
 
+    /// True, and counted, when a read of I/O request `tag` may start before all that wait.
+    pub(super) fn lets_hasten(&mut self, tag: u32, fua: bool) -> bool {
+        let passes = !fua && self.held.is_empty() && (self.barrier == NONE || self.barrier == tag);
+        self.outstanding += u32::from(passes);
+        passes
+    }
+
     fn pass(&mut self, tag: u32, fua: bool) {
         self.outstanding += 1;
         if fua {

@@ -16,24 +16,29 @@
 //! | `faro` | SPK1 | arrival of I/O requests | over-commitment: the set with the most overlap |
 //! | `rios` | SPK2 | each chip by itself | its oldest request |
 //! | `sprinkler` | SPK3 | each chip by itself | over-commitment |
+//!
+//! `sos` is the scheduler that PAReset builds on: it holds nothing back. Under each of them reads of
+//! class 1 and 2 are committed as they arrive, and served by the chip in the order of their classes.
 
 mod faro;
 mod gate;
 mod layout;
 mod pas;
 pub mod rig;
+mod sos;
 mod sprinkler;
 mod vas;
-mod visits;
+pub(crate) mod visits;
 mod waiting;
 
 use crate::config::ChipPolicy;
-use crate::flash::unit::{Phase, Units};
+use crate::flash::unit::{Phase, Unit, Units};
 use crate::flash::{Geometry, Layout};
 use crate::planted::looked;
-use crate::request::{NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
 use gate::Gate;
 use pas::Pas;
+use sos::Sos;
 use sprinkler::Sprinkler;
 use vas::Vas;
 
@@ -51,6 +56,8 @@ tailcut_base::choice! {
         Rios = "rios",
         /// RIOS and FARO (SPK3): each chip gets the set of requests with the most overlap.
         Sprinkler = "sprinkler",
+        /// Software-based out-of-order scheduling: every request goes to its chip's queue at once.
+        Sos = "sos",
     }
 }
 
@@ -79,15 +86,22 @@ pub trait CommitScheduler {
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId>;
 }
 
-/// True when a request of I/O request `tag` can be committed to a unit by a scheduler that does not
-/// over-commit: its transaction has not started, and nothing of another I/O request is committed,
-/// unless that waits for space: then a read may have to come first, because it holds the block whose
-/// erase would make space.
+/// True when a request can be committed to its unit by a scheduler that does not over-commit: its
+/// transaction has not started, and nothing of another I/O request is committed, unless that waits
+/// for space: then a read may have to come first, because it holds the block whose erase would make
+/// space. A read can also be committed where it may preempt what the unit does.
 #[inline]
-fn is_open(units: &Units, unit: u32, tag: u32) -> bool {
-    let unit = &units[unit];
-    is_waiting_to_start(unit.phase)
-        && (unit.committed_tag == NONE || unit.committed_tag == tag || unit.is_short_of_space())
+fn is_open(units: &Units, request: &MemoryRequest) -> bool {
+    let unit = &units[request.unit];
+    let is_alone = unit.committed_tag == NONE || unit.committed_tag == request.tag;
+    is_waiting_to_start(unit.phase) && (is_alone || unit.is_short_of_space())
+        || request.kind == Kind::UserRead && lets_reads_in(unit)
+}
+
+/// True when a read may be committed to a unit ahead of what it does, and no other read is.
+#[inline]
+fn lets_reads_in(unit: &Unit) -> bool {
+    (unit.opens_to_reads || unit.is_suspended) && unit.places_with(Lane::READ) == 0
 }
 
 /// True while what is committed to a unit can still join its next transaction.
@@ -100,6 +114,7 @@ fn is_waiting_to_start(phase: Phase) -> bool {
 enum Policy {
     Vas(Vas),
     Pas(Pas),
+    Sos(Sos),
     Sprinkler(Box<Sprinkler>),
 }
 
@@ -131,6 +146,7 @@ impl Scheduler {
         let policy = match rules.policy {
             CommitPolicy::Vas => Policy::Vas(Vas::default()),
             CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.units())),
+            CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
                 Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
             }
@@ -147,12 +163,25 @@ impl Scheduler {
         }
     }
 
+    /// A read that is committed as it arrives, past the scheduler: true unless it must wait for a
+    /// request with force unit access before it, or has that itself.
+    pub fn lets_hasten(&mut self, tag: u32, fua: bool) -> bool {
+        self.gate.lets_hasten(tag, fua)
+    }
+
+    /// A read that was committed past the scheduler has started.
+    #[cold]
+    pub fn hastened_left(&mut self) {
+        self.gate.left();
+    }
+
     /// A unit may be able to take requests that it could not take before.
     #[inline(always)]
     pub fn released(&mut self, unit: u32) {
         match &mut self.policy {
             Policy::Vas(vas) => vas.released(unit),
             Policy::Pas(pas) => pas.released(unit),
+            Policy::Sos(sos) => sos.released(unit),
             Policy::Sprinkler(sprinkler) => sprinkler.released(unit),
         }
     }
@@ -246,6 +275,7 @@ impl Policy {
         match self {
             Policy::Vas(vas) => vas.next(chips),
             Policy::Pas(pas) => pas.next(chips),
+            Policy::Sos(sos) => sos.next(chips),
             Policy::Sprinkler(sprinkler) => sprinkler.next(chips),
         }
     }
@@ -255,6 +285,7 @@ impl Policy {
         match self {
             Policy::Vas(vas) => vas.arrived(chips, id, alone),
             Policy::Pas(pas) => pas.arrived(chips, id, alone),
+            Policy::Sos(sos) => sos.arrived(chips, id, alone),
             Policy::Sprinkler(sprinkler) => sprinkler.arrived(chips, id, alone),
         }
     }

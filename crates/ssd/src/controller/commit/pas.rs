@@ -43,9 +43,9 @@ struct Io {
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
-    /// The unit that it met busy when it was last asked; [`NONE`] before. Looked at first: most
-    /// often it is busy still, and no other needs to be looked at.
-    obstacle: u32,
+    /// Its memory request whose unit was busy when it was last asked; [`NONE`] before. Looked at first:
+    /// most often that is busy still, and no other needs to be looked at.
+    obstacle: RequestId,
 }
 
 /// How many of the I/O requests that wait for a chip are asked whether all of their chips are free:
@@ -112,19 +112,18 @@ impl Pas {
         let is_lead = tag == self.lead;
         looked();
         let obstacle = self.ios[tag as usize].obstacle;
-        if !is_lead && obstacle != NONE && !is_open(chips.units, obstacle, tag) {
+        if !is_lead && obstacle != NONE && !is_open(chips.units, &chips.requests[obstacle]) {
             return false;
         }
         let mut chosen = std::mem::take(&mut self.chosen);
         let mut obstacle = NONE;
         for id in self.members(tag) {
             looked();
-            let unit = chips.requests[id].unit;
-            if is_open(chips.units, unit, tag) {
+            if is_open(chips.units, &chips.requests[id]) {
                 chosen.push_back(id);
             } else if !is_lead {
                 chosen.clear();
-                obstacle = unit;
+                obstacle = id;
                 break;
             }
         }
@@ -143,7 +142,7 @@ impl Pas {
                 return false;
             }
             let tag = chips.requests[id].tag;
-            if !is_open(chips.units, unit, tag) {
+            if !is_open(chips.units, &chips.requests[id]) {
                 return false;
             }
             if self.is_alone(tag) {
@@ -227,7 +226,7 @@ impl CommitScheduler for Pas {
         if self.arrived != NONE {
             let id = std::mem::replace(&mut self.arrived, NONE);
             let request = &chips.requests[id];
-            if self.waiting.first(request.unit) == NONE && is_open(chips.units, request.unit, request.tag) {
+            if self.waiting.first(request.unit) == NONE && is_open(chips.units, request) {
                 return Some(id);
             }
             self.waiting.add(request.unit, id);
@@ -244,7 +243,7 @@ impl CommitScheduler for Pas {
         // the oldest there.
         let unit = self.candidate;
         let id = self.waiting.first(unit);
-        if id == NONE || !is_open(chips.units, unit, chips.requests[id].tag) {
+        if id == NONE || !is_open(chips.units, &chips.requests[id]) {
             self.candidate = NONE;
             return None;
         }

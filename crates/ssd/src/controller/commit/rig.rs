@@ -4,7 +4,7 @@ use super::{Chips, CommitPolicy, CommitRules, Scheduler};
 use crate::flash::unit::{Phase, Units};
 use crate::flash::{Geometry, Layout};
 use crate::presets::Preset;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Requests, Role};
+use crate::request::{Kind, Lane, MemoryRequest, NONE, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
@@ -157,10 +157,10 @@ impl Rig {
 
     fn start(&mut self, unit: u32) {
         self.units[unit].transaction.clear(Kind::UserRead);
-        for kind in [Kind::UserRead, Kind::UserWrite] {
-            let mut places = self.units[unit].places_with(kind);
+        for lane in [Lane::READ, Lane::USER_WRITE] {
+            let mut places = self.units[unit].places_with(lane);
             while places != 0 {
-                let id = self.units.take(&self.requests, unit, kind, places.trailing_zeros());
+                let id = self.units.take(&self.requests, unit, lane, places.trailing_zeros());
                 places &= places - 1;
                 let u = &mut self.units[unit];
                 u.transaction.push(id);
@@ -261,7 +261,8 @@ impl Rig {
             link: 0,
             place: place as u8,
             frontier: 0,
-            retries: 0,
+            rank: REGULAR,
+            resets: 0,
             kind,
             role,
         }

@@ -79,9 +79,11 @@ impl Sprinkler {
     fn visit(&mut self, chips: Chips<'_>, unit: u32) -> Set {
         looked();
         let oldest = self.waiting.ages.first(unit);
-        let is_open = self.in_order || is_waiting_to_start(chips.units[unit].phase);
-        if oldest == NONE || !is_open {
+        if oldest == NONE {
             return Set::EMPTY;
+        }
+        if !self.in_order && !is_waiting_to_start(chips.units[unit].phase) {
+            return self.visit_busy(chips, unit, oldest);
         }
         match &self.faro {
             Some(faro) => {
@@ -89,6 +91,18 @@ impl Sprinkler {
                 faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { NONE })
             }
             None => self.oldest(chips, unit, oldest),
+        }
+    }
+
+    /// Visits a unit that has started something: only reads that may preempt it are committed.
+    fn visit_busy(&self, chips: Chips<'_>, unit: u32, oldest: RequestId) -> Set {
+        if !chips.units[unit].opens_to_reads || self.waiting.reads(unit) == 0 {
+            return Set::EMPTY;
+        }
+        match &self.faro {
+            Some(faro) => faro.reads_beside(&self.waiting, chips, unit),
+            None if chips.requests[oldest].kind == Kind::UserRead => self.oldest(chips, unit, oldest),
+            None => Set::EMPTY,
         }
     }
 

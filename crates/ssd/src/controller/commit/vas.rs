@@ -24,7 +24,6 @@ impl CommitScheduler for Vas {
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         let &id = self.queue.front()?;
         let request = &chips.requests[id];
-        is_open(chips.units, request.unit, request.tag)
-            .then(|| self.queue.pop_front().expect("it has a front"))
+        is_open(chips.units, request).then(|| self.queue.pop_front().expect("it has a front"))
     }
 }

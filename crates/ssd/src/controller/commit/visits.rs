@@ -7,7 +7,7 @@ use crate::planted::looked;
 /// again from where the last visit was. Three levels of 64-bit words: adding a chip and finding the
 /// next one cost the same for any number of chips up to 2^18.
 #[derive(Clone, Debug)]
-pub(super) struct Visits {
+pub(crate) struct Visits {
     channels: u32,
     units_per_channel: u32,
     /// A bit for each chip in the order of visits; above it a bit for each word that is not zero.
@@ -17,7 +17,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    pub(super) fn new(channels: u32, units_per_channel: u32) -> Visits {
+    pub(crate) fn new(channels: u32, units_per_channel: u32) -> Visits {
         let mut size = (channels * units_per_channel) as usize;
         let levels = std::array::from_fn(|_| {
             size = size.div_ceil(64);
@@ -29,7 +29,7 @@ impl Visits {
 
     /// Notes that a unit is to be visited.
     #[inline]
-    pub(super) fn add(&mut self, unit: u32) {
+    pub(crate) fn add(&mut self, unit: u32) {
         let (channel, offset) = (unit / self.units_per_channel, unit % self.units_per_channel);
         let mut at = (offset * self.channels + channel) as usize;
         for level in &mut self.levels {
@@ -46,7 +46,7 @@ impl Visits {
 
     /// The next unit to visit, which leaves the set.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<u32> {
+    pub(crate) fn next(&mut self) -> Option<u32> {
         if self.levels[2][0] == 0 {
             return None;
         }

@@ -313,6 +313,13 @@ impl Ftl {
         frontier.block * pages + frontier.next - 1
     }
 
+    /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
+    pub fn skip_to(&mut self, plane: u32, frontier: u8, end: u32) {
+        let frontier = &mut self.planes[plane as usize].frontiers[usize::from(frontier)];
+        assert!(frontier.next <= end, "only pages that were not programmed are left out");
+        frontier.next = end;
+    }
+
     /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
     /// block was a frontier.
     pub fn abandon(&mut self, block: u32) -> bool {

@@ -1,0 +1,114 @@
+//! The queue size leveler (Hahn, Lee and Kim, MSST 2013; PAReset, section 2.2): programs that wait for
+//! a busy chip move to an idle one.
+
+use crate::controller::commit::visits::Visits;
+use crate::controller::ftl::MappingLevel;
+use crate::flash::Geometry;
+use crate::flash::unit::Phase;
+use crate::probe::Probe;
+use crate::request::{Lane, NONE, RequestId};
+use crate::ssd::Ssd;
+use tailcut_base::Time;
+
+/// How many busy chips are compared by the length of their queues: a bound on the work.
+const CANDIDATES: usize = 8;
+
+/// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
+/// when they are taken out, so nobody has to take them out when that changes.
+#[derive(Debug)]
+pub(crate) struct Levelling {
+    idle: Visits,
+    busy: Visits,
+}
+
+impl Levelling {
+    pub(crate) fn new(geometry: &Geometry) -> Levelling {
+        let none = Visits::new(geometry.channels, geometry.units_per_channel());
+        Levelling { idle: none.clone(), busy: none }
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// True when programs may move: the logical page must not decide where it goes.
+    #[inline]
+    pub(crate) fn levels_queues(&self) -> bool {
+        self.config.schedule.level_queues
+            && self.ftl.allocator().is_dynamic()
+            && self.config.ftl.mapping == MappingLevel::Page
+    }
+
+    /// A unit without work takes over a program of the unit where most of them wait, among the next few
+    /// in turn. False when there is none.
+    #[cold]
+    pub(crate) fn take_over(&mut self, now: Time, unit: u32) -> bool {
+        let mut longest = (0, NONE);
+        let mut seen = [NONE; CANDIDATES];
+        for slot in &mut seen {
+            let Some(other) = self.levelling.busy.next() else { break };
+            let waiting = self.units[other].waiting(Lane::USER_WRITE);
+            if waiting > 0 {
+                *slot = other;
+                longest = longest.max((waiting, other));
+            }
+        }
+        seen.into_iter().filter(|&other| other != NONE).for_each(|other| self.levelling.busy.add(other));
+        let moved = longest.1 != NONE && longest.1 != unit && self.move_program(now, longest.1, unit);
+        if !moved {
+            self.levelling.idle.add(unit);
+        }
+        moved
+    }
+
+    /// Moves the oldest program of the host's data that waits at `from`. False when it cannot move.
+    fn move_program(&mut self, now: Time, from: u32, to: u32) -> bool {
+        let oldest = (0..self.places)
+            .map(|place| self.units.first(from, Lane::USER_WRITE, place))
+            .filter(|&id| id != NONE)
+            .min_by_key(|&id| self.requests[id].order);
+        // A program that the host waits for has its data behind the chip that was chosen for it.
+        let Some(id) = oldest.filter(|&id| self.requests[id].tag == NONE) else { return false };
+        let Some(place) = self.place_for(to, id) else { return false };
+        self.units.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
+        self.change_unit(now, id, to, place);
+        self.units.commit(&mut self.requests, id);
+        true
+    }
+
+    /// The place of a unit, in turn, that has a page for a program.
+    fn place_for(&self, unit: u32, id: RequestId) -> Option<u32> {
+        let frontier = self.requests[id].frontier;
+        (0..self.places)
+            .filter(|&place| self.ftl.can_allocate(self.layout.plane_at(unit, place), frontier))
+            .min_by_key(|&place| self.ftl.next_offset(self.layout.plane_at(unit, place), frontier))
+    }
+
+    fn change_unit(&mut self, now: Time, id: RequestId, to: u32, place: u32) {
+        self.counters.levelled_queues += 1;
+        let from = self.requests[id].unit;
+        self.requests.change_unit(id, &self.units[from].account(now), &self.units[to].account(now));
+        self.requests[id].unit = to;
+        self.requests[id].place = place as u8;
+    }
+
+    /// A program is about to be committed: to an idle chip, if its own is busy and there is one.
+    #[cold]
+    pub(crate) fn divert(&mut self, now: Time, id: RequestId) {
+        let own = self.requests[id].unit;
+        if self.is_at_rest(own) || self.requests[id].tag != NONE {
+            return;
+        }
+        while let Some(unit) = self.levelling.idle.next() {
+            if self.is_at_rest(unit)
+                && let Some(place) = self.place_for(unit, id)
+            {
+                return self.change_unit(now, id, unit, place);
+            }
+        }
+        self.levelling.busy.add(own);
+    }
+
+    fn is_at_rest(&self, unit: u32) -> bool {
+        let u = &self.units[unit];
+        u.phase == Phase::Idle && !u.has_work() && !u.is_suspended
+    }
+}
