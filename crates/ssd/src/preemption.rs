@@ -140,7 +140,9 @@ impl<P: Probe> Ssd<P> {
         let transaction = &self.units[unit].transaction;
         let wanted = self.config.preempt.of(transaction.kind).min(most);
         let may_reset = |&id: &RequestId| {
-            u32::from(self.requests[id].resets) < self.config.preempt.resets && self.can_be_restored(id)
+            u32::from(self.requests[id].resets) < self.config.preempt.resets
+                && self.can_be_restored(id)
+                && self.can_be_spared(id)
         };
         if wanted == Handling::Reset && transaction.members().iter().all(may_reset) {
             Handling::Reset
@@ -158,6 +160,14 @@ impl<P: Probe> Ssd<P> {
         request.kind == Kind::Erase
             || self.buffer.capacitor
             || self.programmed_beside(request.physical).all(|page| !self.ftl.is_valid(page))
+    }
+
+    /// True unless this is a program of garbage collection that needs its page: what is kept free for
+    /// collection is enough for a victim's pages, not for pages that resets spoil.
+    fn can_be_spared(&self, id: RequestId) -> bool {
+        let request = &self.requests[id];
+        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
+        request.kind != Kind::GcWrite || self.ftl.free_blocks(plane) > self.config.gc_reserve()
     }
 
     /// The pages of the same word line that were programmed before `physical`.

@@ -49,6 +49,8 @@ fn rows(report: &Report) -> Vec<Row> {
         "0",
         format!("{} to {} erases a block, mean {:.2}", d.wear.least, d.wear.most, d.wear.mean),
     ));
+    rows.extend(lifetime(d));
+    rows.extend(preemptions(d));
     rows.push(buffer(d));
     if d.failures + d.bad_blocks > 0 {
         rows.push(row(
@@ -57,6 +59,55 @@ fn rows(report: &Report) -> Vec<Row> {
             "0",
             format!("{} blocks went bad", count(d.bad_blocks)),
         ));
+    }
+    rows
+}
+
+/// What the host can write before the blocks are worn out, beside the most that they could take.
+fn lifetime(d: &DriveReport) -> Option<Row> {
+    let life = &d.lifetime;
+    let (bytes, years) = (life.bytes_written?, life.years?);
+    let per_day = life.drive_writes_per_day.unwrap_or(0.0);
+    Some(row(
+        "writes of a lifetime",
+        terabytes(bytes),
+        &terabytes(life.bytes_written_most),
+        format!("{years:.2} years at this rate; {per_day:.2} drive writes a day for 5; least: the most"),
+    ))
+}
+
+fn terabytes(bytes: f64) -> String {
+    format!("{:.1} TB", bytes / 1e12)
+}
+
+/// What made way for reads, and what that cost.
+fn preemptions(d: &DriveReport) -> Vec<Row> {
+    let p = &d.preemptions;
+    let mut rows = Vec::new();
+    if p.program_suspends + p.erase_suspends > 0 {
+        let remark = format!("{} programs, {} erases", count(p.program_suspends), count(p.erase_suspends));
+        rows.push(row("suspends", count(p.program_suspends + p.erase_suspends), "-", remark));
+    }
+    if p.program_resets + p.erase_resets > 0 {
+        let remark = format!(
+            "{} programs ({} pages spoiled, {} restored), {} erases",
+            count(p.program_resets),
+            count(p.pages_spoiled),
+            count(p.pages_restored),
+            count(p.erase_resets)
+        );
+        rows.push(row("resets", count(p.program_resets + p.erase_resets), "-", remark));
+    }
+    if d.levelled_queues > 0 {
+        rows.push(row(
+            "programs moved",
+            count(d.levelled_queues),
+            "-",
+            "from a busy chip to an idle one".into(),
+        ));
+    }
+    if d.merged_reads > 0 {
+        rows.push(row("gc reads spared", count(d.merged_reads), "-", "by a read of the host".into()));
     }
     rows
 }

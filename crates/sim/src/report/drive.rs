@@ -1,7 +1,9 @@
 //! The drive in a report.
 
+use super::lifetime::Lifetime;
 use super::{Demand, limits};
 use serde::{Deserialize, Serialize};
+use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
@@ -29,6 +31,14 @@ pub struct DriveReport {
     pub bad_blocks: u64,
     /// Erases per block since the drive was made; limit of the spread: 0.
     pub wear: Wear,
+    /// How long the drive would last.
+    pub lifetime: Lifetime,
+    /// Operations that made way for reads.
+    pub preemptions: Preemptions,
+    /// Queued programs that moved from a busy chip to an idle one.
+    pub levelled_queues: u64,
+    /// Reads of garbage collection that a read of the host for the same page has spared.
+    pub merged_reads: u64,
     /// Time of ready/busy lines held by a transaction.
     pub chip_utilisation: f64,
     /// Time of ready/busy lines by what held them.
@@ -108,6 +118,23 @@ pub struct Wear {
     pub most: u32,
 }
 
+/// Programs and erases that made way for reads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preemptions {
+    /// Times that a program was suspended.
+    pub program_suspends: u64,
+    /// Times that an erase was suspended.
+    pub erase_suspends: u64,
+    /// Page programs that were reset.
+    pub program_resets: u64,
+    /// Block erases that were reset.
+    pub erase_resets: u64,
+    /// Pages that these resets left unusable until their block is erased.
+    pub pages_spoiled: u64,
+    /// Pages that had to be programmed again although their own program had ended.
+    pub pages_restored: u64,
+}
+
 /// Transactions of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transactions {
@@ -150,6 +177,10 @@ impl DriveReport {
             failures: f.counts.program_failures + f.counts.erase_failures,
             bad_blocks: f.counts.bad_blocks,
             wear: Wear { least, mean, most },
+            lifetime: Lifetime::new(ssd.config(), f, capacity(ssd), seconds),
+            preemptions: preemptions(f),
+            levelled_queues: f.counts.levelled_queues,
+            merged_reads: f.counts.merged_reads,
             chip_utilisation: f.unit_utilisation(),
             chip_time: HOLDERS
                 .iter()
@@ -182,6 +213,22 @@ impl DriveReport {
     }
 }
 
+fn capacity<P: Probe>(ssd: &Ssd<P>) -> u64 {
+    ssd.identify().sectors * SECTOR_BYTES
+}
+
+fn preemptions(figures: &Figures) -> Preemptions {
+    let counts = &figures.counts;
+    Preemptions {
+        program_suspends: counts.program_suspends,
+        erase_suspends: counts.erase_suspends,
+        program_resets: counts.program_resets,
+        erase_resets: counts.erase_resets,
+        pages_spoiled: counts.pages_spoiled,
+        pages_restored: counts.pages_restored,
+    }
+}
+
 fn breakdown(figures: &Figures) -> TimeBreakdown {
     let Breakdown { bus_active, bus_contention, cell_active, idle } = figures.breakdown();
     TimeBreakdown { bus_active, bus_contention, cell_active, idle }
@@ -206,11 +253,13 @@ fn transactions(figures: &Figures) -> Vec<Transactions> {
 }
 
 /// What can hold a ready/busy line, with its name in reports.
-const HOLDERS: [(Holder, &str); 6] = [
+const HOLDERS: [(Holder, &str); 8] = [
     (Holder::UserRead, "user read"),
     (Holder::UserWrite, "user write"),
     (Holder::GcRead, "gc read"),
     (Holder::GcWrite, "gc program"),
     (Holder::Erase, "erase"),
+    (Holder::Suspend, "suspend"),
+    (Holder::Reset, "reset"),
     (Holder::BusWait, "bus wait"),
 ];

@@ -6,13 +6,15 @@
 
 mod curve;
 mod drive;
+mod lifetime;
 mod limits;
 mod requests;
 mod steady;
 mod waits;
 
 pub use curve::{Curve, PERCENTILES, Point};
-pub use drive::{DriveReport, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
+pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
+pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
 pub use requests::KindReport;
 pub use steady::SteadyReport;
