@@ -182,27 +182,19 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True when reads have gone first for long enough: something else that could start has waited for
-    /// more than the configured patience, and nothing else has ended here meanwhile.
+    /// True when reads have gone first for long enough: a write that could start, or collection whose
+    /// blocks are needed, is waiting, and nothing but reads has ended here for longer than the patience.
     #[inline]
     pub(crate) fn is_overdue(&self, now: Time, unit: u32) -> bool {
-        let patience = self.config.schedule.write_patience;
-        now.since(self.units[unit].yielded_at) > patience && self.has_waited_for(now, unit, patience)
+        self.is_held_off_too_long(now, unit)
+            && (self.oldest(unit, Lane::USER_WRITE) != u64::MAX
+                || self.is_short_of_blocks(unit) && self.first_of(unit, &Lane::COLLECTION).is_some())
     }
 
-    /// True when a write that could start, or collection where its blocks are needed, has waited for
-    /// longer than `patience`, or has been reset.
-    #[cold]
-    fn has_waited_for(&self, now: Time, unit: u32, patience: Nanos) -> bool {
-        let has_waited = |lane: &Lane| {
-            bits(self.units[unit].places_with(*lane)).any(|place| {
-                let id = self.units.first(unit, *lane, place);
-                let request = &self.requests[id];
-                (request.resets > 0 || now.since(request.since) > patience) && self.can_start(id, unit, place)
-            })
-        };
-        has_waited(&Lane::USER_WRITE)
-            || self.is_short_of_blocks(unit) && Lane::COLLECTION.iter().any(has_waited)
+    #[inline]
+    pub(crate) fn is_held_off_too_long(&self, now: Time, unit: u32) -> bool {
+        let since = self.units[unit].held_off_since;
+        since != Time::NEVER && now.since(since) > self.config.schedule.write_patience
     }
 
     pub(crate) fn is_short_of_blocks(&self, unit: u32) -> bool {
@@ -268,6 +260,8 @@ impl<P: Probe> Ssd<P> {
         self.set_unit_timer(unit, now + cell);
         if !kind.is_read() {
             self.open_to_preemption(unit);
+        } else if kind == Kind::UserRead && self.units[unit].has_other_work() {
+            self.units[unit].hold_off(now);
         }
         self.wake(now);
     }
@@ -420,11 +414,7 @@ impl<P: Probe> Ssd<P> {
         if self.requests[id].rank != REGULAR {
             return self.scheduler.hastened_left();
         }
-        let u = &mut self.units[unit];
-        u.committed_count -= 1;
-        if u.committed_count == 0 {
-            u.committed_tag = NONE;
-        }
+        self.units[unit].uncommit();
         self.scheduler.left(unit);
     }
 
@@ -517,7 +507,7 @@ impl<P: Probe> Ssd<P> {
         // share its next transaction.
         let kind = self.units[unit].transaction.kind;
         if kind != Kind::UserRead {
-            self.units[unit].end_of_other_work(now);
+            self.units[unit].end_of_other_work();
         }
         for index in 0..self.units[unit].transaction.members().len() {
             let id = self.units[unit].transaction.member(index);

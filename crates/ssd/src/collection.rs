@@ -320,6 +320,7 @@ impl<P: Probe> Ssd<P> {
     /// Erases an empty block: it is free, or retired if the erase fails.
     pub(crate) fn count_erase(&mut self, block: u32) {
         self.counters.erases += 1;
+        self.preemption.earn();
         if self.medium.erase(block) {
             self.ftl.free(block);
         } else {

@@ -32,6 +32,9 @@ tailcut_base::choice! {
         Told = "told",
         /// All reads are equal: any of them may preempt what reads may preempt at all.
         Equal = "equal",
+        /// The drive finds out by itself which reads somebody waits for: those are of class 1, the others
+        /// of class 3.
+        Inferred = "inferred",
     }
 }
 
@@ -71,7 +74,7 @@ impl Configure for ScheduleConfig {
         choose(
             visit,
             "classes",
-            "Whether a read's class is told by its command, or all reads are equal.",
+            "Whether a read's class is told by its command, inferred from size and place, or all reads are equal.",
             &mut self.classes,
         );
         visit.time(
@@ -104,7 +107,7 @@ impl Configure for ScheduleConfig {
         );
         visit.flag(
             "level_queues",
-            "Programs that wait for a busy chip move to an idle one (with a buffer, and dynamic allocation by page).",
+            "Programs that wait for a busy chip move to an idle one (dynamic allocation by page).",
             &mut self.level_queues,
         );
         visit.flag(

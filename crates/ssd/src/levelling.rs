@@ -65,8 +65,7 @@ impl<P: Probe> Ssd<P> {
             .map(|place| self.units.first(from, Lane::USER_WRITE, place))
             .filter(|&id| id != NONE)
             .min_by_key(|&id| self.requests[id].order);
-        // A program that the host waits for has its data behind the chip that was chosen for it.
-        let Some(id) = oldest.filter(|&id| self.requests[id].tag == NONE) else { return false };
+        let Some(id) = oldest else { return false };
         let Some(place) = self.place_for(to, id) else { return false };
         self.units.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
         self.change_unit(now, id, to, place);
@@ -86,6 +85,12 @@ impl<P: Probe> Ssd<P> {
         self.counters.levelled_queues += 1;
         let from = self.requests[id].unit;
         self.requests.change_unit(id, &self.units[from].account(now), &self.units[to].account(now));
+        let tag = self.requests[id].tag;
+        if tag != NONE {
+            self.units[from].uncommit();
+            self.scheduler.released(from);
+            (self.units[to].committed_tag, self.units[to].committed_count) = (tag, 1);
+        }
         self.requests[id].unit = to;
         self.requests[id].place = place as u8;
     }
@@ -94,7 +99,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn divert(&mut self, now: Time, id: RequestId) {
         let own = self.requests[id].unit;
-        if self.is_at_rest(own) || self.requests[id].tag != NONE {
+        if self.is_at_rest(own) {
             return;
         }
         while let Some(unit) = self.levelling.idle.next() {
@@ -109,6 +114,6 @@ impl<P: Probe> Ssd<P> {
 
     fn is_at_rest(&self, unit: u32) -> bool {
         let u = &self.units[unit];
-        u.phase == Phase::Idle && !u.has_work() && !u.is_suspended
+        u.phase == Phase::Idle && !u.has_work() && !u.is_suspended && u.committed_count == 0
     }
 }

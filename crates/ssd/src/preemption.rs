@@ -44,6 +44,8 @@ pub struct PreemptConfig {
     pub suspensions: u32,
     /// How often the same data, or block, may be reset.
     pub resets: u32,
+    /// Wear that resets may add to that of erases, in parts per million; 0 for no bound.
+    pub wear_budget: u32,
     /// Only where it is quicker than waiting.
     pub when_quicker: bool,
 }
@@ -75,6 +77,12 @@ impl Configure for PreemptConfig {
             "How often the same data or block may be reset; after that it is suspended.",
             &mut self.resets,
             0..=255,
+        );
+        visit.share(
+            "wear_budget",
+            "Wear that resets may add to that of erases; when it is spent, operations are suspended. 0 for no bound.",
+            &mut self.wear_budget,
+            0..=1_000_000,
         );
         visit.flag(
             "when_quicker",
@@ -109,12 +117,38 @@ struct Suspended {
 #[derive(Debug)]
 pub(crate) struct Preemption {
     suspended: Vec<Option<Suspended>>,
+    /// What resets may still cost, where that is bounded, in millionths of a page.
+    credit: Option<u64>,
+    /// What an erase earns.
+    earned: u64,
 }
 
+/// Erases whose earnings are kept at the most, so that a long calm does not pay for a storm.
+const CREDIT_ERASES: u64 = 64;
+
 impl Preemption {
-    pub(crate) fn new(config: &PreemptConfig, units: u32) -> Preemption {
+    pub(crate) fn new(config: &PreemptConfig, units: u32, pages: u32) -> Preemption {
         let places = if config.is_on() { units as usize } else { 0 };
-        Preemption { suspended: vec![None; places] }
+        let earned = u64::from(config.wear_budget) * u64::from(pages);
+        Preemption { suspended: vec![None; places], credit: (earned > 0).then_some(0), earned }
+    }
+
+    /// An erase has been completed: resets may cost more.
+    #[inline]
+    pub(crate) fn earn(&mut self) {
+        if let Some(credit) = &mut self.credit {
+            *credit = (*credit + self.earned).min(CREDIT_ERASES * self.earned);
+        }
+    }
+
+    fn spend(&mut self, pages: u64) {
+        if let Some(credit) = &mut self.credit {
+            *credit = credit.saturating_sub(pages * 1_000_000);
+        }
+    }
+
+    fn can_pay(&self, pages: u64) -> bool {
+        self.credit.is_none_or(|credit| credit >= pages * 1_000_000)
     }
 }
 
@@ -144,13 +178,25 @@ impl<P: Probe> Ssd<P> {
                 && self.can_be_restored(id)
                 && self.can_be_spared(id)
         };
-        if wanted == Handling::Reset && transaction.members().iter().all(may_reset) {
+        if wanted == Handling::Reset
+            && transaction.members().iter().all(may_reset)
+            && self.preemption.can_pay(self.cost_of_reset(transaction))
+        {
             Handling::Reset
         } else if wanted > Handling::None && transaction.suspensions < self.config.preempt.suspensions {
             Handling::Suspend
         } else {
             Handling::None
         }
+    }
+
+    /// Pages that resetting a transaction uses up: a whole block for an erase, a word line for a program.
+    fn cost_of_reset(&self, transaction: &Transaction) -> u64 {
+        let each = match transaction.kind {
+            Kind::Erase => self.geometry.pages,
+            _ => self.config.timing.cell.bits() as u32,
+        };
+        u64::from(each) * transaction.members().len() as u64
     }
 
     /// True when nothing that was promised to be durable depends on a word line that a reset of this
@@ -197,6 +243,7 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         let u = &mut self.units[unit];
+        u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);
         if step == Handling::Reset {
             u.phase = Phase::Resetting;
@@ -210,15 +257,9 @@ impl<P: Probe> Ssd<P> {
 
     /// True when the operation of a unit, or other work there, has made way for reads long enough.
     fn must_finish(&self, now: Time, unit: u32) -> bool {
-        let patience = self.config.schedule.write_patience;
-        let u = &self.units[unit];
-        if now.since(u.yielded_at) <= patience {
-            return false;
-        }
-        let has_waited =
-            |&id: &RequestId| self.requests[id].resets > 0 || now.since(self.requests[id].since) > patience;
-        let is_needed = u.transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit);
-        is_needed && u.transaction.members().iter().any(has_waited) || self.is_overdue(now, unit)
+        let kind = self.units[unit].transaction.kind;
+        let is_needed = kind == Kind::UserWrite || self.is_short_of_blocks(unit);
+        is_needed && self.is_held_off_too_long(now, unit) || self.is_overdue(now, unit)
     }
 
     fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
@@ -264,10 +305,7 @@ impl<P: Probe> Ssd<P> {
     /// The lane of reads that go before what is suspended, unless that has waited long enough.
     #[cold]
     pub(crate) fn read_before_resuming(&self, now: Time, unit: u32) -> Option<Lane> {
-        let suspended = self.preemption.suspended[unit as usize].as_ref().expect("something is suspended");
-        let waits_since = suspended.transaction.started.max(self.units[unit].yielded_at);
-        let reads = self.units[unit].first_reads();
-        reads.filter(|_| now.since(waits_since) <= self.config.schedule.write_patience)
+        self.units[unit].first_reads().filter(|_| !self.is_held_off_too_long(now, unit))
     }
 
     /// Lets what was suspended go on.
@@ -304,6 +342,7 @@ impl<P: Probe> Ssd<P> {
         let dies = transaction.members().iter().fold(0u16, |dies, &id| {
             dies | 1 << self.layout.planes.quotient(u32::from(self.requests[id].place))
         });
+        self.preemption.spend(self.cost_of_reset(&transaction));
         self.units.uncount(left, dies.count_ones(), transaction.members().len());
         if transaction.kind == Kind::Erase {
             self.counters.erase_resets += transaction.members().len() as u64;

@@ -103,6 +103,7 @@ fn m() -> SsdConfig {
             erase: Handling::None,
             suspensions: 16,
             resets: 1,
+            wear_budget: 0,
             when_quicker: true,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },

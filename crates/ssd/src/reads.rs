@@ -50,11 +50,18 @@ impl<P: Probe> Ssd<P> {
 
     /// The rank of the memory requests of a read: see [`MemoryRequest::rank`].
     #[inline(always)]
-    fn rank_of(&self, tag: u32) -> u8 {
+    fn rank_of(&mut self, tag: u32) -> u8 {
         match self.config.schedule.classes {
             Classes::Told => (self.tags[tag].command.class.number() - 1).min(REGULAR),
             Classes::Equal => REGULAR,
+            Classes::Inferred => self.infer_rank(tag),
         }
+    }
+
+    #[cold]
+    fn infer_rank(&mut self, tag: u32) -> u8 {
+        let t = &self.tags[tag];
+        self.inference.rank(t.command.sector, t.command.sectors, t.pages)
     }
 
     #[inline]

@@ -14,6 +14,7 @@ use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
+use crate::inference::Inference;
 use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
@@ -54,6 +55,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) preemption: Preemption,
+    pub(crate) inference: Inference,
     pub(crate) levelling: Levelling,
     /// Present when the drive maps by block.
     pub(crate) block_mapped: Option<BlockMapped>,
@@ -115,7 +117,8 @@ impl<P: Probe> Ssd<P> {
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
             levelling: Levelling::new(&geometry),
-            preemption: Preemption::new(&config.preempt, units),
+            inference: Inference::new(),
+            preemption: Preemption::new(&config.preempt, units, geometry.pages),
             timers: timers(&geometry),
             completions: Vec::new(),
             counters: Counters::default(),

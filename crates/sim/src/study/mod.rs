@@ -7,6 +7,8 @@
 pub mod evaluation;
 pub mod many_chip;
 mod measured;
+pub mod pareset;
+mod pareset_7;
 mod row;
 mod sprinkler_1;
 mod sprinkler_10;
@@ -87,6 +89,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &sprinkler_15::ChipUtilisation,
         &sprinkler_16::Transactions,
         &sprinkler_17::Migration,
+        &pareset_7::Combinations,
     ]
 }
 

@@ -166,8 +166,9 @@ pub struct Unit {
     pub opens_to_reads: bool,
     /// A suspended program or erase waits to be resumed.
     pub is_suspended: bool,
-    /// When something else than a user read last ended here.
-    pub yielded_at: Time,
+    /// Since when user reads have gone before other work that waits, or have preempted it, without any
+    /// of it ending; [`Time::NEVER`] while they have not.
+    pub held_off_since: Time,
     /// For each lane the places whose list is not empty.
     occupied: [u16; Lane::COUNT],
     /// The lanes in which there is work, a bit for each.
@@ -191,7 +192,7 @@ impl Unit {
             is_preemptible: false,
             opens_to_reads: false,
             is_suspended: false,
-            yielded_at: Time::ZERO,
+            held_off_since: Time::NEVER,
             occupied: [0; Lane::COUNT],
             lanes: 0,
             waiting: [0; Lane::COUNT],
@@ -237,11 +238,32 @@ impl Unit {
         self.awaited & !self.places_with(Lane::USER_WRITE) != 0 && holds(Rule::HoldForData)
     }
 
+    /// A committed host request is not committed here any more.
+    #[inline]
+    pub fn uncommit(&mut self) {
+        self.committed_count -= 1;
+        if self.committed_count == 0 {
+            self.committed_tag = NONE;
+        }
+    }
+
     /// Something else than a user read has ended here.
     #[inline]
-    pub fn end_of_other_work(&mut self, now: Time) {
-        self.yielded_at = now;
+    pub fn end_of_other_work(&mut self) {
+        self.held_off_since = Time::NEVER;
         (self.is_preemptible, self.opens_to_reads) = (false, false);
+    }
+
+    /// User reads go before other work from now on, if they have not done so before.
+    #[inline]
+    pub fn hold_off(&mut self, now: Time) {
+        self.held_off_since = self.held_off_since.min(now);
+    }
+
+    /// True when something else than user reads waits, or stands suspended.
+    #[inline]
+    pub fn has_other_work(&self) -> bool {
+        self.is_suspended || self.lanes >> Lane::READS.len() != 0
     }
 
     /// True when work of any kind is committed.

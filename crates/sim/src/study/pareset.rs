@@ -1,0 +1,134 @@
+//! What the studies of PAReset (Lee, Seoul National University, 2018) share: its drive, its
+//! combinations, and how they are compared.
+
+use super::{Measured, Options, Row, Run};
+use crate::Scenario;
+use crate::report::KindReport;
+use crate::workload::SyntheticConfig;
+use crate::workload::config::PaceKind;
+use crate::world::Limits;
+use tailcut_base::Op;
+use tailcut_ssd::config::Classes;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::preemption::Handling;
+use tailcut_ssd::{Precondition, Preset, SsdConfig};
+
+/// A combination of table 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combination {
+    /// Its name in the thesis.
+    pub name: &'static str,
+    /// Its name in labels of runs.
+    pub label: &'static str,
+    /// What reads do to programs.
+    pub program: Handling,
+    /// What reads do to erases.
+    pub erase: Handling,
+}
+
+/// The combinations of table 1, in its order.
+pub const COMBINATIONS: [Combination; 5] = {
+    use Handling::{None, Reset, Suspend};
+    [
+        Combination { name: "SOS", label: "sos", program: None, erase: None },
+        Combination { name: "W-S & E-S", label: "ws-es", program: Suspend, erase: Suspend },
+        Combination { name: "W-S & E-R", label: "ws-er", program: Suspend, erase: Reset },
+        Combination { name: "W-R & E-S", label: "wr-es", program: Reset, erase: Suspend },
+        Combination { name: "W-R & E-R", label: "wr-er", program: Reset, erase: Reset },
+    ]
+};
+
+/// What every combination is compared with.
+pub const SOS: Combination = COMBINATIONS[0];
+/// Suspending programs and erases.
+pub const SUSPEND: Combination = COMBINATIONS[1];
+/// Suspending programs, resetting erases.
+pub const RESET_ERASES: Combination = COMBINATIONS[2];
+/// Resetting programs, suspending erases.
+pub const RESET_PROGRAMS: Combination = COMBINATIONS[3];
+/// Resetting both.
+pub const RESET: Combination = COMBINATIONS[4];
+
+/// No bound on how often an operation is reset: the thesis names none.
+pub const UNBOUNDED: u32 = 255;
+
+impl Combination {
+    /// The drive of the thesis under this combination, for reads that are all equal.
+    pub fn drive(&self) -> SsdConfig {
+        let mut device = Preset::PaReset.config();
+        device.preempt.program = self.program;
+        device.preempt.erase = self.erase;
+        device.preempt.resets = UNBOUNDED;
+        device.schedule.classes = Classes::Equal;
+        device
+    }
+}
+
+/// The share of the drive that the thesis' fio file of 8 GB takes up, in parts per million.
+const FILE: u32 = 500_000;
+
+/// The thesis' fio job (section 3.1): random reads and writes of 4 KiB, half and half, in a file of 8 GB
+/// on the drive of 16 GB, 8 at a time, 8 GB in all; the drive has been in use for long. The short form
+/// ends after an eighth of that.
+///
+/// "The queue depth is 8, so that delays by queueing inside of the SSD are small": so what is in the drive
+/// is bounded by the queue depth, and a write is over when it is on flash. Behind a write buffer of the
+/// drive's own, thousands of programs would queue (the rows 'buffered' show that).
+pub fn fio(options: &Options, label: String, device: SsdConfig) -> Run {
+    let mut device = device;
+    device.buffer.size = 0;
+    let requests = (8 << 30) / 4096 / if options.quick { 8 } else { 1 };
+    let workload = SyntheticConfig {
+        read: 500_000,
+        region_share: FILE,
+        pace: PaceKind::Closed,
+        depth: 8,
+        ..SyntheticConfig::default()
+    };
+    let scenario = Scenario {
+        seed: options.seed,
+        content: false,
+        device,
+        precondition: Precondition { state: PreparedState::Steady, fill: FILE },
+        run: Limits { requests, ..Limits::NONE },
+        workload,
+        ..Scenario::default()
+    };
+    Run { label, scenario }
+}
+
+/// The reads of a run.
+pub fn reads(measured: &Measured) -> &KindReport {
+    measured.kind(Op::Read).expect("there were reads")
+}
+
+/// The mean latency of the reads in ns.
+pub fn mean(measured: &Measured) -> f64 {
+    reads(measured).latency.mean_ns
+}
+
+/// A percentile of the reads' latency in ns, if so many reads were made that it can be told.
+pub fn percentile(measured: &Measured, percentile: f64) -> Option<f64> {
+    let point = reads(measured).latency.points.iter().find(|point| point.percentile == percentile)?;
+    point.resolved.then_some(point.ns as f64)
+}
+
+/// Erases that have worn blocks, for each byte that the host wrote.
+pub fn wear(measured: &Measured) -> f64 {
+    measured.figures.worn() as f64 / measured.figures.counts.host_pages_written as f64
+}
+
+/// Mean, tail and life of one combination.
+pub fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
+    let bare = reads(measured).latency.bare_ns / 1e9;
+    let row =
+        |quantity: &str, ns: Option<f64>| Row::new(case, quantity, "s", ns.map(|ns| ns / 1e9)).limit(bare);
+    let life = &measured.report.drive.lifetime;
+    vec![
+        row("read latency, mean", Some(mean(measured))),
+        row("read latency, 99 %", percentile(measured, 99.0)),
+        row("read latency, 99.9 %", percentile(measured, 99.9)),
+        row("read latency, 99.99 %", percentile(measured, 99.99)),
+        Row::new(case, "writes of a lifetime", "B", life.bytes_written).limit(life.bytes_written_most),
+    ]
+}

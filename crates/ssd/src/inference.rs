@@ -1,0 +1,71 @@
+//! Which reads matter, as far as a drive can tell by itself.
+//!
+//! PAReset leaves open (section 6.2) how a drive that is told nothing finds the reads that somebody waits
+//! for. Background work of a host (compaction, scrubbing, backup, read-ahead) reads much at a time, or
+//! goes on where it stopped; a thread that waits for an answer asks for little, at a place that nothing
+//! before it leads to. So a read is urgent unless it is long or continues an earlier one.
+
+use crate::request::{Lane, REGULAR};
+
+/// Ends of earlier reads that are remembered: 32 KiB. A background stream is recognised as long as fewer
+/// than about so many other reads come between two of its own.
+const ENDS: usize = 4096;
+
+/// The most pages of a read that somebody is taken to wait for: a file system's or store's block of 16 KiB
+/// is 4 pages of the usual size.
+const SHORT_PAGES: u32 = 4;
+
+/// Remembers where reads have ended.
+#[derive(Debug)]
+pub(crate) struct Inference {
+    /// At the place that an end's hash says, the sector behind a read; later ones replace earlier ones.
+    ends: Vec<u64>,
+}
+
+impl Inference {
+    /// Remembers nothing yet.
+    pub(crate) fn new() -> Inference {
+        Inference { ends: vec![u64::MAX; ENDS] }
+    }
+
+    /// The rank of a read of `sectors` from `sector` that touches `pages` pages: that of class 1 or of
+    /// class 3.
+    pub(crate) fn rank(&mut self, sector: u64, sectors: u32, pages: u32) -> u8 {
+        let continues = self.ends[place_of(sector)] == sector;
+        let end = sector + u64::from(sectors);
+        self.ends[place_of(end)] = end;
+        if continues || pages > SHORT_PAGES { REGULAR } else { Lane::URGENT.index() as u8 }
+    }
+}
+
+/// Multiplicative hashing (Knuth, volume 3, section 6.4) with the golden ratio.
+fn place_of(sector: u64) -> usize {
+    (sector.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - ENDS.ilog2())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::random::Stream;
+
+    #[test]
+    fn a_stream_of_small_reads_is_recognised_among_random_ones() {
+        let mut inference = Inference::new();
+        let mut r = Stream::new(1, "test.inference");
+        let mut wrong = [0, 0];
+        for step in 0..1000u64 {
+            wrong[0] += u32::from(inference.rank(1 << 30 | step * 8, 8, 1) != REGULAR);
+            for _ in 0..20 {
+                wrong[1] += u32::from(inference.rank(r.below(1 << 24) * 8, 8, 1) == REGULAR);
+            }
+        }
+        assert!(wrong[0] < 20, "{} of 1000 reads of the stream were taken for urgent", wrong[0]);
+        assert!(wrong[1] < 20, "{} of 20000 random reads were taken for background work", wrong[1]);
+    }
+
+    #[test]
+    fn long_reads_are_background_work() {
+        assert_eq!(Inference::new().rank(0, 256, 32), REGULAR);
+        assert_eq!(Inference::new().rank(0, 8, 1), 0);
+    }
+}
