@@ -73,6 +73,9 @@ impl<P: Probe> Ssd<P> {
             if self.levels_queues() && self.take_over(now, unit) {
                 return self.kick(now, unit);
             }
+            if self.config.preempt.time_erases && self.begin_deferred_erases(now, unit) {
+                return self.wake(now);
+            }
             if self.config.gc.background {
                 self.collect_in_background(now, unit);
             }
@@ -471,10 +474,14 @@ impl<P: Probe> Ssd<P> {
     /// The cells of a unit are done: data of reads goes out, everything else is over.
     #[inline(always)]
     pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
-        if matches!(self.units[unit].phase, Phase::Suspending | Phase::Resetting) {
-            return self.preempted(now, unit);
+        match self.units[unit].phase {
+            Phase::Cell => {}
+            Phase::Suspending | Phase::Resetting => return self.preempted(now, unit),
+            // A deferred erase was to be looked at again.
+            Phase::Idle if self.config.preempt.time_erases => return self.kick(now, unit),
+            Phase::AwaitStart if self.config.preempt.time_erases => return,
+            phase => unreachable!("the cells of a unit in phase {phase:?} do not end"),
         }
-        assert_eq!(self.units[unit].phase, Phase::Cell);
         if !self.units[unit].transaction.kind.is_read() {
             self.units[unit].transaction.out_start = now;
             return self.end_transaction(now, unit);

@@ -34,6 +34,8 @@ struct Job {
     moving: u32,
     /// The erase is committed.
     erasing: bool,
+    /// The erase waits for its chip to be quiet.
+    deferred: bool,
 }
 
 /// The jobs of all planes.
@@ -86,8 +88,14 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
         let is_short = self.ftl.free_blocks(plane) < self.collection.thresholds.low;
-        if is_short && !self.collection.is_busy(plane) && self.block_mapped.is_none() {
+        if !is_short || self.block_mapped.is_some() {
+            return;
+        }
+        if !self.collection.is_busy(plane) {
             self.start_collection(now, plane, true);
+        } else if self.is_erase_deferred(plane) && !self.defers_erase(now, plane) {
+            self.commit_deferred_erase(now, plane);
+            self.wake(now);
         }
     }
 
@@ -126,7 +134,7 @@ impl<P: Probe> Ssd<P> {
             self.ftl.begin_emptying(victim);
         }
         self.collection.jobs[plane as usize] =
-            Some(Job { victim, purpose, next: 0, moving: 0, erasing: false });
+            Some(Job { victim, purpose, next: 0, moving: 0, erasing: false, deferred: false });
         self.collection.running += 1;
         self.counters.collections += 1;
         for _ in 0..self.collection.copies {
@@ -273,7 +281,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Erases the victim when its last page has gone and nobody reads it any more.
     fn finish_if_empty(&mut self, now: Time, plane: u32) {
-        let Job { victim, purpose, next, moving, erasing } = *self.job(plane);
+        let Job { victim, purpose, next, moving, erasing, .. } = *self.job(plane);
         if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some()
         {
             return;
@@ -286,7 +294,27 @@ impl<P: Probe> Ssd<P> {
             self.ftl.retire(victim);
             return self.job_ended(now, plane);
         }
-        self.job(plane).erasing = true;
+        if self.defers_erase(now, plane) {
+            self.job(plane).deferred = true;
+            return self.woken.push(self.layout.unit_of_plane(plane).0);
+        }
+        self.commit_erase(now, plane, victim);
+    }
+
+    /// True when the erase of a plane's victim waits for its chip to be quiet.
+    pub(crate) fn is_erase_deferred(&self, plane: u32) -> bool {
+        self.collection.jobs[plane as usize].is_some_and(|job| job.deferred)
+    }
+
+    /// The chip is quiet, or its blocks are needed: the erase of a plane's victim waits no longer.
+    pub(crate) fn commit_deferred_erase(&mut self, now: Time, plane: u32) {
+        let victim = self.job(plane).victim;
+        self.commit_erase(now, plane, victim);
+    }
+
+    fn commit_erase(&mut self, now: Time, plane: u32, victim: u32) {
+        let job = self.job(plane);
+        (job.erasing, job.deferred) = (true, false);
         let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::Erase, Role::Erase, plane, unit, place);
         request.physical = victim * self.geometry.pages;

@@ -88,11 +88,15 @@ impl<P: Probe> Ssd<P> {
         let tag = self.requests[id].tag;
         if tag != NONE {
             self.units[from].uncommit();
-            self.scheduler.released(from);
-            (self.units[to].committed_tag, self.units[to].committed_count) = (tag, 1);
+            self.units[to].committed_tag = tag;
+            self.units[to].committed_count += 1;
         }
         self.requests[id].unit = to;
         self.requests[id].place = place as u8;
+        if tag != NONE {
+            self.scheduler.released(from);
+            self.commit(now);
+        }
     }
 
     /// A program is about to be committed: to an idle chip, if its own is busy and there is one.

@@ -12,6 +12,7 @@ pub mod config;
 pub mod controller;
 mod figures;
 pub mod flash;
+mod forecast;
 mod inference;
 mod levelling;
 pub mod planted;

@@ -48,6 +48,10 @@ pub struct PreemptConfig {
     pub wear_budget: u32,
     /// Only where it is quicker than waiting.
     pub when_quicker: bool,
+    /// Programs go where the next read is expected last.
+    pub place_programs: bool,
+    /// Erases wait for their chip to be quiet.
+    pub time_erases: bool,
 }
 
 impl Configure for PreemptConfig {
@@ -89,10 +93,26 @@ impl Configure for PreemptConfig {
             "Preempt only an operation that has longer to go than preempting takes.",
             &mut self.when_quicker,
         );
+        visit.flag(
+            "place_programs",
+            "Of two planes in turn, programs go to the one whose chip expects its next read later.",
+            &mut self.place_programs,
+        );
+        visit.flag(
+            "time_erases",
+            "Erases wait until no read is expected before their end, while their plane has free blocks to spare.",
+            &mut self.time_erases,
+        );
     }
 }
 
 impl PreemptConfig {
+    /// True when anything is done by where reads are expected.
+    #[inline]
+    pub fn foresees(&self) -> bool {
+        self.place_programs || self.time_erases
+    }
+
     /// True when any operation is preempted.
     pub fn is_on(&self) -> bool {
         self.program != Handling::None || self.erase != Handling::None

@@ -105,6 +105,8 @@ fn m() -> SsdConfig {
             resets: 1,
             wear_budget: 0,
             when_quicker: true,
+            place_programs: false,
+            time_erases: false,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
         ftl: FtlConfig {

@@ -40,7 +40,11 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn program_request(&mut self, now: Time, entry: u32) -> MemoryRequest {
         let logical = self.buffer[entry].logical;
         let frontier = self.ftl.stream_frontier(self.buffer[entry].stream);
-        let plane = self.ftl.plane_for(logical, frontier);
+        let plane = if self.places_by_silence() {
+            self.plane_with_silence(now, logical, frontier)
+        } else {
+            self.ftl.plane_for(logical, frontier)
+        };
         let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::UserWrite, Role::Program, entry, unit, place);
         request.logical = logical;

@@ -78,6 +78,7 @@ impl<P: Probe> Ssd<P> {
             self.ftl.pin(physical);
         }
         let (unit, place) = self.unit_of(physical);
+        self.note_read(now, unit, rank);
         let order = self.requests.next_order();
         let request = MemoryRequest {
             since: now,

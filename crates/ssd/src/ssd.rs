@@ -14,6 +14,7 @@ use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
+use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::levelling::Levelling;
 use crate::preemption::Preemption;
@@ -56,6 +57,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) collection: Collection,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
+    pub(crate) forecast: Forecast,
     pub(crate) levelling: Levelling,
     /// Present when the drive maps by block.
     pub(crate) block_mapped: Option<BlockMapped>,
@@ -118,6 +120,7 @@ impl<P: Probe> Ssd<P> {
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
             levelling: Levelling::new(&geometry),
             inference: Inference::new(),
+            forecast: Forecast::new(&geometry),
             preemption: Preemption::new(&config.preempt, units, geometry.pages),
             timers: timers(&geometry),
             completions: Vec::new(),
