@@ -149,6 +149,7 @@ fn describe(source: &dyn Source) -> String {
     let pace = match source.pace() {
         Pace::Closed { depth, .. } => format!("closed loop of {depth}"),
         Pace::Open { depth } => format!("open loop, at most {depth} in flight"),
+        Pace::Driven { depth } => format!("an application, at most {depth} requests in flight"),
     };
     format!("{}: {pace}", source.name())
 }

@@ -371,6 +371,10 @@ impl<D: Device, W: Witness> World<D, W> {
             }
             let l = &mut self.issuers[issuer as usize];
             if l.is_blocked {
+                // A full device delays the requests of an application, not the application.
+                if let Some(at) = l.drive_blocked(now) {
+                    self.arrivals.set(issuer as usize, at);
+                }
                 return;
             }
             match l.next_due(now) {
@@ -382,6 +386,7 @@ impl<D: Device, W: Witness> World<D, W> {
                 }
                 Due::At(at) => return self.arrivals.set(issuer as usize, at),
                 Due::AfterCompletion | Due::Never => return,
+                Due::AfterAnswer => return self.arrivals.clear(issuer as usize),
             }
         }
     }
@@ -445,7 +450,7 @@ impl<D: Device, W: Witness> World<D, W> {
             sector: command.sector,
             sectors: command.sectors,
         };
-        if self.issuers[issuer as usize].advance() {
+        if self.issuers[issuer as usize].advance(slot) {
             self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
@@ -563,7 +568,7 @@ impl<D: Device, W: Witness> World<D, W> {
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close();
         }
-        if let Some(at) = self.issuers[flight.issuer as usize].completed(now) {
+        if let Some(at) = self.issuers[flight.issuer as usize].completed(now, slot, request.status) {
             if at <= now {
                 self.issue(now, flight.issuer);
             } else if !self.closed {
