@@ -14,7 +14,7 @@ mod waits;
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use limits::{Bare, Demand, Resource};
-pub use requests::KindReport;
+pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
 pub use waits::{TAILS, Tail, Wait};
 
@@ -61,7 +61,7 @@ pub struct Report {
     /// Time in ns during which a request waited because every tag of the drive's queue was taken.
     /// Limit: 0.
     pub queue_stall_ns: u64,
-    /// All requests, then each kind that occurred.
+    /// All requests, then each kind that occurred; behind reads of several classes each class.
     pub kinds: Vec<KindReport>,
     /// What each resource had to do at least for these requests, the busiest first.
     pub resources: Vec<Resource>,
@@ -87,9 +87,16 @@ impl Report {
         let bare = Bare::new(&scenario.device);
         let all = stats.all();
         let mut kinds = vec![KindReport::all(stats, &bare, seconds)];
-        let occurred = |op: &Op| stats.ops[op.index()].latency.count() > 0;
-        for &op in Op::all().iter().filter(|op| occurred(op)) {
-            kinds.push(KindReport::of(op, &stats.ops[op.index()], &bare, seconds));
+        for &op in Op::all() {
+            let of_kind = stats.op(op);
+            if of_kind.latency.count() > 0 {
+                kinds.push(KindReport::of(op, &of_kind, &bare, seconds));
+            }
+            if op == Op::Read {
+                let classes = stats.read_classes().into_iter();
+                kinds
+                    .extend(classes.map(|(class, reads)| KindReport::of_class(class, reads, &bare, seconds)));
+            }
         }
         let requests_per_s = kinds[0].requests_per_s;
         let mut resources = Demand::new(&scenario.device, &figures).resources(requests_per_s);

@@ -22,7 +22,9 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
 use tailcut_base::timers::Timers;
-use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time};
+use tailcut_base::{
+    Cause, Class, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time,
+};
 
 /// When a run measures and when it ends. A run ends when every source has ended, or at the limits
 /// given here; requests in flight are always waited for.
@@ -106,6 +108,7 @@ struct Flight {
     expected: u64,
     issuer: u32,
     op: Op,
+    class: Class,
     sector: u64,
     sectors: u32,
 }
@@ -423,6 +426,7 @@ impl<D: Device, W: Witness> World<D, W> {
                     expected: 0,
                     issuer,
                     op: command.op,
+                    class: command.class,
                     sector: 0,
                     sectors: 0,
                 });
@@ -447,6 +451,7 @@ impl<D: Device, W: Witness> World<D, W> {
             expected,
             issuer,
             op: command.op,
+            class: command.class,
             sector: command.sector,
             sectors: command.sectors,
         };
@@ -550,6 +555,7 @@ impl<D: Device, W: Witness> World<D, W> {
             id: completion.id,
             source: flight.issuer,
             op: flight.op,
+            class: flight.class,
             status: completion.status,
             sector: flight.sector,
             sectors: flight.sectors,
