@@ -9,6 +9,7 @@ mod drive;
 mod limits;
 mod requests;
 mod steady;
+mod store;
 mod waits;
 
 pub use curve::{Curve, PERCENTILES, Point};
@@ -16,6 +17,7 @@ pub use drive::{DriveReport, Programs, ReadHits, TimeBreakdown, Transactions, We
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
+pub use store::StoreReport;
 pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
@@ -67,6 +69,9 @@ pub struct Report {
     pub resources: Vec<Resource>,
     /// The drive.
     pub drive: DriveReport,
+    /// The store, where the workload is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreReport>,
     /// What a reader should know of how the workload was made to fit, and of what went wrong.
     pub notes: Vec<String>,
 }
@@ -122,6 +127,7 @@ impl Report {
             kinds,
             drive: DriveReport::new(&world.device, &figures, seconds, busiest),
             resources,
+            store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
             notes: notes(world, &all, interrupted),
         }
     }

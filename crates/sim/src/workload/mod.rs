@@ -5,7 +5,8 @@
 //!
 //! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
 //! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
-//! requests. [`datacenter`] generates published workloads from what is published of them.
+//! requests. [`datacenter`] generates published workloads from what is published of them; [`lsm`] is a
+//! log-structured merge store that makes its own.
 
 pub mod address;
 pub mod address_config;
@@ -14,6 +15,7 @@ pub mod config;
 pub mod datacenter;
 pub mod fio;
 pub mod lane;
+pub mod lsm;
 pub mod recipe;
 pub mod size;
 pub mod synthetic;
@@ -24,6 +26,7 @@ pub use address_config::AddressConfig;
 pub use arrival::ArrivalPlan;
 pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
+pub use lsm::LsmConfig;
 pub use recipe::{Problem, Recipe};
 pub use synthetic::Synthetic;
 
@@ -158,6 +161,11 @@ pub trait Source {
     /// What a reader of the results should know of how the source was made to fit the device.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The log-structured merge store that it is, for what the store measures of itself.
+    fn store(&self) -> Option<&lsm::Store> {
+        None
     }
 
     /// Appends up to `count` requests to `ahead`: one dynamic call for many requests.
