@@ -271,7 +271,7 @@ impl LsmConfig {
             "delayed_rate",
             "Keys and values per second of puts that are slowed down.",
             &mut self.delayed_rate,
-            1..=1 << 40,
+            1000..=1 << 40,
         );
     }
 
@@ -311,7 +311,7 @@ impl LsmConfig {
             "merge_rate",
             "Bytes per second that a thread merges, the time of its reads and writes not counted.",
             &mut self.merge_rate,
-            1..=1 << 40,
+            1000..=1 << 40,
         );
     }
 

@@ -120,10 +120,9 @@ impl Plan {
 
     /// The most entries of a file; at least one block of them.
     pub fn file_entries(&self) -> u64 {
-        let (mut data, target) = (self.file / self.block, self.file / self.block);
-        while data > 1 && self.blocks(data * self.block_entries()) > target {
-            data -= 1;
-        }
+        let meta = (self.block_entries() * self.bloom_bits).div_ceil(8) + INDEX_KEY + INDEX_OVERHEAD;
+        // Rounded down, so that data and what describes it stay within the file.
+        let data = (self.file / (self.block + meta)).max(1);
         data * self.block_entries()
     }
 
@@ -184,6 +183,11 @@ impl Plan {
     /// Blocks that the store can need: what it is made of, level 0 and logs before puts stop, and
     /// what compactions write before they give back what they read.
     pub fn blocks_needed(&self) -> u64 {
+        let least = self.data_blocks(self.keys);
+        if least > self.region {
+            // Too large whatever else there is; the levels need not be laid out to know it.
+            return least;
+        }
         let made: u64 = self.levels().iter().flatten().map(|file| self.blocks(file.entries)).sum();
         let flushed = self.blocks(self.memtable_puts());
         let logs = (self.memtable_puts() * self.log_entry()).div_ceil(self.block) + self.log_piece();

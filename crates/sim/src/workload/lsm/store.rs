@@ -11,7 +11,7 @@ use super::tree::{LEVELS, Tree};
 use super::writer::{State, Writer};
 use crate::workload::{Asked, Pace, Problem, Request, Source};
 use std::collections::VecDeque;
-use tailcut_base::quantity::exact_bytes;
+use tailcut_base::quantity::{exact_bytes, show_bytes};
 use tailcut_base::random::Stream;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Op, Status, Time};
@@ -296,10 +296,10 @@ impl Source for Store {
     }
 
     fn answered(&mut self, now: Time, token: u64, _status: Status) {
-        self.figures.until = self.figures.until.max(now);
         if self.has_ended() {
             return;
         }
+        self.figures.until = self.figures.until.max(now);
         match Owner::of(token) {
             Owner::Reader(reader) => self.has_read_block(reader as usize, now),
             Owner::Log => self.has_written_log(now),
@@ -322,12 +322,14 @@ impl Source for Store {
     }
 
     fn notes(&self) -> Vec<String> {
-        let bytes = self.plan.keys * self.plan.entry;
+        let bytes = |bytes: u64| show_bytes(bytes as f64);
         vec![format!(
-            "the store: {} keys of {} ({}), sizes in proportion; it was there before the run",
+            "the store was there before the run: {} keys, {}; memtables of {}, files of {}, level 1 of {}",
             self.plan.keys,
-            exact_bytes(self.plan.entry),
-            tailcut_base::quantity::show_bytes(bytes as f64)
+            bytes(self.plan.keys * self.plan.entry),
+            bytes(self.plan.write_buffer),
+            bytes(self.plan.file),
+            bytes(self.plan.base)
         )]
     }
 }

@@ -51,7 +51,7 @@ impl Store {
             self.writer.state = State::Done;
             return;
         }
-        let interval = if self.plan.put_rate == 0 { 0 } else { 1_000_000_000 / self.plan.put_rate };
+        let interval = 1_000_000_000u64.checked_div(self.plan.put_rate).unwrap_or(0);
         let first = self.writer.left == self.plan.puts;
         let due = if first { now } else { now.max(self.writer.begun + Nanos(interval)) };
         self.writer.begun = due;
