@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-use tailcut_base::Time;
 use tailcut_base::quantity::parse_time;
+use tailcut_base::{Class, Time};
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
@@ -112,6 +112,9 @@ pub struct ExplainArguments {
     /// Explain the requests that are slower than this percentage of all
     #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
     pub percentile: f64,
+    /// Explain the reads of one latency class, 1 to 5, of a run that had several
+    #[arg(long, value_name = "N", value_parser = class, conflicts_with_all = ["request", "perfetto"])]
+    pub class: Option<Class>,
     /// Show the whole timeline of one request, by its number
     #[arg(long, value_name = "ID")]
     pub request: Option<u64>,
@@ -134,6 +137,10 @@ pub struct ExplainArguments {
 
 fn moment(text: &str) -> Result<Time, String> {
     parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
+}
+
+fn class(text: &str) -> Result<Class, String> {
+    text.parse().ok().and_then(Class::new).ok_or_else(|| String::from("write a class from 1 to 5"))
 }
 
 fn percentile(text: &str) -> Result<f64, String> {

@@ -209,3 +209,56 @@ fn a_datacenter_workload_excludes_others_and_fits_the_drive() {
         "{report}"
     );
 }
+
+const STORE: [&str; 10] = [
+    "run",
+    "small.toml",
+    "--set",
+    "lsm.enabled=true",
+    "--set",
+    "run.ramp=0s",
+    "--set",
+    "run.requests=0",
+    "--out",
+    "out",
+];
+
+#[test]
+fn a_store_is_run_and_its_classes_are_explained() {
+    let place = Place::new();
+    let text = place.text(&[&STORE[..], &["--set", "lsm.gets=2000", "--set", "lsm.puts=20000"]].concat());
+    for part in ["log-structured merge store", "read class 1", "read class 3", "get latency", "write stalls"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let report = place.json("out/report.json");
+    assert_eq!((&report["store"]["gets"], &report["store"]["puts"]), (&2000.into(), &20000.into()));
+    let kinds = report["kinds"].as_array().expect("kinds");
+    let requests = |name: &str| {
+        let kind = kinds.iter().find(|kind| kind["kind"] == name).expect("the kind occurred");
+        kind["requests"].as_u64().expect("a count")
+    };
+    assert_eq!(requests("read"), requests("read class 1") + requests("read class 3"));
+    assert_eq!(requests("all"), requests("read") + requests("write"));
+    // The rows of attribution.csv share no request, and explain takes all of them or one class.
+    let count =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON")["requests"].clone();
+    let all = place.text(&["explain", "out", "--json"]);
+    assert_eq!(count(&all), requests("all"));
+    let of_class = place.text(&["explain", "out", "--class", "3", "--json"]);
+    assert_eq!(count(&of_class), requests("read class 3"));
+    place.text(&["explain", "out", "--request", "17"]);
+    assert!(place.refused(2, &["explain", "out", "--class", "2"]).contains("--class"));
+}
+
+#[test]
+fn a_store_excludes_other_workloads_and_fits_the_drive() {
+    let place = Place::new();
+    let refused = |more: &[&'static str]| place.refused(2, &[&STORE[..], &["--set"], more].concat());
+    let report = refused(&["datacenter.workload=cfs0"]);
+    assert!(report.contains("one workload") && report.contains("lsm.enabled"), "{report}");
+    let report = refused(&["lsm.keys=1000000000"]);
+    assert!(report.contains("--set lsm.keys=1000000000") && report.contains("set lsm.keys = "), "{report}");
+    let report = refused(&["lsm.l0_stop=3"]);
+    assert!(report.contains("before they slow down"), "{report}");
+}

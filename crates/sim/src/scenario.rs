@@ -4,7 +4,7 @@ use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
 use crate::workload::fio::{FioErrors, FioJobs};
-use crate::workload::{Source, Synthetic, SyntheticConfig};
+use crate::workload::{LsmConfig, Source, Synthetic, SyntheticConfig};
 use crate::world::{Checker, Limits, Witness, World};
 use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
@@ -130,6 +130,8 @@ pub struct Scenario {
     pub fio: FioConfig,
     /// A published data-centre workload, generated.
     pub datacenter: DatacenterConfig,
+    /// A log-structured merge store as workload.
+    pub lsm: LsmConfig,
 }
 
 impl Default for Scenario {
@@ -169,6 +171,7 @@ impl Default for Scenario {
             },
             fio: FioConfig::default(),
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
+            lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
         }
     }
 }
@@ -189,7 +192,7 @@ impl Configure for Scenario {
         visit.section("run", "When the run measures and ends.", &mut self.run);
         visit.section(
             "workload",
-            "The workload, unless there is a trace, a job file or a data-centre workload.",
+            "The workload, unless there is a trace, a job file, a data-centre workload or a store.",
             &mut self.workload,
         );
         visit.section("trace", "A trace as workload.", &mut self.trace);
@@ -199,6 +202,7 @@ impl Configure for Scenario {
             "A published data-centre workload, generated from what is published of it.",
             &mut self.datacenter,
         );
+        visit.section("lsm", "A log-structured merge store as workload.", &mut self.lsm);
         visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
         visit.section("device", "The drive.", &mut self.device);
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
@@ -208,6 +212,13 @@ impl Configure for Scenario {
             visit.problem(
                 "datacenter.workload",
                 "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
+                    .into(),
+            );
+        }
+        if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {
+            visit.problem(
+                "lsm.enabled",
+                "a run has one workload: set lsm.enabled = false, or leave trace.file and fio.file empty and datacenter.workload at \"none\""
                     .into(),
             );
         }
@@ -241,6 +252,9 @@ pub enum InputError {
     /// The data-centre workload does not fit the device: key and message of each problem.
     #[error("the data-centre workload does not fit the device")]
     Datacenter(Vec<crate::workload::Problem>),
+    /// The store does not fit the device: key and message of each problem.
+    #[error("the store does not fit the device")]
+    Lsm(Vec<crate::workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),
@@ -267,13 +281,14 @@ impl Scenario {
 
     /// True when the synthetic workload is the one that runs.
     pub fn is_synthetic(&self) -> bool {
-        !self.has_file() && self.datacenter.workload == Workload::None
+        !self.has_file() && self.datacenter.workload == Workload::None && !self.lsm.enabled
     }
 
     /// The sources of the workload for a device of `sectors` sectors.
     ///
     /// # Errors
-    /// All problems of the trace, the job file, the data-centre or the synthetic workload.
+    /// All problems of the trace, the job file, the data-centre workload, the store or the synthetic
+    /// workload.
     pub fn sources(&self, sectors: u64, skip_bad_lines: bool) -> Result<Vec<Box<dyn Source>>, InputError> {
         if !self.trace.file.is_empty() {
             return Ok(vec![Box::new(self.replay(sectors, skip_bad_lines)?)]);
@@ -291,6 +306,10 @@ impl Scenario {
         }
         if self.datacenter.workload != Workload::None {
             let source = self.datacenter.source(sectors, self.seed).map_err(InputError::Datacenter)?;
+            return Ok(vec![Box::new(source)]);
+        }
+        if self.lsm.enabled {
+            let source = self.lsm.source(sectors, self.seed, self.run.ramp).map_err(InputError::Lsm)?;
             return Ok(vec![Box::new(source)]);
         }
         let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;

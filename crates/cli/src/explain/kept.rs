@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::run::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
 use crate::scenario;
 use std::path::{Path, PathBuf};
-use tailcut_base::{Cause, Nanos, Time};
+use tailcut_base::{Cause, Class, Nanos, Time};
+use tailcut_sim::report::class_kind;
 use tailcut_sim::world::Attribution;
 
 /// A folder that a run wrote.
@@ -21,6 +22,8 @@ pub struct Slow {
     pub number: u64,
     /// What it asked for.
     pub op: String,
+    /// Its class.
+    pub class: u64,
     /// When its latency began.
     pub due: Time,
     /// When the host saw its end.
@@ -53,13 +56,18 @@ impl Kept {
         Ok(scenario)
     }
 
-    /// What the requests of each latency waited for, all kinds together.
-    pub fn attribution(&self) -> Result<Attribution, Failure> {
+    /// What the requests of each latency waited for: the reads of `class`, or all kinds together.
+    pub fn attribution(&self, class: Option<Class>) -> Result<Attribution, Failure> {
         let table = Csv::read(&self.folder.join(ATTRIBUTION))?;
         let (from, count, causes) =
             (table.column("latency_from_ns")?, table.column("requests")?, table.causes()?);
+        let kind = table.column("kind")?;
+        let wanted = class.map(class_kind);
         let mut attribution = Attribution::new();
         for (line, row) in table.rows() {
+            if wanted.as_deref().is_some_and(|wanted| row.get(kind) != Some(&wanted)) {
+                continue;
+            }
             let sums: Result<Vec<u64>, Failure> =
                 causes.iter().map(|&column| table.number(line, &row, column)).collect();
             let lowest = Nanos(table.number(line, &row, from)?);
@@ -68,13 +76,14 @@ impl Kept {
         Ok(attribution)
     }
 
-    /// The latency that `percentile` of all requests did not exceed.
-    pub fn latency_at(&self, percentile: f64) -> Result<Nanos, Failure> {
+    /// The latency that `percentile` of the reads of `class`, or of all requests, did not exceed.
+    pub fn latency_at(&self, percentile: f64, class: Option<Class>) -> Result<Nanos, Failure> {
         let table = Csv::read(&self.folder.join(CURVE))?;
         let (kind, latency, share) =
             (table.column("kind")?, table.column("latency_ns")?, table.column("share_at_or_below")?);
+        let wanted = class.map_or_else(|| String::from("all"), class_kind);
         let mut last = Nanos::ZERO;
-        for (line, row) in table.rows().filter(|(_, row)| row.get(kind) == Some(&"all")) {
+        for (line, row) in table.rows().filter(|(_, row)| row.get(kind) == Some(&wanted.as_str())) {
             last = Nanos(table.number(line, &row, latency)?);
             let below: f64 = row.get(share).and_then(|text| text.parse().ok()).unwrap_or(1.0);
             if below * 100.0 >= percentile {
@@ -90,7 +99,7 @@ impl Kept {
         let [number, due, completed, latency] =
             ["number", "due_ns", "completed_ns", "latency_ns"].map(|name| table.column(name));
         let (number, due, completed, latency) = (number?, due?, completed?, latency?);
-        let (op, causes) = (table.column("op")?, table.causes()?);
+        let (op, class, causes) = (table.column("op")?, table.column("class")?, table.causes()?);
         let mut slowest = Vec::new();
         for (line, row) in table.rows() {
             let read = |column: usize| table.number(line, &row, column);
@@ -101,6 +110,7 @@ impl Kept {
             }
             slowest.push(Slow {
                 number: read(number)?,
+                class: read(class)?,
                 op: row.get(op).unwrap_or(&"").to_string(),
                 due: Time(read(due)?),
                 completed: Time(read(completed)?),

@@ -8,8 +8,10 @@ use crate::terminal::{Align, Ink, Table, Tone, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
+use tailcut_base::Op;
+use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_count, show_time};
-use tailcut_sim::report::{Tail, Wait};
+use tailcut_sim::report::{Tail, Wait, class_kind};
 
 /// How many requests around a percentile are looked at, at least.
 const AROUND: u64 = 100;
@@ -37,13 +39,24 @@ struct MakeUp {
 /// Prints the make-up of the requests around a percentile and of all slower ones.
 pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = Kept::open(&arguments.folder)?;
-    let attribution = kept.attribution()?;
+    let class = arguments.class;
+    let attribution = kept.attribution(class)?;
+    if let (0, Some(class)) = (attribution.count(), class) {
+        return Err(Failure::Input(format!(
+            "{}: no reads of class {} beside reads of another class; leave --class out",
+            arguments.folder.display(),
+            class.number()
+        )));
+    }
     if attribution.count() == 0 {
         return Err(Failure::Input(format!("{}: the run measured no request", arguments.folder.display())));
     }
-    let latency = kept.latency_at(arguments.percentile)?;
+    let latency = kept.latency_at(arguments.percentile, class)?;
     let (around, shares) = attribution.around(latency, AROUND);
-    let slowest = kept.slowest()?;
+    let mut slowest = kept.slowest()?;
+    if let Some(class) = class {
+        slowest.retain(|slow| slow.op == Op::Read.name() && slow.class == u64::from(class.number()));
+    }
     let make_up = MakeUp {
         percentile: arguments.percentile,
         requests: attribution.count(),
@@ -53,10 +66,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         slower: Tail::slowest(&attribution, 1.0 - arguments.percentile / 100.0),
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
+    let report = &kept.saved.report;
+    let of_class = |class| report.kinds.iter().find(|kind| kind.kind == class_kind(class));
+    let bare_ns = class.and_then(of_class).unwrap_or(report.all()).latency.bare_ns;
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {
-        show(&make_up, &slowest, &arguments.folder, kept.saved.report.all().latency.bare_ns)
+        show(&make_up, &slowest, &arguments.folder, bare_ns)
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)

@@ -8,7 +8,8 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Op};
 use tailcut_sim::Report;
-use tailcut_sim::world::{SlowRequest, Stats};
+use tailcut_sim::report::class_kind;
+use tailcut_sim::world::{OpStats, SlowRequest, Stats};
 
 /// The report and the scenario, as JSON.
 pub const REPORT: &str = "report.json";
@@ -64,7 +65,7 @@ fn causes() -> String {
 fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
     writeln!(
         file,
-        "number,source,op,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}",
+        "number,source,op,class,status,sector,sectors,due_ns,submitted_ns,completed_ns,latency_ns,{}",
         causes()
     )?;
     for r in requests {
@@ -73,7 +74,8 @@ fn slowest(file: &mut dyn Write, requests: &[SlowRequest]) -> io::Result<()> {
             sums[cause as usize] += time.0;
         }
         let status = format!("{:?}", r.status);
-        write!(file, "{},{},{},{status},{},{}", r.number, r.source, r.op, r.sector, r.sectors)?;
+        write!(file, "{},{},{},{},{status}", r.number, r.source, r.op, r.class.number())?;
+        write!(file, ",{},{}", r.sector, r.sectors)?;
         write!(file, ",{},{},{},{}", r.due.0, r.submitted.0, r.completed.0, r.latency.0)?;
         write_sums(file, &sums)?;
     }
@@ -90,10 +92,22 @@ fn write_sums(file: &mut dyn Write, sums: &[u64]) -> io::Result<()> {
 fn attribution(file: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     writeln!(file, "kind,latency_from_ns,requests,{}", causes())?;
     for &op in Op::all() {
-        for (from, count, sums) in stats.ops[op.index()].attribution.rows() {
-            write!(file, "{op},{},{count}", from.0)?;
-            write_sums(file, sums)?;
+        // Each request stands in one row: reads of several classes in those of their class.
+        let classes = if op == Op::Read { stats.read_classes() } else { Vec::new() };
+        if classes.is_empty() {
+            rows(file, op.name(), &stats.op(op))?;
         }
+        for (class, reads) in classes {
+            rows(file, &class_kind(class), reads)?;
+        }
+    }
+    Ok(())
+}
+
+fn rows(file: &mut dyn Write, kind: &str, stats: &OpStats) -> io::Result<()> {
+    for (from, count, sums) in stats.attribution.rows() {
+        write!(file, "{kind},{},{count}", from.0)?;
+        write_sums(file, sums)?;
     }
     Ok(())
 }
@@ -102,7 +116,10 @@ fn curve(file: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     writeln!(file, "kind,latency_ns,requests,share_at_or_below")?;
     points(file, "all", &stats.all().latency)?;
     for &op in Op::all() {
-        points(file, op.name(), &stats.ops[op.index()].latency)?;
+        points(file, op.name(), &stats.op(op).latency)?;
+    }
+    for (class, reads) in stats.read_classes() {
+        points(file, &class_kind(class), &reads.latency)?;
     }
     Ok(())
 }

@@ -32,11 +32,13 @@ fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> 
         scenario.trace.file = text(trace)?;
         scenario.fio.file.clear();
         scenario.datacenter.workload = Workload::None;
+        scenario.lsm.enabled = false;
     }
     if let Some(jobs) = &options.fio {
         scenario.fio.file = text(jobs)?;
         scenario.trace.file.clear();
         scenario.datacenter.workload = Workload::None;
+        scenario.lsm.enabled = false;
     }
     for file in [&mut scenario.trace.file, &mut scenario.fio.file] {
         if !file.is_empty() {
@@ -72,6 +74,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
         NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
+        NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
             Problems::new(Vec::new(), list).into()

@@ -4,6 +4,7 @@
 mod brief;
 mod drive;
 mod latency;
+mod store;
 mod throughput;
 pub mod waits;
 
@@ -26,6 +27,9 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
+    if let Some(store) = &report.store {
+        page.part("store", &store::table(store, tone));
+    }
     page.part("drive", &drive::table(report, tone));
     if !report.notes.is_empty() {
         let notes: Vec<String> = report.notes.iter().map(|note| waits::wrapped("- ", note, width)).collect();

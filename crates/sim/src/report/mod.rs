@@ -10,14 +10,16 @@ mod lifetime;
 mod limits;
 mod requests;
 mod steady;
+mod store;
 mod waits;
 
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
-pub use requests::KindReport;
+pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
+pub use store::StoreReport;
 pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
@@ -63,12 +65,15 @@ pub struct Report {
     /// Time in ns during which a request waited because every tag of the drive's queue was taken.
     /// Limit: 0.
     pub queue_stall_ns: u64,
-    /// All requests, then each kind that occurred.
+    /// All requests, then each kind that occurred; behind reads of several classes each class.
     pub kinds: Vec<KindReport>,
     /// What each resource had to do at least for these requests, the busiest first.
     pub resources: Vec<Resource>,
     /// The drive.
     pub drive: DriveReport,
+    /// The store, where the workload is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreReport>,
     /// What a reader should know of how the workload was made to fit, and of what went wrong.
     pub notes: Vec<String>,
 }
@@ -89,9 +94,16 @@ impl Report {
         let bare = Bare::new(&scenario.device);
         let all = stats.all();
         let mut kinds = vec![KindReport::all(stats, &bare, seconds)];
-        let occurred = |op: &Op| stats.ops[op.index()].latency.count() > 0;
-        for &op in Op::all().iter().filter(|op| occurred(op)) {
-            kinds.push(KindReport::of(op, &stats.ops[op.index()], &bare, seconds));
+        for &op in Op::all() {
+            let of_kind = stats.op(op);
+            if of_kind.latency.count() > 0 {
+                kinds.push(KindReport::of(op, &of_kind, &bare, seconds));
+            }
+            if op == Op::Read {
+                let classes = stats.read_classes().into_iter();
+                kinds
+                    .extend(classes.map(|(class, reads)| KindReport::of_class(class, reads, &bare, seconds)));
+            }
         }
         let requests_per_s = kinds[0].requests_per_s;
         let mut resources = Demand::new(&scenario.device, &figures).resources(requests_per_s);
@@ -117,6 +129,7 @@ impl Report {
             kinds,
             drive: DriveReport::new(&world.device, &figures, seconds, busiest),
             resources,
+            store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
             notes: notes(world, &all, interrupted),
         }
     }
@@ -151,6 +164,7 @@ fn describe(source: &dyn Source) -> String {
     let pace = match source.pace() {
         Pace::Closed { depth, .. } => format!("closed loop of {depth}"),
         Pace::Open { depth } => format!("open loop, at most {depth} in flight"),
+        Pace::Driven { depth } => format!("an application, at most {depth} requests in flight"),
     };
     format!("{}: {pace}", source.name())
 }

@@ -3,13 +3,13 @@
 use super::{Bare, Curve, TAILS, Tail, Wait};
 use crate::world::{OpStats, Stats};
 use serde::{Deserialize, Serialize};
-use tailcut_base::Op;
 use tailcut_base::config::Choice;
+use tailcut_base::{Class, Op};
 
 /// What is known of the requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindReport {
-    /// "all", or the kind.
+    /// "all", the kind, or the name of [`class_kind`].
     pub kind: String,
     /// Requests measured.
     pub requests: u64,
@@ -33,11 +33,16 @@ impl KindReport {
         KindReport::new(op.name(), stats, bare_of(op, stats, bare), seconds)
     }
 
+    /// The reads of one class.
+    pub(super) fn of_class(class: Class, stats: &OpStats, bare: &Bare, seconds: f64) -> KindReport {
+        KindReport::new(&class_kind(class), stats, bare_of(Op::Read, stats, bare), seconds)
+    }
+
     /// All requests. The limit of their latency is the mean of the kinds' limits.
     pub(super) fn all(stats: &Stats, bare: &Bare, seconds: f64) -> KindReport {
         let part = |&op: &Op| {
-            let of_kind = &stats.ops[op.index()];
-            bare_of(op, of_kind, bare) * of_kind.latency.count() as f64
+            let of_kind = stats.op(op);
+            bare_of(op, &of_kind, bare) * of_kind.latency.count() as f64
         };
         let sum: f64 = Op::all().iter().map(part).sum();
         KindReport::new("all", &stats.all(), sum / stats.requests().max(1) as f64, seconds)
@@ -58,6 +63,11 @@ impl KindReport {
             slowest: if requests == 0 { Vec::new() } else { TAILS.iter().map(tail).collect() },
         }
     }
+}
+
+/// What the reads of a class are called.
+pub fn class_kind(class: Class) -> String {
+    format!("read class {}", class.number())
 }
 
 /// The limit of the latency of requests of the mean size of these.

@@ -5,7 +5,8 @@
 //!
 //! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
 //! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
-//! requests. [`datacenter`] generates published workloads from what is published of them.
+//! requests. [`datacenter`] generates published workloads from what is published of them; [`lsm`] is a
+//! log-structured merge store that makes its own.
 
 pub mod address;
 pub mod address_config;
@@ -14,6 +15,7 @@ pub mod config;
 pub mod datacenter;
 pub mod fio;
 pub mod lane;
+pub mod lsm;
 pub mod recipe;
 pub mod size;
 pub mod synthetic;
@@ -24,10 +26,11 @@ pub use address_config::AddressConfig;
 pub use arrival::ArrivalPlan;
 pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
+pub use lsm::LsmConfig;
 pub use recipe::{Problem, Recipe};
 pub use synthetic::Synthetic;
 
-use tailcut_base::{Class, Nanos, Op, Time};
+use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// A request of an application to a disk, before it is cut to what a device takes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,22 @@ pub enum Pace {
         /// The most requests in flight, at least 1.
         depth: u32,
     },
+    /// When the source says so: it is an application that computes, waits for its requests and goes
+    /// on. Nothing is drawn ahead; see [`Source::advance`].
+    Driven {
+        /// The most requests that it ever has in flight, at least 1; it keeps to it by itself.
+        depth: u32,
+    },
+}
+
+/// A request of a [`Pace::Driven`] source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The request; its latency counts from its `due`, which is not later than the moment at which
+    /// it was asked for.
+    pub request: Request,
+    /// What [`Source::answered`] is given when the request has been answered.
+    pub token: u64,
 }
 
 /// When a source is active, as its world must arrange it.
@@ -92,8 +111,25 @@ pub trait Source {
     fn pace(&self) -> Pace;
 
     /// The next request, or `None` at the end. Must not depend on anything but the source's own
-    /// state: requests are drawn ahead of their time.
+    /// state: requests are drawn ahead of their time. Not called of a [`Pace::Driven`] source.
     fn next(&mut self) -> Option<Request>;
+
+    /// Of a [`Pace::Driven`] source: does everything that it has to do by itself up to `now`, and
+    /// appends the requests that come of it, in the order in which they are to be submitted. All
+    /// moments count from the start of the source. A device that is full delays requests, not the
+    /// source: it is called at its moments all the same.
+    fn advance(&mut self, _now: Time, _asked: &mut Vec<Asked>) {}
+
+    /// Of a [`Pace::Driven`] source: when it next has something to do by itself; [`Time::NEVER`]
+    /// while it only waits for answers. It has ended when it waits for nothing.
+    fn next_event(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Of a [`Pace::Driven`] source: the request of `token` was answered at `now`. What follows from
+    /// it comes with the next [`Source::advance`], which is called at the same moment unless nothing
+    /// more is issued.
+    fn answered(&mut self, _now: Time, _token: u64, _status: Status) {}
 
     /// How many requests there will be in all, where that is known, for progress.
     fn len_hint(&self) -> Option<u64>;
@@ -125,6 +161,11 @@ pub trait Source {
     /// What a reader of the results should know of how the source was made to fit the device.
     fn notes(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The log-structured merge store that it is, for what the store measures of itself.
+    fn store(&self) -> Option<&lsm::Store> {
+        None
     }
 
     /// Appends up to `count` requests to `ahead`: one dynamic call for many requests.

@@ -1,9 +1,9 @@
 //! An issuer: one source at work, with the requests drawn ahead of their time.
 
 use super::command_of;
-use crate::workload::{Pace, Request, Schedule, Source};
+use crate::workload::{Asked, Pace, Request, Schedule, Source};
 use std::collections::VecDeque;
-use tailcut_base::{Command, Nanos, Time};
+use tailcut_base::{Command, Nanos, Status, Time};
 
 /// How many requests are drawn ahead, so that their map entries can be fetched together.
 const AHEAD: usize = 48;
@@ -18,6 +18,8 @@ pub(super) enum Due {
     AfterCompletion,
     /// There is none.
     Never,
+    /// When a request of a driven source completes: it has nothing to do by itself.
+    AfterAnswer,
 }
 
 pub(super) struct Issuer {
@@ -41,13 +43,26 @@ pub(super) struct Issuer {
     /// Closed loop: requests that share one pause, and how many of them have been issued.
     think_every: u32,
     batch: u32,
+    /// Its source has no further request.
+    ended: bool,
+    driven: Driven,
     pub(super) is_blocked: bool,
+}
+
+/// What only the issuer of a [`Pace::Driven`] source needs.
+#[derive(Debug, Default)]
+struct Driven {
+    /// Tokens of the commands that have not been submitted yet, beside them.
+    waiting: Vec<u64>,
+    /// Tokens of those in flight, by slot.
+    in_flight: Vec<u64>,
+    asked: Vec<Asked>,
 }
 
 impl Issuer {
     pub(super) fn new(source: Box<dyn Source>) -> Issuer {
         let pace = source.pace();
-        let (Pace::Closed { depth, .. } | Pace::Open { depth }) = pace;
+        let (Pace::Closed { depth, .. } | Pace::Open { depth } | Pace::Driven { depth }) = pace;
         assert!(depth > 0, "a source has at least one request in flight");
         let schedule = source.schedule();
         let think_every = source.think_every();
@@ -69,6 +84,8 @@ impl Issuer {
             schedule,
             think_every,
             batch: 0,
+            ended: false,
+            driven: Driven::default(),
             is_blocked: false,
         }
     }
@@ -96,7 +113,7 @@ impl Issuer {
     /// True when it issues nothing more.
     #[inline]
     pub(super) fn is_over(&self, now: Time) -> bool {
-        now >= self.stop || (self.at == self.commands.len() && self.start <= now)
+        now >= self.stop || (self.ended && self.start <= now)
     }
 
     /// True when it issues nothing more and all of its requests are answered.
@@ -115,12 +132,15 @@ impl Issuer {
         self.drawn.clear();
         self.commands.clear();
         self.at = 0;
+        if matches!(self.pace, Pace::Driven { .. }) {
+            self.driven.waiting.clear();
+            return Ok(());
+        }
         self.source.draw(AHEAD, &mut self.drawn);
+        self.ended = self.drawn.is_empty();
         for request in &self.drawn {
-            // Distinct for all requests of a run up to 2^32 of one source.
-            let content = (self.number as u32).wrapping_mul(0x9E37_79B1).wrapping_add(0x51ED_270B);
+            self.commands.push(command_of(request, content_of(self.number)));
             self.number += 1;
-            self.commands.push(command_of(request, content));
             if matches!(self.pace, Pace::Open { .. }) {
                 if request.due < self.last_due {
                     return Err((self.number - 1, request.due));
@@ -144,8 +164,8 @@ impl Issuer {
 
     /// When the next request is issued.
     #[inline]
-    pub(super) fn next_due(&self, now: Time) -> Due {
-        let Some(request) = self.drawn.get(self.at) else { return Due::Never };
+    pub(super) fn next_due(&mut self, now: Time) -> Due {
+        let Some(request) = self.drawn.get(self.at) else { return self.drive(now) };
         match self.pace {
             Pace::Closed { .. } if self.batch == self.think_every && self.think_every > 1 => {
                 Due::AfterCompletion
@@ -165,33 +185,87 @@ impl Issuer {
                     Due::AfterCompletion
                 }
             }
+            Pace::Driven { .. } => Due::Now(self.start + Nanos(request.due.0)),
         }
+    }
+
+    /// Lets a driven source do what it has to do up to `now`. Any other source, asked here, has come
+    /// to its end.
+    #[cold]
+    pub(super) fn drive(&mut self, now: Time) -> Due {
+        if !matches!(self.pace, Pace::Driven { .. }) {
+            return Due::Never;
+        }
+        if now < self.start {
+            return Due::At(self.start);
+        }
+        self.source.advance(Time(now.since(self.start).0), &mut self.driven.asked);
+        for Asked { request, token } in self.driven.asked.drain(..) {
+            assert!(self.start + Nanos(request.due.0) <= now, "a request is asked for when it is due");
+            self.commands.push(command_of(&request, content_of(self.number)));
+            self.number += 1;
+            self.drawn.push(request);
+            self.driven.waiting.push(token);
+        }
+        let next = self.source.next_event();
+        if let Some(request) = self.drawn.get(self.at) {
+            return Due::Now(self.start + Nanos(request.due.0));
+        }
+        if next != Time::NEVER {
+            return Due::At((self.start + Nanos(next.0)).min(self.stop));
+        }
+        self.ended = self.in_flight == 0;
+        if self.ended { Due::Never } else { Due::AfterAnswer }
+    }
+
+    /// When a driven source that waits for the device next has something to do by itself, after it
+    /// has done what there was until `now`.
+    #[cold]
+    pub(super) fn drive_blocked(&mut self, now: Time) -> Option<Time> {
+        if !matches!(self.pace, Pace::Driven { .. }) {
+            return None;
+        }
+        self.drive(now);
+        let next = self.source.next_event();
+        (next != Time::NEVER).then(|| (self.start + Nanos(next.0)).min(self.stop))
     }
 
     /// When the issuer had room for a request that was due at `due`.
     #[inline]
     pub(super) fn eligible(&self, now: Time, due: Time) -> Time {
         match self.pace {
-            Pace::Closed { .. } => due,
+            Pace::Closed { .. } | Pace::Driven { .. } => due,
             Pace::Open { .. } => due.max(self.room_since).min(now),
         }
     }
 
-    /// The next request has been issued; true when more must be drawn.
+    /// The next request has been issued as the flight `slot`; true when more must be drawn.
     #[inline]
-    pub(super) fn advance(&mut self) -> bool {
+    pub(super) fn advance(&mut self, slot: u32) -> bool {
         self.at += 1;
         self.in_flight += 1;
         if matches!(self.pace, Pace::Closed { .. }) {
             self.ready.pop();
             self.batch += u32::from(self.think_every > 1);
+        } else if matches!(self.pace, Pace::Driven { .. }) {
+            self.remember(slot);
         }
         self.at == self.commands.len()
     }
 
-    /// A request has been answered; when the issuer may issue again because of it.
+    /// Keeps the token of the request that has just been issued.
+    #[cold]
+    fn remember(&mut self, slot: u32) {
+        assert!(self.in_flight <= self.depth, "a driven source keeps to its depth");
+        let slots = &mut self.driven.in_flight;
+        slots.resize(slots.len().max(slot as usize + 1), 0);
+        slots[slot as usize] = self.driven.waiting[self.at - 1];
+    }
+
+    /// The request in flight as `slot` has been answered; when the issuer may issue again because of
+    /// it.
     #[inline]
-    pub(super) fn completed(&mut self, now: Time) -> Option<Time> {
+    pub(super) fn completed(&mut self, now: Time, slot: u32, status: Status) -> Option<Time> {
         self.in_flight -= 1;
         match self.pace {
             Pace::Closed { think, .. } => {
@@ -209,6 +283,11 @@ impl Issuer {
                 // A request that is due waits for this place.
                 (self.in_flight + 1 == self.depth).then_some(now)
             }
+            Pace::Driven { .. } => {
+                let token = self.driven.in_flight[slot as usize];
+                self.source.answered(Time(now.since(self.start).0), token, status);
+                Some(now)
+            }
         }
     }
 
@@ -221,6 +300,13 @@ impl Issuer {
             self.ready.fill(self.depth, now + think);
         }
     }
+}
+
+/// What marks the data of a source's request: distinct for all requests of a run up to 2^32 of one
+/// source.
+#[inline]
+fn content_of(number: u64) -> u32 {
+    (number as u32).wrapping_mul(0x9E37_79B1).wrapping_add(0x51ED_270B)
 }
 
 /// Moments in ascending order. There is mostly one, which stands apart from the queue.

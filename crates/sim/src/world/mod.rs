@@ -22,7 +22,9 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
 use tailcut_base::timers::Timers;
-use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time};
+use tailcut_base::{
+    Cause, Class, Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time,
+};
 
 /// When a run measures and when it ends. A run ends when every source has ended, or at the limits
 /// given here; requests in flight are always waited for.
@@ -106,6 +108,7 @@ struct Flight {
     expected: u64,
     issuer: u32,
     op: Op,
+    class: Class,
     sector: u64,
     sectors: u32,
 }
@@ -371,6 +374,10 @@ impl<D: Device, W: Witness> World<D, W> {
             }
             let l = &mut self.issuers[issuer as usize];
             if l.is_blocked {
+                // A full device delays the requests of an application, not the application.
+                if let Some(at) = l.drive_blocked(now) {
+                    self.arrivals.set(issuer as usize, at);
+                }
                 return;
             }
             match l.next_due(now) {
@@ -382,6 +389,7 @@ impl<D: Device, W: Witness> World<D, W> {
                 }
                 Due::At(at) => return self.arrivals.set(issuer as usize, at),
                 Due::AfterCompletion | Due::Never => return,
+                Due::AfterAnswer => return self.arrivals.clear(issuer as usize),
             }
         }
     }
@@ -418,6 +426,7 @@ impl<D: Device, W: Witness> World<D, W> {
                     expected: 0,
                     issuer,
                     op: command.op,
+                    class: command.class,
                     sector: 0,
                     sectors: 0,
                 });
@@ -442,10 +451,11 @@ impl<D: Device, W: Witness> World<D, W> {
             expected,
             issuer,
             op: command.op,
+            class: command.class,
             sector: command.sector,
             sectors: command.sectors,
         };
-        if self.issuers[issuer as usize].advance() {
+        if self.issuers[issuer as usize].advance(slot) {
             self.look_ahead(issuer);
         }
         if let Submit::Refused(status) = answer {
@@ -545,6 +555,7 @@ impl<D: Device, W: Witness> World<D, W> {
             id: completion.id,
             source: flight.issuer,
             op: flight.op,
+            class: flight.class,
             status: completion.status,
             sector: flight.sector,
             sectors: flight.sectors,
@@ -563,7 +574,7 @@ impl<D: Device, W: Witness> World<D, W> {
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close();
         }
-        if let Some(at) = self.issuers[flight.issuer as usize].completed(now) {
+        if let Some(at) = self.issuers[flight.issuer as usize].completed(now, slot, request.status) {
             if at <= now {
                 self.issue(now, flight.issuer);
             } else if !self.closed {

@@ -1,11 +1,12 @@
 //! What a run measures.
 
 use super::Attribution;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_base::{CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::{Class, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
 /// How many of the slowest requests are kept whole.
 const SLOWEST: usize = 1000;
@@ -21,6 +22,8 @@ pub struct Finished<S> {
     pub source: u32,
     /// What it asked for.
     pub op: Op,
+    /// Its latency class.
+    pub class: Class,
     /// How it ended.
     pub status: Status,
     /// First sector.
@@ -49,6 +52,7 @@ impl Finished<&Spans> {
             id: self.id,
             source: self.source,
             op: self.op,
+            class: self.class,
             status: self.status,
             sector: self.sector,
             sectors: self.sectors,
@@ -74,6 +78,15 @@ pub struct OpStats {
     pub errors: u64,
 }
 
+impl OpStats {
+    fn merge(&mut self, other: &OpStats) {
+        self.latency.merge(&other.latency);
+        self.attribution.merge(&other.attribution);
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+    }
+}
+
 /// What a run measured, after its ramp.
 #[derive(Clone, Debug)]
 pub struct Stats {
@@ -81,8 +94,10 @@ pub struct Stats {
     pub from: Time,
     /// End of the measurement: the last completion.
     pub until: Time,
-    /// By kind of request, in the order of [`Op`].
-    pub ops: [OpStats; 4],
+    /// By kind of request, in the order of [`Op`]; of reads those of the default class.
+    ops: [OpStats; 4],
+    /// Reads of other classes, by number of the class; most runs have none.
+    others: [Option<Box<OpStats>>; 5],
     /// Requests in flight, integrated over time: ns × requests.
     pub in_flight_area: u128,
     /// Queue stall: time during which a request waited outside the device because every tag of its
@@ -127,6 +142,7 @@ impl Stats {
             from: Time::ZERO,
             until: Time::ZERO,
             ops: Default::default(),
+            others: Default::default(),
             in_flight_area: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
@@ -137,7 +153,8 @@ impl Stats {
     /// Counts a finished request.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
-        let op = &mut self.ops[request.op.index()];
+        let is_other = request.class != Class::DEFAULT && request.op == Op::Read;
+        let op = if is_other { self.other(request.class) } else { &mut self.ops[request.op.index()] };
         op.latency.record(request.latency);
         op.attribution.record(request.latency, request.spans);
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;
@@ -147,6 +164,42 @@ impl Stats {
         if self.slowest.len() < SLOWEST || self.slowest.peek().is_some_and(|s| request.latency > s.0.0) {
             self.keep(request);
         }
+    }
+
+    #[cold]
+    fn other(&mut self, class: Class) -> &mut OpStats {
+        self.others[usize::from(class.number()) - 1].get_or_insert_default()
+    }
+
+    /// What is known of the requests of one kind, whatever their class.
+    pub fn op(&self, op: Op) -> Cow<'_, OpStats> {
+        let own = &self.ops[op.index()];
+        if op != Op::Read || self.others.iter().all(Option::is_none) {
+            return Cow::Borrowed(own);
+        }
+        let mut sum = own.clone();
+        self.others.iter().flatten().for_each(|other| sum.merge(other));
+        Cow::Owned(sum)
+    }
+
+    /// What is known of the reads of one class, if there were any.
+    pub fn class(&self, class: Class) -> Option<&OpStats> {
+        if class == Class::DEFAULT {
+            return Some(&self.ops[Op::Read.index()]).filter(|reads| reads.latency.count() > 0);
+        }
+        self.others[usize::from(class.number()) - 1].as_deref()
+    }
+
+    /// The classes of the reads, in their order, where there were several; none otherwise.
+    pub fn read_classes(&self) -> Vec<(Class, &OpStats)> {
+        let all = (1..=5).filter_map(Class::new);
+        let classes: Vec<_> = all.filter_map(|class| Some((class, self.class(class)?))).collect();
+        if classes.len() > 1 { classes } else { Vec::new() }
+    }
+
+    /// All that is known, in parts that share no request.
+    fn parts(&self) -> impl Iterator<Item = &OpStats> {
+        self.ops.iter().chain(self.others.iter().flatten().map(Box::as_ref))
     }
 
     #[cold]
@@ -166,12 +219,12 @@ impl Stats {
 
     /// Requests counted.
     pub fn requests(&self) -> u64 {
-        self.ops.iter().map(|op| op.latency.count()).sum()
+        self.parts().map(|op| op.latency.count()).sum()
     }
 
     /// Requests counted that did not succeed.
     pub fn errors(&self) -> u64 {
-        self.ops.iter().map(|op| op.errors).sum()
+        self.parts().map(|op| op.errors).sum()
     }
 
     /// Length of the measurement.
@@ -182,18 +235,13 @@ impl Stats {
     /// All kinds of requests together.
     pub fn all(&self) -> OpStats {
         let mut all = OpStats::default();
-        for op in &self.ops {
-            all.latency.merge(&op.latency);
-            all.attribution.merge(&op.attribution);
-            all.bytes += op.bytes;
-            all.errors += op.errors;
-        }
+        self.parts().for_each(|part| all.merge(part));
         all
     }
 
     /// Little's law: mean requests in flight over (throughput × mean latency); 1 in steady state.
     pub fn littles_ratio(&self) -> f64 {
-        let sum: u128 = self.ops.iter().map(|op| op.latency.sum()).sum();
+        let sum: u128 = self.parts().map(|op| op.latency.sum()).sum();
         if sum == 0 { 1.0 } else { self.in_flight_area as f64 / sum as f64 }
     }
 }

@@ -33,7 +33,7 @@ fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
         run(&mut world).expect("it runs to the end");
         let load = rate as f64 * service as f64 / 1e9;
         let wait = load * service as f64 / (2.0 * (1.0 - load));
-        let mean = world.stats.ops[Op::Read as usize].latency.mean();
+        let mean = world.stats.op(Op::Read).latency.mean();
         let measured = mean - (service + link) as f64;
         println!(
             "load {load:.3}: wait {measured:.0} ns, theory {wait:.0} ns, {:+.2} %",

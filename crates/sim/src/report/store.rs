@@ -1,0 +1,104 @@
+//! A log-structured merge store in a report.
+
+use super::{Bare, Curve};
+use crate::workload::lsm::Store;
+use crate::workload::lsm::tree::LEVELS;
+use serde::{Deserialize, Serialize};
+use tailcut_base::Op;
+
+/// What a store did in the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreReport {
+    /// Keys of the store.
+    pub keys: u64,
+    /// Gets that ended.
+    pub gets: u64,
+    /// Gets per second.
+    pub gets_per_s: f64,
+    /// Latencies of gets: all blocks that a get waits for and its processor time. Limit: the
+    /// processor time and one block of an idle drive.
+    pub get_latency: Curve,
+    /// Blocks that a get looks for on average. Limit: 1, of a key that is in no memtable.
+    pub blocks_per_get: f64,
+    /// Share of these blocks that were in the cache.
+    pub cache_hit_share: f64,
+    /// Share of these blocks that a filter asked for wrongly. Limit: 0.
+    pub false_positive_share: f64,
+    /// Puts.
+    pub puts: u64,
+    /// Puts per second, until the last of them.
+    pub puts_per_s: f64,
+    /// Time in ns that the writer stood still. Limit: 0.
+    pub stalled_ns: u64,
+    /// Time in ns by which puts were slowed down. Limit: 0.
+    pub delayed_ns: u64,
+    /// Bytes of keys and values that were put.
+    pub put_bytes: u64,
+    /// Bytes that the log wrote.
+    pub log_bytes: u64,
+    /// Memtables that became files.
+    pub flushes: u64,
+    /// Bytes of these files.
+    pub flushed_bytes: u64,
+    /// Compactions that merged files.
+    pub compactions: u64,
+    /// Files that went down a level as they were.
+    pub moved_files: u64,
+    /// Bytes that compactions read.
+    pub compaction_read_bytes: u64,
+    /// Bytes that compactions wrote.
+    pub compaction_written_bytes: u64,
+    /// Bytes flushed and compacted for each byte that was put, the log not counted. Limit: 1 in the
+    /// long run.
+    pub write_amplification: f64,
+    /// Files and bytes of each level at the end, as far down as there are any.
+    pub levels: Vec<LevelReport>,
+    /// Length of the measurement in seconds.
+    pub seconds: f64,
+}
+
+/// A level of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelReport {
+    /// Its files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl StoreReport {
+    pub(super) fn new(store: &Store, bare: &Bare) -> StoreReport {
+        let (figures, plan, tree) = (store.figures(), store.plan(), store.tree());
+        let seconds = figures.seconds();
+        let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let putting = figures.last_put.since(figures.from).as_secs_f64();
+        let bare_ns = plan.get_time.0 as f64 + bare.latency_ns(Op::Read, plan.block as f64);
+        let depth = (0..LEVELS).rev().find(|&level| tree.files(level) > 0).map_or(0, |level| level + 1);
+        let level =
+            |level| LevelReport { files: tree.files(level) as u64, bytes: tree.blocks(level) * plan.block };
+        StoreReport {
+            keys: plan.keys,
+            gets: figures.gets.count(),
+            gets_per_s: rate(figures.gets.count()),
+            get_latency: Curve::of(&figures.gets, bare_ns),
+            blocks_per_get: figures.blocks_per_get(),
+            cache_hit_share: figures.cache_hit_share(),
+            false_positive_share: figures.false_positives as f64 / figures.lookups.max(1) as f64,
+            puts: figures.puts,
+            puts_per_s: if putting > 0.0 { figures.puts as f64 / putting } else { 0.0 },
+            stalled_ns: figures.stalled.0,
+            delayed_ns: figures.delayed.0,
+            put_bytes: figures.put_bytes,
+            log_bytes: figures.log_bytes,
+            flushes: figures.flushes,
+            flushed_bytes: figures.flushed_bytes,
+            compactions: figures.compactions,
+            moved_files: figures.moved_files,
+            compaction_read_bytes: figures.compaction_read_bytes,
+            compaction_written_bytes: figures.compaction_written_bytes,
+            write_amplification: figures.write_amplification(),
+            levels: (0..depth).map(level).collect(),
+            seconds,
+        }
+    }
+}

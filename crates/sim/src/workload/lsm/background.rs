@@ -1,0 +1,121 @@
+//! The threads that flush and compact.
+
+use super::job::{Job, NoRoom, Purpose};
+use super::merge::{Span, merge};
+use super::store::{FLUSH, Owner, Store};
+use tailcut_base::{Nanos, Op, Time};
+
+/// Flushes and compactions.
+impl Store {
+    pub(super) fn begin_flush(&mut self, now: Time) {
+        if self.background[FLUSH].is_some() {
+            return;
+        }
+        let Some(memtable) = self.sealed.front() else { return };
+        let entries = memtable.entries(self.plan.keys);
+        let output = self.tree.make(Span { lo: 0, hi: self.plan.keys - 1, entries }, &self.plan);
+        self.background[FLUSH] = Some(Job::flush(output, &self.tree));
+        self.work(FLUSH, now);
+    }
+
+    pub(super) fn begin_compactions(&mut self, now: Time) {
+        while let Some(thread) = (1..self.background.len()).find(|&thread| self.background[thread].is_none())
+        {
+            let Some(work) = self.tree.pick(&self.plan) else { return };
+            if work.level > 0 && work.inputs[1].is_empty() {
+                self.tree.descend(&work);
+                self.figures.moved_files += u64::from(self.counts(now));
+                continue;
+            }
+            let inputs = work.inputs.iter().flatten().map(|&id| self.tree.table(id).span);
+            let spans = merge(&inputs.collect::<Vec<Span>>(), self.plan.file_entries());
+            let outputs = spans.into_iter().map(|span| self.tree.make(span, &self.plan)).collect();
+            self.background[thread] = Some(Job::compaction(work, outputs, &self.tree));
+            self.work(thread, now);
+        }
+    }
+
+    /// Lets a background thread do what it can: read ahead, merge, write behind.
+    pub(super) fn work(&mut self, thread: usize, now: Time) {
+        let Some(mut job) = self.background[thread].take() else { return };
+        while let Some((extent, piece)) = job.next_read(&self.tree, &self.plan) {
+            let owner = Owner::Input(thread as u32, piece);
+            self.ask(now, Op::Read, self.plan.compaction_read_class, extent, owner);
+        }
+        let is_flush = job.purpose == Purpose::Flush;
+        let class = if is_flush { self.plan.flush_class } else { self.plan.compaction_write_class };
+        loop {
+            match job.next_write(&mut self.tree, &mut self.space, &self.plan) {
+                Ok(Some(extent)) => self.ask(now, Op::Write, class, extent, Owner::Output(thread as u32)),
+                Ok(None) => break,
+                Err(NoRoom) => return self.fail(),
+            }
+        }
+        if let Some(blocks) = job.begin_merge(&self.plan) {
+            let time = Nanos::for_bytes(blocks * self.plan.block, self.plan.merge_rate);
+            let timer = self.readers.len() + 1 + thread;
+            self.timers.set(timer, now + time);
+        }
+        self.background[thread] = Some(job);
+    }
+
+    pub(super) fn has_merged(&mut self, thread: usize, now: Time) {
+        self.background[thread].as_mut().expect("a thread that merges has a job").end_merge();
+        self.work(thread, now);
+    }
+
+    pub(super) fn has_read_input(&mut self, thread: usize, piece: u32, now: Time) {
+        self.background[thread].as_mut().expect("a thread that reads has a job").has_read(piece);
+        self.work(thread, now);
+    }
+
+    pub(super) fn has_written_output(&mut self, thread: usize, now: Time) {
+        let job = self.background[thread].as_mut().expect("a thread that writes has a job");
+        if !job.has_written() {
+            return self.work(thread, now);
+        }
+        let job = self.background[thread].take().expect("it has just been there");
+        self.count(&job, now);
+        match &job.purpose {
+            Purpose::Flush => {
+                self.tree.add(0, job.outputs[0]);
+                let flushed = self.sealed.pop_front().expect("a memtable was flushed");
+                self.release(flushed.log, now);
+            }
+            Purpose::Compaction(work) => {
+                for file in self.tree.replace(work, &job.outputs) {
+                    self.release_file(file, now);
+                }
+            }
+        }
+        self.set_reserve();
+        self.begin_flush(now);
+        self.begin_compactions(now);
+        self.end_stall(now);
+    }
+
+    pub(super) fn count(&mut self, job: &Job, now: Time) {
+        if !self.counts(now) {
+            return;
+        }
+        let written = job.output_blocks() * self.plan.block;
+        if job.purpose == Purpose::Flush {
+            self.figures.flushes += 1;
+            self.figures.flushed_bytes += written;
+        } else {
+            self.figures.compactions += 1;
+            self.figures.compaction_read_bytes += job.input_blocks() * self.plan.block;
+            self.figures.compaction_written_bytes += written;
+        }
+    }
+
+    /// What flushes and compactions may need before they give anything back: level 0 is merged with
+    /// all of level 1, and every memtable becomes a file with a log.
+    pub(super) fn set_reserve(&mut self) {
+        let memtable = 2 * self.plan.blocks(self.plan.memtable_puts()) + self.plan.log_piece();
+        self.reserve = self.tree.blocks(0)
+            + self.tree.blocks(1)
+            + self.plan.job_blocks()
+            + u64::from(self.plan.write_buffers) * memtable;
+    }
+}

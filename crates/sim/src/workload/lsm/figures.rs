@@ -1,0 +1,73 @@
+//! What a store measures of itself.
+
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Nanos, Time};
+
+/// What a store has done since it counts.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Since when it counts, from the start of the source.
+    pub from: Time,
+    /// The last moment that it knows of.
+    pub until: Time,
+    /// Latencies of gets: every block that a get waits for, and its processor time.
+    pub gets: LatencyHistogram,
+    /// Puts.
+    pub puts: u64,
+    /// When the last of them was done.
+    pub last_put: Time,
+    /// Bytes of their keys and values.
+    pub put_bytes: u64,
+    /// Blocks that gets looked for in the cache, and how many of them were there.
+    pub lookups: u64,
+    /// See `lookups`.
+    pub cache_hits: u64,
+    /// Blocks that a filter asked for wrongly.
+    pub false_positives: u64,
+    /// Bytes of the log that went to the device.
+    pub log_bytes: u64,
+    /// Files that memtables became, and their bytes.
+    pub flushes: u64,
+    /// See `flushes`.
+    pub flushed_bytes: u64,
+    /// Compactions that merged files.
+    pub compactions: u64,
+    /// Files that went down a level as they were.
+    pub moved_files: u64,
+    /// Bytes that compactions read.
+    pub compaction_read_bytes: u64,
+    /// Bytes that compactions wrote.
+    pub compaction_written_bytes: u64,
+    /// Time that the writer stood still: both memtables full, or too many files on level 0.
+    pub stalled: Nanos,
+    /// Time by which puts were slowed down.
+    pub delayed: Nanos,
+}
+
+impl Figures {
+    /// Counted from `now` on.
+    pub fn since(now: Time) -> Figures {
+        Figures { from: now, until: now, last_put: now, ..Figures::default() }
+    }
+
+    /// How long it has counted, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.until.since(self.from).as_secs_f64()
+    }
+
+    /// Bytes that flushes and compactions wrote for each byte that was put; the log not counted.
+    pub fn write_amplification(&self) -> f64 {
+        let written = self.flushed_bytes + self.compaction_written_bytes;
+        if self.put_bytes == 0 { 0.0 } else { written as f64 / self.put_bytes as f64 }
+    }
+
+    /// Blocks that a get looks for on average.
+    pub fn blocks_per_get(&self) -> f64 {
+        if self.gets.count() == 0 { 0.0 } else { self.lookups as f64 / self.gets.count() as f64 }
+    }
+
+    /// Share of the blocks that were in the cache.
+    pub fn cache_hit_share(&self) -> f64 {
+        if self.lookups == 0 { 0.0 } else { self.cache_hits as f64 / self.lookups as f64 }
+    }
+}

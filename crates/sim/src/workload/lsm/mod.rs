@@ -1,0 +1,34 @@
+//! A log-structured merge store as a source of requests: random gets and puts against a tree of
+//! sorted files that is merged level by level as RocksDB 5.x merges it.
+//!
+//! A [`Store`] is an application and not a mix: its threads wait for their own requests
+//! ([`Pace::Driven`](super::Pace)). [`reader`] threads get, one [`writer`] puts into a [`memtable`]
+//! and a log, and background threads flush and compact, each
+//! a [`job`] at a time, what [`tree`] picks. Files live in
+//! extents of a region of the device ([`space`]), blocks of them in a block [`cache`].
+//!
+//! What a file holds is known by its key range and its number of entries. Whether it holds one key
+//! is drawn, always with the same answer ([`table`]); how many keys are left of several files that
+//! are merged is what independent draws give ([`merge`]). That costs no memory per key. Index and
+//! filter blocks are in memory, keys are uniform, nothing is deleted, nothing compressed, and there
+//! is no page cache: `docs/model.md`, section "Log-structured merge store", lists it all.
+
+mod background;
+pub mod cache;
+pub mod config;
+pub mod figures;
+pub mod job;
+pub mod memtable;
+pub mod merge;
+pub mod plan;
+pub mod reader;
+pub mod space;
+pub mod store;
+pub mod table;
+pub mod tree;
+pub mod writer;
+
+pub use config::LsmConfig;
+pub use figures::Figures;
+pub use plan::Plan;
+pub use store::Store;

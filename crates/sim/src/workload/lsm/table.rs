@@ -1,0 +1,132 @@
+//! A sorted file (SSTable), and which keys it holds.
+
+use super::merge::Span;
+use super::space::Extent;
+use tailcut_base::random::mix64;
+
+/// A sorted file. Its number is its place among all files that there have ever been.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its number.
+    pub id: u32,
+    /// Its key range and entries.
+    pub span: Span,
+    /// Data blocks; key ranges of equal length fall on each.
+    pub data_blocks: u64,
+    /// All blocks, with those of index and filter at the end.
+    pub blocks: u64,
+    /// Where it lies; empty before it is written and after it is gone.
+    pub extents: Vec<Extent>,
+    /// Gets that may still read it.
+    pub pins: u32,
+    /// A compaction works on it.
+    pub is_busy: bool,
+    /// It has been replaced and goes when nobody reads it.
+    pub is_obsolete: bool,
+}
+
+impl Table {
+    /// True when the file has a version of `key`: with the probability of its share of the keys in
+    /// its range, and always with the same answer.
+    pub fn holds(&self, key: u64) -> bool {
+        if key < self.span.lo || key > self.span.hi {
+            return false;
+        }
+        is_drawn(self.id, HOLDS, key, self.span.entries as f64 / self.span.keys() as f64)
+    }
+
+    /// True when the filter wrongly says that the file has `key`, with a false-positive rate of
+    /// `rate`. A filter gives the same answer each time.
+    pub fn is_mistaken(&self, key: u64, rate: f64) -> bool {
+        is_drawn(self.id, MISTAKEN, key, rate)
+    }
+
+    /// The data block in which `key` is, or would be.
+    pub fn block_of(&self, key: u64) -> u64 {
+        let place = u128::from(key - self.span.lo) * u128::from(self.data_blocks);
+        (place / u128::from(self.span.keys())) as u64
+    }
+
+    /// Where its block `index` lies, and how many blocks follow each other from there.
+    pub fn locate(&self, index: u64) -> Extent {
+        locate(&self.extents, index)
+    }
+}
+
+/// Where block `index` of a file in `extents` lies, with its neighbours behind it.
+pub fn locate(extents: &[Extent], mut index: u64) -> Extent {
+    for extent in extents {
+        if index < extent.blocks {
+            return Extent { first: extent.first + index, blocks: extent.blocks - index };
+        }
+        index -= extent.blocks;
+    }
+    panic!("a block lies within its file");
+}
+
+/// A draw that depends on nothing but its arguments.
+pub fn is_drawn(owner: u32, purpose: u64, key: u64, probability: f64) -> bool {
+    let bits = mix64(mix64(u64::from(owner) << 8 | purpose) ^ mix64(key));
+    ((bits >> 11) as f64) < probability * (1u64 << 53) as f64
+}
+
+/// What a draw is for: does a file hold a key, is its filter wrong, does a memtable hold a key.
+pub const HOLDS: u64 = 1;
+const MISTAKEN: u64 = 2;
+/// See [`HOLDS`].
+pub const IN_MEMORY: u64 = 3;
+
+/// The false-positive rate of a Bloom filter of `bits` per key, (1 − e^(−k ÷ bits))^k with
+/// k = ⌊bits × 0.69⌋ probes, at least 1 and at most 30 (RocksDB's `FullFilterBitsBuilder`); 1 for no
+/// filter: every file is then looked into.
+pub fn false_positive_rate(bits: u64) -> f64 {
+    if bits == 0 {
+        return 1.0;
+    }
+    let probes = (bits as f64 * 0.69).floor().clamp(1.0, 30.0);
+    libm::pow(1.0 - libm::exp(-probes / bits as f64), probes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(entries: u64) -> Table {
+        Table {
+            id: 7,
+            span: Span { lo: 1000, hi: 100_999, entries },
+            data_blocks: 100,
+            blocks: 103,
+            extents: vec![Extent { first: 50, blocks: 60 }, Extent { first: 500, blocks: 43 }],
+            pins: 0,
+            is_busy: false,
+            is_obsolete: false,
+        }
+    }
+
+    #[test]
+    fn a_file_holds_its_share_of_keys_and_a_full_one_all() {
+        let held = |entries| (0..200_000).filter(|key| table(entries).holds(*key)).count() as f64;
+        assert!((held(30_000) - 30_000.0).abs() < 4.0 * (30_000.0f64 * 0.7).sqrt());
+        assert_eq!(held(100_000), 100_000.0);
+    }
+
+    #[test]
+    fn filters_err_as_often_as_the_closed_form_says() {
+        // Ten bits and six probes: 0.84 %.
+        let rate = false_positive_rate(10);
+        assert!((rate - 0.008_44).abs() < 1e-5, "{rate}");
+        let file = table(1000);
+        let wrong = (1000..101_000).filter(|key| file.is_mistaken(*key, rate)).count() as f64;
+        assert!((wrong - 1e5 * rate).abs() < 4.0 * (1e5 * rate).sqrt(), "{wrong}");
+        assert_eq!(false_positive_rate(0), 1.0);
+    }
+
+    #[test]
+    fn blocks_are_found_in_their_extents() {
+        let file = table(100);
+        assert_eq!((file.block_of(1000), file.block_of(100_999)), (0, 99));
+        assert_eq!(file.locate(59), Extent { first: 109, blocks: 1 });
+        assert_eq!(file.locate(60), Extent { first: 500, blocks: 43 });
+    }
+}

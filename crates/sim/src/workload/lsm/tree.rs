@@ -1,0 +1,245 @@
+//! The tree: which files there are on each level, and which to compact next.
+//!
+//! Level 0 holds files as they were flushed, the newest first, each over all keys; on every further
+//! level no two files share a key. The level with the highest score is compacted, as in RocksDB's
+//! `LevelCompactionPicker`: files ÷ trigger on level 0, bytes ÷ target on the others. Of a level
+//! above 0 the file behind the last one that was taken goes (a key pointer for each level, LevelDB's
+//! round-robin and RocksDB's `kRoundRobin`; its default `kByCompensatedSize` takes the largest file,
+//! which without deletions chooses among files of nearly one size).
+
+use super::merge::Span;
+use super::plan::Plan;
+use super::space::{Extent, Space};
+use super::table::Table;
+use std::collections::BTreeSet;
+
+/// Levels that there can be (RocksDB's `num_levels`).
+pub const LEVELS: usize = 7;
+
+/// What a compaction is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The level that the files come from; its successor takes them.
+    pub level: usize,
+    /// Files of that level, and of the next that share keys with them.
+    pub inputs: [Vec<u32>; 2],
+}
+
+/// All files.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    tables: Vec<Table>,
+    levels: [Vec<u32>; LEVELS],
+    /// Bytes of the files that no compaction works on, by level.
+    idle_blocks: [u64; LEVELS],
+    /// The key behind the last file that was taken from a level.
+    pointers: [u64; LEVELS],
+    /// Obsolete files that somebody still reads.
+    lingering: BTreeSet<u32>,
+}
+
+impl Tree {
+    /// No files.
+    pub fn new() -> Tree {
+        Tree {
+            tables: Vec::new(),
+            levels: Default::default(),
+            idle_blocks: [0; LEVELS],
+            pointers: [0; LEVELS],
+            lingering: BTreeSet::new(),
+        }
+    }
+
+    /// The file of that number.
+    pub fn table(&self, id: u32) -> &Table {
+        &self.tables[id as usize]
+    }
+
+    /// The files of a level: of level 0 the newest first, of others in the order of their keys.
+    pub fn level(&self, level: usize) -> impl Iterator<Item = &Table> {
+        self.levels[level].iter().map(|&id| self.table(id))
+    }
+
+    /// How many files a level has.
+    pub fn files(&self, level: usize) -> usize {
+        self.levels[level].len()
+    }
+
+    /// A file that is about to be written; it belongs to no level yet.
+    pub fn make(&mut self, span: Span, plan: &Plan) -> u32 {
+        let id = self.tables.len() as u32;
+        self.tables.push(Table {
+            id,
+            span,
+            data_blocks: plan.data_blocks(span.entries),
+            blocks: plan.blocks(span.entries),
+            extents: Vec::new(),
+            pins: 0,
+            is_busy: false,
+            is_obsolete: false,
+        });
+        id
+    }
+
+    /// Gives a file its place; false when the region has none.
+    #[must_use]
+    pub fn place(&mut self, id: u32, space: &mut Space) -> bool {
+        let table = &mut self.tables[id as usize];
+        assert!(table.extents.is_empty(), "a file is placed once");
+        match space.take(table.blocks) {
+            Some(extents) => table.extents = extents,
+            None => return false,
+        }
+        true
+    }
+
+    /// Adds a file that has been written to a level.
+    pub fn add(&mut self, level: usize, id: u32) {
+        let lo = self.table(id).span.lo;
+        let at = if level == 0 { 0 } else { self.first_behind(level, lo) };
+        self.levels[level].insert(at, id);
+        self.idle_blocks[level] += self.table(id).blocks;
+    }
+
+    /// The place of the first file of a sorted level that ends at `key` or later.
+    fn first_behind(&self, level: usize, key: u64) -> usize {
+        self.levels[level].partition_point(|&id| self.table(id).span.hi < key)
+    }
+
+    /// The file of a sorted level whose range has `key`.
+    pub fn covering(&self, level: usize, key: u64) -> Option<&Table> {
+        let id = *self.levels[level].get(self.first_behind(level, key))?;
+        Some(self.table(id)).filter(|table| table.span.lo <= key)
+    }
+
+    /// The files of a sorted level that share keys with `lo..=hi`.
+    fn overlapping(&self, level: usize, lo: u64, hi: u64) -> Vec<u32> {
+        let behind = self.levels[level][self.first_behind(level, lo)..].iter();
+        behind.copied().take_while(|&id| self.table(id).span.lo <= hi).collect()
+    }
+
+    /// How much a level asks to be compacted; from 1 on it is.
+    pub fn score(&self, level: usize, plan: &Plan) -> f64 {
+        match level {
+            0 => self.levels[0].len() as f64 / f64::from(plan.l0_trigger),
+            _ if level + 1 == LEVELS => 0.0,
+            _ => (self.idle_blocks[level] * plan.block) as f64 / plan.level_bytes(level) as f64,
+        }
+    }
+
+    /// The next compaction, and marks its files as busy. `None` when there is none to do, or none
+    /// beside those at work.
+    pub fn pick(&mut self, plan: &Plan) -> Option<Work> {
+        let mut levels: Vec<(f64, usize)> = (0..LEVELS - 1).map(|l| (self.score(l, plan), l)).collect();
+        levels.retain(|(score, _)| *score >= 1.0);
+        levels.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let work = levels.into_iter().find_map(|(_, level)| self.work(level))?;
+        for (step, inputs) in work.inputs.iter().enumerate() {
+            for &id in inputs {
+                self.tables[id as usize].is_busy = true;
+                self.idle_blocks[work.level + step] -= self.table(id).blocks;
+            }
+        }
+        if let (1.., [first, ..]) = (work.level, work.inputs[0].as_slice()) {
+            self.pointers[work.level] = self.table(*first).span.hi + 1;
+        }
+        Some(work)
+    }
+
+    /// What a compaction of `level` would take, if no other has a part of it.
+    fn work(&self, level: usize) -> Option<Work> {
+        let idle = |ids: &[u32]| ids.iter().all(|&id| !self.table(id).is_busy);
+        if level == 0 {
+            let all = self.levels[0].clone();
+            let spans = all.iter().map(|&id| self.table(id).span);
+            let lo = spans.clone().map(|span| span.lo).min()?;
+            let next = self.overlapping(1, lo, spans.map(|span| span.hi).max()?);
+            return (idle(&all) && idle(&next)).then_some(Work { level, inputs: [all, next] });
+        }
+        let files = &self.levels[level];
+        let start = files.partition_point(|&id| self.table(id).span.lo < self.pointers[level]);
+        files[start..].iter().chain(&files[..start]).find_map(|&id| {
+            let span = self.table(id).span;
+            let next = self.overlapping(level + 1, span.lo, span.hi);
+            (idle(&[id]) && idle(&next)).then(|| Work { level, inputs: [vec![id], next] })
+        })
+    }
+
+    /// Puts what a compaction has written in the place of what it read. Returns the files that
+    /// nobody reads any more.
+    pub fn replace(&mut self, work: &Work, outputs: &[u32]) -> Vec<u32> {
+        let mut gone = Vec::new();
+        for (step, inputs) in work.inputs.iter().enumerate() {
+            self.levels[work.level + step].retain(|id| !inputs.contains(id));
+            for &id in inputs {
+                let table = &mut self.tables[id as usize];
+                assert!(table.is_busy && !table.is_obsolete, "a file is compacted once");
+                table.is_obsolete = true;
+                if table.pins == 0 {
+                    gone.push(id);
+                } else {
+                    self.lingering.insert(id);
+                }
+            }
+        }
+        for &id in outputs {
+            self.add(work.level + 1, id);
+        }
+        gone
+    }
+
+    /// Moves the file of a compaction without anything to merge it with to the next level.
+    pub fn descend(&mut self, work: &Work) {
+        let id = work.inputs[0][0];
+        self.levels[work.level].retain(|&other| other != id);
+        self.tables[id as usize].is_busy = false;
+        self.add(work.level + 1, id);
+    }
+
+    /// A get may read the file until it is unpinned.
+    pub fn pin(&mut self, id: u32) {
+        self.tables[id as usize].pins += 1;
+    }
+
+    /// A get is done with the file. True when it can go now.
+    pub fn unpin(&mut self, id: u32) -> bool {
+        let table = &mut self.tables[id as usize];
+        table.pins -= 1;
+        table.pins == 0 && self.lingering.remove(&id)
+    }
+
+    /// Takes the extents of a file that is gone.
+    pub fn take_extents(&mut self, id: u32) -> Vec<Extent> {
+        let table = &mut self.tables[id as usize];
+        assert!(table.is_obsolete && table.pins == 0, "a file that is read stays");
+        std::mem::take(&mut table.extents)
+    }
+
+    /// Every file that takes room.
+    pub fn placed(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| !table.extents.is_empty())
+    }
+
+    /// Blocks of the files of a level.
+    pub fn blocks(&self, level: usize) -> u64 {
+        self.level(level).map(|table| table.blocks).sum()
+    }
+
+    /// Panics when two files of a level above 0 share a key, or the sums are wrong.
+    pub fn check(&self) {
+        for level in 0..LEVELS {
+            let idle = self.level(level).filter(|table| !table.is_busy);
+            assert_eq!(idle.map(|table| table.blocks).sum::<u64>(), self.idle_blocks[level]);
+            assert!(self.level(level).all(|table| !table.is_obsolete && !table.extents.is_empty()));
+            let spans: Vec<Span> = self.level(level).map(|table| table.span).collect();
+            let disjoint = level == 0 || spans.windows(2).all(|pair| pair[0].hi < pair[1].lo);
+            assert!(disjoint, "files of level {level} share keys");
+        }
+    }
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree::new()
+    }
+}

@@ -1,0 +1,374 @@
+//! The log-structured merge store: nothing is lost, levels keep their shape, and figures come near
+//! those of the textbook; on a device that always takes the same time, and on a drive.
+
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use tailcut_base::digest::Digest;
+use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
+use tailcut_sim::Scenario;
+use tailcut_sim::workload::lsm::tree::LEVELS;
+use tailcut_sim::workload::lsm::{LsmConfig, Plan, Store};
+use tailcut_sim::workload::{Asked, Request, Source};
+use tailcut_sim::world::{Limits, World};
+use tailcut_ssd::{Preset, Ssd};
+
+const MIB: u64 = 1 << 20;
+/// The device that stores are tried on.
+const ROOM: u64 = 128 * MIB;
+
+/// 16 MiB of files of 256 KiB, level 1 of 1 MiB and level 2 of 10 MiB; classes tell requests apart.
+fn small() -> LsmConfig {
+    LsmConfig {
+        enabled: true,
+        keys: 140_000,
+        scale: 1.0 / 256.0,
+        gets: 20_000,
+        puts: 30_000,
+        get_class: 1,
+        compaction_read_class: 2,
+        log_class: 3,
+        flush_class: 4,
+        compaction_write_class: 5,
+        ..LsmConfig::default()
+    }
+}
+
+fn store(config: &LsmConfig, seed: u64) -> Store {
+    config.source(ROOM / SECTOR_BYTES, seed, Nanos::ZERO).expect("a good store")
+}
+
+/// Lets a store run on a device that answers each request after `latency`, and shows each request.
+fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
+    let mut answers: BinaryHeap<Reverse<(Time, u64, u64)>> = BinaryHeap::new();
+    let (mut asked, mut now, mut number) = (Vec::<Asked>::new(), Time::ZERO, 0);
+    loop {
+        store.advance(now, &mut asked);
+        for Asked { request, token } in asked.drain(..) {
+            assert_eq!(request.due, now, "a request is asked for when its moment has come");
+            watch(store, &request);
+            answers.push(Reverse((now + latency, number, token)));
+            number += 1;
+        }
+        let answer = answers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let next = store.next_event();
+        if answer.min(next) == Time::NEVER {
+            return now;
+        }
+        now = answer.min(next);
+        if answer <= next {
+            let Reverse((_, _, token)) = answers.pop().expect("there is one");
+            store.answered(now, token, Status::Success);
+        }
+    }
+}
+
+fn entries(store: &Store) -> u64 {
+    (0..LEVELS).flat_map(|level| store.tree().level(level)).map(|table| table.span.entries).sum()
+}
+
+#[test]
+fn nothing_is_lost_and_no_block_has_two_owners() {
+    for discard in [false, true] {
+        let mut store = store(&LsmConfig { discard, puts: 60_000, ..small() }, 1);
+        let before = entries(&store);
+        let mut bytes = [0u64; 6];
+        let (mut seen, mut trimmed) = (0, 0);
+        run(&mut store, Nanos::micros(100), &mut |store, request| {
+            let block = store.plan().block_sectors();
+            let end = request.sector + u64::from(request.sectors);
+            assert!(end <= store.space().blocks() * block, "the region is not left");
+            bytes[usize::from(request.class.number())] += u64::from(request.sectors) * SECTOR_BYTES;
+            trimmed += u64::from(request.op == Op::Trim);
+            if request.op == Op::Write {
+                // What is on a level is never overwritten.
+                let files = (0..LEVELS).flat_map(|level| store.tree().level(level));
+                for extent in files.flat_map(|table| &table.extents) {
+                    let (first, behind) = (extent.first * block, (extent.first + extent.blocks) * block);
+                    assert!(end <= first || behind <= request.sector, "a file is overwritten");
+                }
+            }
+            let done = store.figures().compactions + store.figures().flushes;
+            if done != seen {
+                seen = done;
+                store.check();
+            }
+        });
+        store.check();
+        let figures = store.figures();
+        assert!(figures.flushes > 10 && figures.compactions > 10, "{figures:?}");
+        assert_eq!(figures.puts, 60_000);
+        assert_eq!(figures.gets.count(), 20_000);
+        // What was counted is what was written; a job at the end has not been counted yet.
+        assert!(bytes[4] >= figures.flushed_bytes && bytes[4] < figures.flushed_bytes + MIB);
+        assert!(bytes[5] >= figures.compaction_written_bytes);
+        assert!(bytes[2] >= figures.compaction_read_bytes);
+        assert!(bytes[5] - figures.compaction_written_bytes < 8 * MIB);
+        // Every entry is on a level or was replaced by a newer one; the last level has every key.
+        let flushed = figures.flushed_bytes / 116;
+        assert!(entries(&store) <= before + flushed && entries(&store) >= 140_000);
+        assert_eq!(trimmed > 0, discard);
+    }
+}
+
+#[test]
+fn blocks_per_get_are_those_of_levels_and_filters() {
+    for bloom_bits in [0, 4, 10] {
+        // Nothing is put but one entry: the tree stays as it is.
+        let config = LsmConfig { bloom_bits, puts: 1, gets: 40_000, readers: 1, ..small() };
+        let mut store = store(&config, 3);
+        let plan = store.plan().clone();
+        let files = plan.levels();
+        let wrong = plan.false_positives();
+        // Each file of level 0, then the density of each level.
+        let mut densities: Vec<f64> =
+            files[0].iter().map(|span| span.entries as f64 / plan.keys as f64).collect();
+        let dense = |level: &Vec<_>| {
+            level.iter().map(|s: &tailcut_sim::workload::lsm::merge::Span| s.entries).sum::<u64>()
+        };
+        densities.extend(files[1..].iter().map(|level| dense(level) as f64 / plan.keys as f64));
+        let (mut left, mut expected) = (1.0, 0.0);
+        for density in densities {
+            expected += left * (density + (1.0 - density) * wrong);
+            left *= 1.0 - density;
+        }
+        assert!(left.abs() < 1e-9, "the last level has every key");
+        run(&mut store, Nanos::micros(100), &mut |_, _| {});
+        let measured = store.figures().blocks_per_get();
+        assert!((measured / expected - 1.0).abs() < 0.02, "{bloom_bits}: {measured} for {expected}");
+    }
+}
+
+#[test]
+fn a_cache_hits_as_often_as_its_share_of_the_blocks() {
+    // One level alone, so that all blocks are looked for equally often.
+    let config = LsmConfig {
+        scale: 1.0 / 8.0,
+        block_cache: 32 * MIB,
+        l0_trigger: 1,
+        l0_slowdown: 2,
+        l0_stop: 2,
+        puts: 1,
+        gets: 60_000,
+        ..small()
+    };
+    let mut store = config.source(4 * ROOM / SECTOR_BYTES, 1, Nanos::ZERO).expect("a good store");
+    let levels: Vec<usize> = store.plan().levels().iter().map(Vec::len).collect();
+    assert_eq!((levels.len(), levels[0]), (2, 0));
+    run(&mut store, Nanos::micros(100), &mut |_, _| {});
+    let blocks: u64 = store.tree().level(1).map(|table| table.data_blocks).sum();
+    let (share, hits) = (1024.0 / blocks as f64, store.figures().cache_hit_share());
+    assert!((hits / share - 1.0).abs() < 0.05, "{hits} for {share}");
+}
+
+#[test]
+fn write_amplification_is_that_of_levelled_merging() {
+    // Level 0 is merged with a level 1 of its size: 2. Below, the key pointer takes files where a
+    // level has gathered the most, twice its mean density, so a file meets half of the ten times
+    // that the next level is larger: 1 + 10 / 2 for each of two levels.
+    let config = LsmConfig { scale: 1.0 / 2048.0, keys: 90_000, put_rate: 2_000, ..small() };
+    let mut store = store(&LsmConfig { puts: 150_000, gets: 1, ..config }, 1);
+    assert_eq!(store.plan().levels().len(), 4);
+    run(&mut store, Nanos::micros(20), &mut |_, _| {});
+    let textbook = 1.0 + 2.0 + 6.0 + 6.0;
+    let measured = store.figures().write_amplification();
+    assert!((measured / textbook - 1.0).abs() < 0.1, "{measured} for {textbook}");
+    assert_eq!(store.figures().stalled, Nanos::ZERO);
+    store.check();
+}
+
+#[test]
+fn puts_stall_where_compactions_do_not_keep_up() {
+    let mut config = LsmConfig { puts: 200_000, gets: 1, put_time: Nanos(1), ..small() };
+    config.merge_rate = 5_000_000;
+    let mut slow = store(&config, 1);
+    let mut most = 0;
+    run(&mut slow, Nanos::micros(50), &mut |store, _| most = most.max(store.tree().files(0)));
+    assert!(slow.figures().stalled > Nanos::millis(100), "{:?}", slow.figures());
+    assert!(most as u32 <= slow.plan().l0_stop + slow.plan().write_buffers, "{most} files on level 0");
+    // A limit below what the store sustains leaves nothing to wait for.
+    let mut steady = store(&LsmConfig { put_rate: 2000, merge_rate: 75_000_000, puts: 20_000, ..config }, 1);
+    let end = run(&mut steady, Nanos::micros(50), &mut |_, _| {});
+    assert_eq!((steady.figures().stalled, steady.figures().delayed), (Nanos::ZERO, Nanos::ZERO));
+    assert!((end.as_secs_f64() - 10.0).abs() < 0.1, "{end}");
+}
+
+#[test]
+fn a_durable_log_is_flushed_and_waited_for() {
+    let mut store = store(&LsmConfig { sync_every: 10, puts: 1000, gets: 1, ..small() }, 1);
+    let mut flushes = 0;
+    let end = run(&mut store, Nanos::micros(100), &mut |_, request| {
+        flushes += u64::from(request.op == Op::Flush);
+    });
+    assert_eq!(flushes, 100);
+    // A write and a flush, 100 times.
+    assert!(end >= Time::ZERO + Nanos::micros(200) * 100);
+}
+
+#[test]
+fn one_seed_gives_one_stream_of_requests() {
+    let digest = |seed| {
+        let (mut digest, mut store) = (Digest::new(), store(&small(), seed));
+        run(&mut store, Nanos::micros(100), &mut |_, request| {
+            digest.add(request.sector ^ request.due.0 << 20 ^ u64::from(request.sectors) << 8);
+        });
+        digest.value()
+    };
+    assert_eq!(digest(1), digest(1));
+    assert_ne!(digest(1), digest(2));
+}
+
+#[test]
+fn a_store_that_does_not_fit_says_what_would() {
+    let sectors = ROOM / SECTOR_BYTES;
+    for scale in [0.0, 1.0 / 256.0] {
+        let config = LsmConfig { keys: 10_000_000, scale, ..small() };
+        let problems = config.source(sectors, 1, Nanos::ZERO).expect_err("too large");
+        let most = config.most_keys(sectors);
+        assert!(most > 100_000, "{most}");
+        assert_eq!(problems[0].key, "keys");
+        assert!(problems[0].message.contains(&format!("lsm.keys = {most}")), "{}", problems[0].message);
+        let fits = |keys| LsmConfig { keys, ..config.clone() }.source(sectors, 1, Nanos::ZERO).is_ok();
+        assert!(fits(most) && fits(0) && !fits(most + most / 10));
+    }
+    let problems = LsmConfig { keys: 0, scale: 100.0, ..small() }.source(sectors, 1, Nanos::ZERO);
+    assert!(problems.expect_err("nothing fits")[0].message.contains("lsm.scale"));
+}
+
+fn scenario(lsm: LsmConfig) -> Scenario {
+    let mut scenario = Scenario { device: Preset::G.config(), run: Limits::NONE, lsm, ..Scenario::default() };
+    scenario.device.geometry.blocks = 64;
+    scenario
+}
+
+fn run_world(scenario: &Scenario) -> World<Ssd> {
+    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    assert!(world.is_checking());
+    world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
+    world.device.check();
+    let store = world.sources().find_map(Source::store).expect("a store");
+    assert_eq!(store.failure(), None);
+    store.check();
+    world
+}
+
+#[test]
+fn a_drive_serves_a_store_and_classes_are_told_apart() {
+    let lsm = LsmConfig { keys: 0, region_share: 800_000, ..small() };
+    let scenario = scenario(lsm);
+    let world = run_world(&scenario);
+    let stats = &world.stats;
+    let counts: Vec<(u8, u64)> =
+        stats.read_classes().iter().map(|(class, reads)| (class.number(), reads.latency.count())).collect();
+    let numbers: Vec<u8> = counts.iter().map(|(class, _)| *class).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), stats.op(Op::Read).latency.count());
+    let bytes: u64 = stats.read_classes().iter().map(|(_, reads)| reads.bytes).sum();
+    assert_eq!(bytes, stats.op(Op::Read).bytes);
+    assert!(stats.class(Class::DEFAULT).is_none(), "the log is written and not read");
+    assert!(stats.op(Op::Write).latency.count() > 0);
+    let gets = world.sources().find_map(Source::store).expect("a store").figures().gets.clone();
+    assert_eq!(gets.count(), 20_000);
+    assert!(gets.mean() > stats.class(Class::new(1).expect("a class")).expect("gets").latency.mean());
+    // And the same again.
+    assert_eq!(run_world(&scenario).stats.digest, stats.digest);
+}
+
+#[test]
+fn one_class_of_reads_is_not_split() {
+    let lsm = LsmConfig { compaction_read_class: 1, ..small() };
+    let world = run_world(&scenario(LsmConfig { keys: 100_000, ..lsm }));
+    assert!(world.stats.read_classes().is_empty());
+    assert!(world.stats.op(Op::Read).latency.count() > 20_000);
+}
+
+#[test]
+fn limits_end_a_store_like_any_other_source() {
+    let mut scenario = scenario(LsmConfig { keys: 100_000, puts: 1, ..small() });
+    scenario.run.requests = 777;
+    assert_eq!(run_world(&scenario).completed(), 777);
+    scenario.run = Limits { duration: Nanos::millis(50), ramp: Nanos::millis(10), ..Limits::NONE };
+    let world = run_world(&scenario);
+    let figures = world.sources().find_map(Source::store).expect("a store").figures();
+    assert_eq!(figures.from, Time::ZERO + Nanos::millis(10));
+    assert!(figures.gets.count() > 100, "{figures:?}");
+}
+
+fn odd() -> impl Strategy<Value = LsmConfig> {
+    let load = (500u64..60_000, 1u64..3000, 1u64..20_000, 0u32..5);
+    let sizes =
+        (1u64..40, 0u64..6000, 0.000_1..0.005f64, prop::sample::select(vec![512u64, 4096, 5632, 16_384]));
+    let tree = (0u64..16, 0u64..(64 << 20), 2u64..12, 1u32..8, 1u32..4);
+    let how = (any::<bool>(), 0u64..50, 512u64..MIB, 512u64..MIB, 1u32..5);
+    (load, sizes, tree, how).prop_map(|(load, sizes, tree, how)| LsmConfig {
+        enabled: true,
+        keys: load.0,
+        gets: load.1,
+        puts: load.2,
+        readers: load.3,
+        key_size: sizes.0,
+        value_size: sizes.1,
+        scale: sizes.2,
+        block: sizes.3,
+        bloom_bits: tree.0,
+        block_cache: tree.1,
+        multiplier: tree.2,
+        l0_trigger: tree.3,
+        compactions: tree.4,
+        discard: how.0,
+        sync_every: how.1,
+        read_ahead: how.2,
+        write_size: how.3,
+        write_depth: how.4,
+        ..small()
+    })
+}
+
+/// A smaller number of keys where the store would not fit.
+fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
+    let keys = config.keys.min(config.most_keys(sectors)).max(1);
+    LsmConfig { keys, ..config }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn odd_stores_keep_their_rules(config in odd(), seed in 0u64..1000) {
+        let sectors = ROOM / SECTOR_BYTES;
+        let config = fitted(config, sectors);
+        prop_assume!(config.source(sectors, seed, Nanos::ZERO).is_ok());
+        let mut store = store(&config, seed);
+        let mut in_work = 0;
+        run(&mut store, Nanos::micros(100), &mut |store, request| {
+            assert!(request.op == Op::Flush || request.sectors > 0);
+            let done = store.figures().compactions;
+            if done != in_work {
+                in_work = done;
+                store.check();
+            }
+        });
+        store.check();
+        prop_assert_eq!(store.failure(), None);
+        let plan: &Plan = store.plan();
+        prop_assert_eq!(store.figures().puts, plan.puts);
+        let gets = if plan.readers == 0 { 0 } else { plan.gets };
+        prop_assert_eq!(store.figures().gets.count(), gets);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn odd_stores_read_back_what_they_wrote(config in odd(), seed in 0u64..1000) {
+        let sectors = 25 * MIB / SECTOR_BYTES;
+        let mut scenario = scenario(fitted(config, sectors));
+        scenario.seed = seed;
+        scenario.lsm.puts = scenario.lsm.puts.min(4000);
+        let world = scenario.world((), (), false);
+        prop_assume!(world.is_ok());
+        run_world(&scenario);
+    }
+}
