@@ -1,9 +1,10 @@
 //! Where reads are expected next: programs and erases that avoid them need not be preempted.
 //!
 //! PAReset leaves open (section 6.2) how a drive foresees collisions of reads with programs and erases. A
-//! chip's past is what a drive knows: the mean time between its urgent reads, and how long it has been
-//! without one. The next is expected after the longer of the two: in a burst reads follow each other
-//! closely, and a silence that has outlasted the mean is likely to last.
+//! chip's past is what a drive knows: the gaps between its last urgent reads, and how long it has been
+//! without one. In a burst reads follow each other closely, so the next is expected after the shorter of
+//! the last two gaps (the first read of a burst has a long one before it); a silence that has outlasted
+//! that is taken to last as long again as it has lasted.
 //!
 //! Where reads come independently of each other and of their past (Poisson arrivals, places at random)
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
@@ -15,48 +16,75 @@ use crate::request::REGULAR;
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
 
-/// The mean gap follows the last reads with weight 1/8 for the newest, as TCP's estimate of its round
-/// trip does (RFC 6298).
-const WEIGHT: u64 = 8;
-
 /// How many planes in turn are compared when a program is placed.
 const CHOICES: usize = 2;
+
+/// A chip is quiet for an operation when no read is expected within so many times its length. Were reads
+/// independent, one in five would still come before its end (1 - e^(-1/4)).
+const QUIET: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Past {
     last: Time,
-    gap: Nanos,
+    /// The last two, the newest first.
+    gaps: [Nanos; 2],
+}
+
+impl Past {
+    /// Nothing has been seen: the next read is expected at no time soon.
+    const SILENT: Past = Past { last: Time::ZERO, gaps: [Nanos::secs(1); 2] };
+
+    fn read(&mut self, now: Time) {
+        self.gaps = [now.since(self.last), self.gaps[0]];
+        self.last = now;
+    }
+
+    fn gap(&self) -> Nanos {
+        self.gaps[0].min(self.gaps[1])
+    }
 }
 
 /// What has been seen of the urgent reads of each chip.
 #[derive(Debug)]
 pub(crate) struct Forecast {
     pasts: Vec<Past>,
+    /// Of all chips together.
+    all: Past,
 }
 
 impl Forecast {
-    /// Nothing has been seen yet: the next read is expected at no time soon.
+    /// Nothing has been seen yet.
     pub(crate) fn new(geometry: &Geometry) -> Forecast {
-        Forecast { pasts: vec![Past { last: Time::ZERO, gap: Nanos::secs(1) }; geometry.units() as usize] }
+        Forecast { pasts: vec![Past::SILENT; geometry.units() as usize], all: Past::SILENT }
     }
 
     /// A read that may preempt has come for a unit.
     pub(crate) fn read(&mut self, now: Time, unit: u32) {
-        let past = &mut self.pasts[unit as usize];
-        let gap = now.since(past.last);
-        past.gap = Nanos((past.gap.0 * (WEIGHT - 1) + gap.0) / WEIGHT);
-        past.last = now;
+        self.pasts[unit as usize].read(now);
+        self.all.read(now);
+    }
+
+    /// The moment from which on programs of `length` are expected to be left alone, if no read comes: each
+    /// chip sees one read in as many as there are chips.
+    fn quiet_for_programs(&self, length: Nanos) -> Time {
+        let needed = Nanos(length.0 * QUIET / self.pasts.len() as u64);
+        if self.all.gap() >= needed { self.all.last } else { self.all.last + needed }
     }
 
     /// How long from `now` until a unit's next read is expected.
     pub(crate) fn silence(&self, now: Time, unit: u32) -> Nanos {
         let past = &self.pasts[unit as usize];
-        past.gap.max(now.since(past.last))
+        past.gap().max(now.since(past.last))
     }
 
-    /// When a unit will have been silent for `length`, if no read comes.
+    /// True when a unit is quiet for an operation of `length`.
+    fn is_quiet(&self, now: Time, unit: u32, length: Nanos) -> bool {
+        self.silence(now, unit) >= length * QUIET
+    }
+
+    /// When a unit will be quiet for an operation of `length` at the latest, if no read comes.
     fn quiet_from(&self, unit: u32, length: Nanos) -> Time {
-        self.pasts[unit as usize].last + length
+        self.pasts[unit as usize].last + length * QUIET
     }
 }
 
@@ -81,7 +109,28 @@ impl<P: Probe> Ssd<P> {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
             && self.ftl.free_blocks(plane) > self.config.gc_reserve() + 1
-            && self.forecast.silence(now, unit) < self.phases.erase
+            && !self.forecast.is_quiet(now, unit, self.phases.erase)
+    }
+
+    /// True when what is dirty should stay in the buffer, because reads are about to come, or because every
+    /// chip has a program already. It is looked at again when reads may have stopped, and at the end of each
+    /// program.
+    #[inline]
+    pub(crate) fn holds_programs(&mut self, now: Time) -> bool {
+        self.config.preempt.time_programs && self.buffer.can_wait() && self.waits_for_silence(now)
+    }
+
+    #[cold]
+    fn waits_for_silence(&mut self, now: Time) -> bool {
+        if self.buffer.len() - self.buffer.dirty() >= self.units.len() {
+            return true;
+        }
+        let quiet = self.forecast.quiet_for_programs(self.phases.program_cell_most());
+        let waits = quiet > now;
+        if waits {
+            self.set_silence_timer(quiet);
+        }
+        waits
     }
 
     /// A unit is at rest: erases that were deferred begin if it has become quiet, or are looked at again

@@ -3,13 +3,17 @@
 //! PAReset leaves open (section 6.2) how a drive that is told nothing finds the reads that somebody waits
 //! for. Background work of a host (compaction, scrubbing, backup, read-ahead) reads much at a time, or
 //! goes on where it stopped; a thread that waits for an answer asks for little, at a place that nothing
-//! before it leads to. So a read is urgent unless it is long or continues an earlier one.
+//! before it leads to. So a read is urgent unless it is long or continues a run of at least two.
 
 use crate::request::{Lane, REGULAR};
 
 /// Ends of earlier reads that are remembered: 32 KiB. A background stream is recognised as long as fewer
 /// than about so many other reads come between two of its own.
 const ENDS: usize = 4096;
+
+/// So many reads in a row before it make a read a part of a run: that one random read begins where another
+/// has ended is chance, that two in a row do so is not.
+const RUN: u64 = 2;
 
 /// The most pages of a read that somebody is taken to wait for: a file system's or store's block of 16 KiB
 /// is 4 pages of the usual size.
@@ -18,7 +22,8 @@ const SHORT_PAGES: u32 = 4;
 /// Remembers where reads have ended.
 #[derive(Debug)]
 pub(crate) struct Inference {
-    /// At the place that an end's hash says, the sector behind a read; later ones replace earlier ones.
+    /// At the place that an end's hash says, the sector behind a read and how many reads of its run came
+    /// before it, in the lowest bits; later ones replace earlier ones.
     ends: Vec<u64>,
 }
 
@@ -31,12 +36,16 @@ impl Inference {
     /// The rank of a read of `sectors` from `sector` that touches `pages` pages: that of class 1 or of
     /// class 3.
     pub(crate) fn rank(&mut self, sector: u64, sectors: u32, pages: u32) -> u8 {
-        let continues = self.ends[place_of(sector)] == sector;
+        let before = self.ends[place_of(sector)];
+        let run = if before / COUNTS == sector { (before % COUNTS + 1).min(COUNTS - 1) } else { 0 };
         let end = sector + u64::from(sectors);
-        self.ends[place_of(end)] = end;
-        if continues || pages > SHORT_PAGES { REGULAR } else { Lane::URGENT.index() as u8 }
+        self.ends[place_of(end)] = end * COUNTS + run;
+        if run >= RUN || pages > SHORT_PAGES { REGULAR } else { Lane::URGENT.index() as u8 }
     }
 }
+
+/// Lengths of runs that are told apart.
+const COUNTS: u64 = 4;
 
 /// Multiplicative hashing (Knuth, volume 3, section 6.4) with the golden ratio.
 fn place_of(sector: u64) -> usize {

@@ -13,6 +13,7 @@
 use crate::chips::holder_of;
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
+use crate::figures::Counters;
 use crate::flash::unit::{Holder, Phase, Transaction};
 use crate::planted::{Rule, holds};
 use crate::probe::{Outcome, Probe};
@@ -50,6 +51,8 @@ pub struct PreemptConfig {
     pub when_quicker: bool,
     /// Programs go where the next read is expected last.
     pub place_programs: bool,
+    /// Programs of the host's data wait in the buffer for the drive to be quiet.
+    pub time_programs: bool,
     /// Erases wait for their chip to be quiet.
     pub time_erases: bool,
 }
@@ -99,8 +102,13 @@ impl Configure for PreemptConfig {
             &mut self.place_programs,
         );
         visit.flag(
+            "time_programs",
+            "Programs wait in the buffer until reads are expected to leave chips alone, while half of the buffer is free.",
+            &mut self.time_programs,
+        );
+        visit.flag(
             "time_erases",
-            "Erases wait until no read is expected before their end, while their plane has free blocks to spare.",
+            "Erases wait until no read of their chip is expected soon, while their plane has free blocks to spare.",
             &mut self.time_erases,
         );
     }
@@ -110,7 +118,7 @@ impl PreemptConfig {
     /// True when anything is done by where reads are expected.
     #[inline]
     pub fn foresees(&self) -> bool {
-        self.place_programs || self.time_erases
+        self.place_programs || self.time_programs || self.time_erases
     }
 
     /// True when any operation is preempted.
@@ -210,13 +218,15 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Pages that resetting a transaction uses up: a whole block for an erase, a word line for a program.
+    /// Pages that resetting a transaction uses up: a whole block for an erase; for a program a word line,
+    /// and what collection programs to win it back.
     fn cost_of_reset(&self, transaction: &Transaction) -> u64 {
-        let each = match transaction.kind {
-            Kind::Erase => self.geometry.pages,
-            _ => self.config.timing.cell.bits() as u32,
-        };
-        u64::from(each) * transaction.members().len() as u64
+        let members = transaction.members().len() as u64;
+        if transaction.kind == Kind::Erase {
+            return u64::from(self.geometry.pages) * members;
+        }
+        let Counters { programmed_user: user, programmed_gc: gc, .. } = self.counters;
+        self.config.timing.cell.bits() as u64 * members * (user + gc).max(1) / user.max(1)
     }
 
     /// True when nothing that was promised to be durable depends on a word line that a reset of this

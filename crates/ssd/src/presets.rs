@@ -106,6 +106,7 @@ fn m() -> SsdConfig {
             wear_budget: 0,
             when_quicker: true,
             place_programs: false,
+            time_programs: false,
             time_erases: false,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },

@@ -12,7 +12,7 @@ impl<P: Probe> Ssd<P> {
     /// Sends dirty pages to flash, as far as the threshold wants it.
     #[inline]
     pub(crate) fn write_back(&mut self, now: Time) {
-        while self.buffer.should_flush() && self.read_only.is_none() {
+        while self.buffer.should_flush() && self.read_only.is_none() && !self.holds_programs(now) {
             let entry = self.buffer.oldest_dirty().expect("the buffer said that there are dirty entries");
             self.issue(now, entry);
         }

@@ -27,7 +27,7 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
-/// unit.
+/// unit, then one for the end of reads (see [`crate::forecast`]).
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -190,6 +190,12 @@ impl<P: Probe> Ssd<P> {
         self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize, at);
     }
 
+    /// Has the buffer looked at again at a moment.
+    pub(crate) fn set_silence_timer(&mut self, at: Time) {
+        let slot = FIRST_CHANNEL + self.geometry.channels as usize + self.units.len();
+        self.timers.set(slot, at);
+    }
+
     fn refusal(&self, command: &Command) -> Option<Status> {
         if command.op == Op::Flush {
             return None;
@@ -210,8 +216,11 @@ impl<P: Probe> Ssd<P> {
         let first_unit = FIRST_CHANNEL + self.geometry.channels as usize;
         if slot < first_unit {
             self.serve_bus(now, (slot - FIRST_CHANNEL) as u32);
-        } else {
+        } else if slot - first_unit < self.units.len() {
             self.cells_done(now, (slot - first_unit) as u32);
+        } else {
+            // The drive may have become quiet.
+            self.write_back(now);
         }
     }
 
@@ -297,10 +306,10 @@ impl Woken {
     }
 }
 
-/// One timer for each unit and channel, and one for each direction of the link.
+/// One timer for each unit and channel, one for each direction of the link, and one for the end of reads.
 fn timers(geometry: &Geometry) -> Timers {
     let first_unit = FIRST_CHANNEL + geometry.channels as usize;
-    Timers::with_small_tree(first_unit, first_unit + geometry.units() as usize)
+    Timers::with_small_tree(first_unit, first_unit + geometry.units() as usize + 1)
 }
 
 impl<P: Probe> Device for Ssd<P> {

@@ -4,10 +4,12 @@
 //! measured. It is data and pure functions: whoever runs it ([`measure`] for each [`Run`], in any
 //! order, on as many threads as there are) gets the same rows for the same [`Options`].
 
+mod beyond_read_importance;
 pub mod evaluation;
 pub mod many_chip;
 mod measured;
 pub mod pareset;
+mod pareset_12;
 mod pareset_7;
 mod row;
 mod sprinkler_1;
@@ -90,6 +92,8 @@ pub fn all() -> &'static [&'static dyn Study] {
         &sprinkler_16::Transactions,
         &sprinkler_17::Migration,
         &pareset_7::Combinations,
+        &pareset_12::Classed,
+        &beyond_read_importance::ReadImportance,
     ]
 }
 

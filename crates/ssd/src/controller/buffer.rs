@@ -188,6 +188,13 @@ impl Buffer {
         self.dirty > self.threshold || (self.dirty > 0 && (!self.line.is_empty() || self.epochs.len() > 1))
     }
 
+    /// True while dirty entries may stay where they are: at least half of the buffer is free, and nobody
+    /// waits for room or for a flush.
+    #[inline]
+    pub fn can_wait(&self) -> bool {
+        self.used * 2 <= self.capacity && self.line.is_empty() && self.epochs.len() == 1
+    }
+
     /// Makes an entry for a logical page whose flash version is `old` (or [`NONE`]) with content
     /// `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline]

@@ -172,6 +172,11 @@ impl Phases {
         self.program[self.types.remainder(offset) as usize]
     }
 
+    /// The longest cell time of a program.
+    pub fn program_cell_most(&self) -> Nanos {
+        self.program.into_iter().max().expect("there are four")
+    }
+
     /// Mean cell time of a read over all page types, in nanoseconds.
     pub fn read_cell_mean(&self) -> f64 {
         self.mean(&self.read)

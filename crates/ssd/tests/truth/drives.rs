@@ -122,6 +122,7 @@ fn preempt(r: &mut Stream, config: &mut SsdConfig) {
     config.preempt.when_quicker = r.below(2) == 1;
     config.preempt.wear_budget = [0, 0, 300_000][r.below(3) as usize];
     (config.preempt.place_programs, config.preempt.time_erases) = (r.below(2) == 1, r.below(2) == 1);
+    config.preempt.time_programs = r.below(2) == 1;
     let times = &mut config.timing;
     for time in [
         &mut times.program_suspend,
