@@ -186,14 +186,15 @@ impl<P: Probe> Ssd<P> {
             _ => Handling::None,
         };
         let step = self.step(unit, most);
-        if step == Handling::None || self.must_finish(now, unit) {
+        if step == Handling::None {
             return;
         }
         let t = &self.units[unit].transaction;
         // Cells that have not begun cannot be stopped: the command phase goes before.
         let begin = now.max(t.started + t.command);
         let takes = self.time_to_take(t.kind, step);
-        if self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes {
+        let is_slower = self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes;
+        if is_slower || self.must_finish(begin + takes, unit) || self.is_in_vain(begin + takes, unit, step) {
             return;
         }
         let u = &mut self.units[unit];
@@ -208,20 +209,40 @@ impl<P: Probe> Ssd<P> {
         self.set_unit_timer(unit, begin + takes);
     }
 
-    /// True when the operation of a unit, or other work there, has made way for reads long enough.
-    fn must_finish(&self, now: Time, unit: u32) -> bool {
+    /// True when the operation of a unit, or other work there, will have made way for reads long enough
+    /// when the chip could be taken, at `at`.
+    fn must_finish(&self, at: Time, unit: u32) -> bool {
         let patience = self.config.schedule.write_patience;
         let u = &self.units[unit];
-        if now.since(u.yielded_at) <= patience {
+        if at.since(u.yielded_at) <= patience {
             return false;
         }
         let has_waited =
-            |&id: &RequestId| self.requests[id].resets > 0 || now.since(self.requests[id].since) > patience;
-        let is_needed = u.transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit);
-        is_needed && u.transaction.members().iter().any(has_waited) || self.is_overdue(now, unit)
+            |&id: &RequestId| self.requests[id].resets > 0 || at.since(self.requests[id].since) > patience;
+        self.is_needed(unit) && u.transaction.members().iter().any(has_waited) || self.is_overdue(at, unit)
     }
 
-    fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
+    /// True when the chip, taken at `at`, would go on with the operation, or begin it again, before it
+    /// served the read.
+    fn is_in_vain(&self, at: Time, unit: u32, step: Handling) -> bool {
+        let u = &self.units[unit];
+        let is_first = step == Handling::Suspend || self.is_first_try(unit);
+        let waits_since = if is_first { u.yielded_at.max(u.transaction.started) } else { u.yielded_at };
+        let must_go_on = step == Handling::Suspend || self.is_needed(unit);
+        must_go_on && at.since(waits_since) > self.config.schedule.write_patience
+    }
+
+    /// True when reads may not put off the operation of a unit for ever.
+    fn is_needed(&self, unit: u32) -> bool {
+        self.units[unit].transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit)
+    }
+
+    /// True when nothing in the operation of a unit has been reset before.
+    fn is_first_try(&self, unit: u32) -> bool {
+        self.units[unit].transaction.members().iter().all(|&id| self.requests[id].resets == 0)
+    }
+
+    pub(crate) fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
         let times = &self.config.timing;
         let takes = match (kind, step) {
             (Kind::Erase, Handling::Reset) => times.erase_reset,
@@ -305,6 +326,11 @@ impl<P: Probe> Ssd<P> {
             dies | 1 << self.layout.planes.quotient(u32::from(self.requests[id].place))
         });
         self.units.uncount(left, dies.count_ones(), transaction.members().len());
+        if self.is_first_try(unit) {
+            // The chip has served something else: only from then on have reads gone first.
+            let u = &mut self.units[unit];
+            u.yielded_at = u.yielded_at.max(transaction.started);
+        }
         if transaction.kind == Kind::Erase {
             self.counters.erase_resets += transaction.members().len() as u64;
         } else {

@@ -166,7 +166,7 @@ pub struct Unit {
     pub opens_to_reads: bool,
     /// A suspended program or erase waits to be resumed.
     pub is_suspended: bool,
-    /// When something else than a user read last ended here.
+    /// When something else than a user read last ended here, or began for the first time and was reset.
     pub yielded_at: Time,
     /// For each lane the places whose list is not empty.
     occupied: [u16; Lane::COUNT],
