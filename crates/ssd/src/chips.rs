@@ -5,6 +5,7 @@ use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
 use crate::flash::bus::Urgency;
 use crate::flash::unit::{Holder, Phase};
+use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
@@ -555,14 +556,19 @@ impl<P: Probe> Ssd<P> {
             let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);
             Member { command, logical: request.logical, physical: request.physical }
         };
+        // The cells of what was reset stopped as soon as it was given up.
+        let cell_end = match outcome {
+            Outcome::Done => t.cell_end,
+            Outcome::Reset => Time(now.0 - self.time_to_take(t.kind, Handling::Reset).0),
+        };
         let record = ChipRecord {
             unit,
             channel: self.buses.channel_of(unit),
             kind: t.kind,
             start: t.started,
             command_end: t.started + t.command,
-            cell_end: t.cell_end,
-            out_start: if t.kind.is_read() { t.out_start } else { t.cell_end },
+            cell_end,
+            out_start: if t.kind.is_read() { t.out_start } else { cell_end },
             end: now,
             outcome,
             suspensions: t.suspensions,
