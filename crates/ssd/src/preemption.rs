@@ -387,11 +387,11 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Takes a page of a spoiled word line back into the buffer, from the controller's copy.
+    /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
+    /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
     fn restore(&mut self, now: Time, page: u32) {
         let logical = self.medium.logical(page);
         self.ftl.invalidate(page, now);
-        self.counters.pages_restored += 1;
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 // A newer version is on its way; what it lacks is in the copy.
@@ -403,7 +403,9 @@ impl<P: Probe> Ssd<P> {
                 let entry = self.buffer.create(logical, NONE, self.medium.content(page));
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);
-                self.issue(now, entry);
+                self.buffer.leave_line(entry);
+                self.issue_program(now, entry, u8::MAX);
+                self.counters.pages_restored += 1;
             }
         }
     }
