@@ -3,6 +3,7 @@
 
 mod amplification;
 mod bandwidth;
+mod bounds;
 mod content;
 mod drives;
 mod exhaustive;
@@ -18,5 +19,6 @@ mod scheduling;
 mod script;
 mod theory;
 mod wear;
+mod word_lines;
 mod worn;
 mod writer;

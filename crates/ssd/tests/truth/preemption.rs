@@ -12,17 +12,17 @@ use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, SsdConfig};
 
-const PROGRAM_SUSPEND: Nanos = Nanos(13_003);
-const PROGRAM_RESUME: Nanos = Nanos(1_009);
-const PROGRAM_RESET: Nanos = Nanos(5_021);
-const ERASE_SUSPEND: Nanos = Nanos(41_017);
-const ERASE_RESUME: Nanos = Nanos(2_011);
-const ERASE_RESET: Nanos = Nanos(17_041);
+pub const PROGRAM_SUSPEND: Nanos = Nanos(13_003);
+pub const PROGRAM_RESUME: Nanos = Nanos(1_009);
+pub const PROGRAM_RESET: Nanos = Nanos(5_021);
+pub const ERASE_SUSPEND: Nanos = Nanos(41_017);
+pub const ERASE_RESUME: Nanos = Nanos(2_011);
+pub const ERASE_RESET: Nanos = Nanos(17_041);
 
 /// Command, cells and data of a read: 7 cycles of 25 ns, 20 µs, 512 B at 333 MB/s.
-const READ_ON_CHIP: Nanos = Nanos(175 + 20_000 + 1_538);
+pub const READ_ON_CHIP: Nanos = Nanos(175 + 20_000 + 1_538);
 /// 512 B at 3.938 GB/s.
-const LINK: Nanos = Nanos(131);
+pub const LINK: Nanos = Nanos(131);
 
 /// One plane, all of whose times differ.
 pub fn drive(handling: Handling) -> SsdConfig {
@@ -39,7 +39,7 @@ pub fn drive(handling: Handling) -> SsdConfig {
 }
 
 /// The time to take a chip from an operation, and what going on costs.
-fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
+pub fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
     match (kind, handling) {
         (Kind::Erase, Handling::Suspend) => (ERASE_SUSPEND, ERASE_RESUME),
         (Kind::Erase, _) => (ERASE_RESET, Nanos::ZERO),
@@ -74,7 +74,7 @@ fn moments(operation: &ChipRecord) -> [Time; 5] {
 }
 
 /// The class of a read that may do just this.
-fn class_for(handling: Handling) -> u8 {
+pub fn class_for(handling: Handling) -> u8 {
     3 - handling as u8
 }
 

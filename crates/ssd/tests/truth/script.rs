@@ -1,6 +1,8 @@
 //! A host that sends commands at moments written down beforehand, to a drive that is watched.
 
+use std::collections::HashMap;
 use tailcut_base::device::content::{self, Change};
+use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::probe::Outcome;
@@ -50,29 +52,87 @@ pub struct Played {
     done: Vec<Completion>,
 }
 
-/// Sends `script` to a full drive with pages of one sector, all of whose pages hold what their
-/// preparation gave them, and waits until the drive has come to rest.
+impl Played {
+    fn begin(config: &SsdConfig, state: PreparedState) -> Played {
+        config.check_space().expect("a drive with room to work");
+        config.check_preemption().expect("a drive that can preempt");
+        let mut ssd = Ssd::watched(config, 1, true, Log::default());
+        ssd.precondition(&Precondition { state, fill: 1_000_000 }, 1);
+        assert_eq!(ssd.identify().page_sectors, 1);
+        Played { ssd, sent: Vec::new(), done: Vec::new() }
+    }
+
+    fn send(&mut self, mut sent: Sent) {
+        let number = self.sent.len() as u32;
+        (sent.command.id, sent.command.content) = (CommandId(number), 1000 + number);
+        assert_eq!(self.ssd.submit(sent.at, &sent.command), Submit::Accepted);
+        self.sent.push(sent);
+    }
+
+    fn end(mut self) -> Played {
+        while self.ssd.next_event() != Time::NEVER {
+            self.ssd.advance(Time(u64::MAX >> 1), &mut self.done);
+        }
+        self.check();
+        self
+    }
+}
+
+/// Sends `script` to a drive prepared as told, with pages of one sector, and waits until the drive has
+/// come to rest.
 pub fn play(config: &SsdConfig, state: PreparedState, script: &[Sent]) -> Played {
-    config.check_space().expect("a drive with room to work");
-    config.check_preemption().expect("a drive that can preempt");
-    let mut ssd = Ssd::watched(config, 1, true, Log::default());
-    ssd.precondition(&Precondition { state, fill: 1_000_000 }, 1);
-    assert_eq!(ssd.identify().page_sectors, 1);
-    let mut sent = script.to_vec();
-    sent.sort_by_key(|sent| sent.at);
-    let mut played = Played { ssd, sent, done: Vec::new() };
-    for number in 0..played.sent.len() {
-        let Sent { at, command } = &mut played.sent[number];
-        (command.id, command.content) = (CommandId(number as u32), 1000 + number as u32);
-        let (at, command) = (*at, *command);
-        while !played.ssd.advance(at, &mut played.done) {}
-        assert_eq!(played.ssd.submit(at, &command), Submit::Accepted);
+    let mut played = Played::begin(config, state);
+    let mut script = script.to_vec();
+    script.sort_by_key(|sent| sent.at);
+    for sent in script {
+        while !played.ssd.advance(sent.at, &mut played.done) {}
+        played.send(sent);
     }
-    while played.ssd.next_event() != Time::NEVER {
-        played.ssd.advance(Time(u64::MAX >> 1), &mut played.done);
+    played.end()
+}
+
+/// A load that never pauses: so many reads of a class and so many writes in flight, of any pages of an
+/// empty drive that is filled first, until `writes` have been answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    pub reads_in_flight: u32,
+    pub writes_in_flight: u32,
+    pub class: u8,
+    pub writes: u32,
+}
+
+impl Mix {
+    pub fn play(self, config: &SsdConfig) -> Played {
+        let mut played = Played::begin(config, PreparedState::Empty);
+        let pages = played.ssd.identify().sectors;
+        let mut random = Stream::new(7, "test.mix");
+        let (mut now, mut seen) = (Time::ZERO, 0);
+        let mut next = |now: Time, op: Op| {
+            let page = random.below(pages);
+            if op == Op::Read { read(now, page, self.class) } else { write(now, page) }
+        };
+        for page in 0..pages {
+            played.send(write(now, page));
+            while played.done.len() <= page as usize {
+                now = played.ssd.next_event();
+                played.ssd.advance(now, &mut played.done);
+            }
+            seen += 1;
+        }
+        let mut due =
+            [vec![Op::Read; self.reads_in_flight as usize], vec![Op::Write; self.writes_in_flight as usize]]
+                .concat();
+        let mut left = self.writes;
+        while left > 0 {
+            due.drain(..).for_each(|op| played.send(next(now, op)));
+            now = played.ssd.next_event();
+            played.ssd.advance(now, &mut played.done);
+            due.extend(played.done[seen..].iter().map(|done| played.sent[done.id.0 as usize].command.op));
+            seen = played.done.len();
+            left = left.saturating_sub(due.iter().filter(|&&op| op == Op::Write).count() as u32);
+        }
+        played.end()
     }
-    played.check();
-    played
 }
 
 impl Played {
@@ -80,15 +140,17 @@ impl Played {
     fn check(&self) {
         assert_eq!(self.done.len(), self.sent.len(), "{}", self.ssd.why_stuck());
         self.ssd.check();
-        for done in &self.done {
-            let sent = &self.sent[done.id.0 as usize];
-            assert_eq!(done.status, Status::Success);
+        let mut done: Vec<&Completion> = self.done.iter().collect();
+        done.sort_unstable_by_key(|done| done.id);
+        let mut pages: HashMap<u64, u32> = HashMap::new();
+        for (sent, done) in self.sent.iter().zip(done) {
+            assert_eq!((sent.command.id, Status::Success), (done.id, done.status));
             assert_eq!(done.spans.total(), done.at.since(sent.at), "{sent:?}");
             let page = sent.command.sector;
-            let before = &self.sent[..done.id.0 as usize];
-            let written = before.iter().rfind(|s| s.command.op == Op::Write && s.command.sector == page);
-            if let (Op::Read, Some(written)) = (sent.command.op, written) {
-                let content = Change::write(written.command.content, page as u32, 1, true).apply(0);
+            if sent.command.op == Op::Write {
+                let change = Change::write(sent.command.content, page as u32, 1, true);
+                pages.insert(page, change.apply(0));
+            } else if let Some(&content) = pages.get(&page) {
                 assert_eq!(done.content, content::fold(0, 0, content), "{sent:?}");
             }
         }
