@@ -376,11 +376,13 @@ impl<P: Probe> Ssd<P> {
         let bits = self.config.timing.cell.bits() as u32;
         let block = self.layout.block_of(request.physical);
         let end = (self.layout.offset_of(before.start) + bits).min(self.geometry.pages);
-        let is_read = self.ftl.is_pinned(block);
+        let is_read = self.ftl.is_pinned(block) && holds(Rule::KeepForReads);
         self.medium.spoil(before.start, request.physical, end, is_read);
         self.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
         let plane = self.layout.plane_at(request.unit, u32::from(request.place));
-        self.ftl.skip_to(plane, request.frontier, end);
+        if holds(Rule::LeaveWordLine) {
+            self.ftl.skip_to(plane, request.frontier, end);
+        }
         self.requests[id].physical = NONE;
         if end == self.geometry.pages {
             self.ftl.close(block, now);

@@ -11,6 +11,7 @@ mod figures;
 mod hazards;
 mod host;
 mod latency;
+mod making_way;
 mod naive;
 mod preemption;
 mod preparation;
