@@ -269,6 +269,11 @@ impl<P: Probe> Ssd<P> {
         self.set_unit_timer(unit, now + cell);
         if !kind.is_read() {
             self.open_to_preemption(unit);
+            if self.units[unit].opens_to_reads {
+                // Reads that the scheduler has held back behind this work may preempt it.
+                self.scheduler.released(unit);
+                self.commit(now);
+            }
         }
         self.wake(now);
     }

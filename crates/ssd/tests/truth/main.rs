@@ -4,6 +4,7 @@
 mod amplification;
 mod bandwidth;
 mod bounds;
+mod classes;
 mod content;
 mod drives;
 mod exhaustive;

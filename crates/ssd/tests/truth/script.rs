@@ -197,6 +197,11 @@ impl Played {
         self.records().iter().find(is_meant).unwrap_or_else(|| panic!("there was no {kind:?}"))
     }
 
+    /// The last transaction of a kind.
+    pub fn last(&self, kind: Kind) -> &ChipRecord {
+        self.records().iter().rfind(|r| r.kind == kind).unwrap_or_else(|| panic!("there was no {kind:?}"))
+    }
+
     /// What the drive has counted.
     pub fn counts(&self) -> Counters {
         self.figures().counts
