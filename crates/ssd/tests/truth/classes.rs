@@ -1,7 +1,7 @@
 //! Classes of reads: an urgent one passes what is less urgent at its chip, under every scheduler.
 
 use crate::drives;
-use crate::preemption::{LINK, READ_ON_CHIP, drive};
+use crate::preemption::{LINK, PROGRAM_RESET, READ_ON_CHIP, drive};
 use crate::script::{Mix, Played, Sent, play, read, write};
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
@@ -19,7 +19,11 @@ const NOW: Time = Time(1_000_000);
 /// A queue of regular reads, and one read of `class` that comes just after them.
 fn behind_a_queue(config: &SsdConfig, class: u8) -> Played {
     let queue = (0..40).map(|n| read(NOW, n, 3));
-    play(config, PreparedState::Sequential, &queue.chain([read(NOW + Nanos(5), 50, class)]).collect::<Vec<_>>())
+    play(
+        config,
+        PreparedState::Sequential,
+        &queue.chain([read(NOW + Nanos(5), 50, class)]).collect::<Vec<_>>(),
+    )
 }
 
 fn with(policy: CommitPolicy) -> SsdConfig {
@@ -102,7 +106,9 @@ fn a_class_changes_nothing_where_no_other_read_waits_and_nothing_is_preempted() 
         // Other schedulers may hold a read back behind a write, which an urgent one passes.
         let script = |class| -> Vec<Sent> {
             let at = |n| NOW + Nanos::millis(1) * n;
-            (0..200).map(|n| if n % 2 == 0 { write(at(n), n % 50) } else { read(at(n), n * 7 % 50, class) }).collect()
+            (0..200)
+                .map(|n| if n % 2 == 0 { write(at(n), n % 50) } else { read(at(n), n * 7 % 50, class) })
+                .collect()
         };
         let done = |class| play(&config, PreparedState::Sequential, &script(class)).records().to_vec();
         assert_eq!(done(1), done(3), "{policy}");
@@ -174,4 +180,19 @@ fn collection_goes_before_writes_only_where_blocks_are_short() {
         later += usize::from(is_collection && record.start > last_write);
     }
     assert!(ahead > 0 && later > 0, "{ahead} ahead of writes, {later} after them");
+}
+
+#[test]
+fn a_read_that_was_held_back_behind_a_write_preempts_it_when_it_begins() {
+    for &policy in CommitPolicy::all() {
+        let mut config = with(policy);
+        config.schedule.classes = Classes::Equal;
+        // The first read has the chip, the write is committed behind it, and the second read is not
+        // committed before the write has left.
+        let script = [read(NOW, 1, 3), write(NOW + Nanos(100), 2), read(NOW + Nanos(10_000), 3, 3)];
+        let played = play(&config, PreparedState::Sequential, &script);
+        let command_of_write = Nanos(175 + 1_538);
+        let bound = READ_ON_CHIP * 2 + command_of_write + PROGRAM_RESET + LINK;
+        assert!(played.latency(2) <= bound, "{policy}: {} > {bound}", played.latency(2));
+    }
 }
