@@ -19,6 +19,7 @@ mod preparation;
 mod schedulers;
 mod scheduling;
 mod script;
+mod sos;
 mod theory;
 mod wear;
 mod word_lines;
