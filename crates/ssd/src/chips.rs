@@ -5,6 +5,7 @@ use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
 use crate::flash::bus::Urgency;
 use crate::flash::unit::{Holder, Phase};
+use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
@@ -189,9 +190,13 @@ impl<P: Probe> Ssd<P> {
     /// blocks are needed, is waiting, and nothing but reads has ended here for longer than the patience.
     #[inline]
     pub(crate) fn is_overdue(&self, now: Time, unit: u32) -> bool {
-        self.is_held_off_too_long(now, unit)
-            && (self.oldest(unit, Lane::USER_WRITE) != u64::MAX
-                || self.is_short_of_blocks(unit) && self.first_of(unit, &Lane::COLLECTION).is_some())
+        self.is_held_off_too_long(now, unit) && self.has_waiting_work(unit)
+    }
+
+    /// True when a write that could start waits, or collection whose blocks are needed.
+    pub(crate) fn has_waiting_work(&self, unit: u32) -> bool {
+        self.oldest(unit, Lane::USER_WRITE) != u64::MAX
+            || self.is_short_of_blocks(unit) && self.first_of(unit, &Lane::COLLECTION).is_some()
     }
 
     #[inline]
@@ -263,6 +268,11 @@ impl<P: Probe> Ssd<P> {
         self.set_unit_timer(unit, now + cell);
         if !kind.is_read() {
             self.open_to_preemption(unit);
+            if self.units[unit].opens_to_reads {
+                // Reads that the scheduler has held back behind this work may preempt it.
+                self.scheduler.released(unit);
+                self.commit(now);
+            }
         } else if kind == Kind::UserRead && self.units[unit].has_other_work() {
             self.units[unit].hold_off(now);
         }
@@ -552,14 +562,19 @@ impl<P: Probe> Ssd<P> {
             let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);
             Member { command, logical: request.logical, physical: request.physical }
         };
+        // The cells of what was reset stopped as soon as it was given up.
+        let cell_end = match outcome {
+            Outcome::Done => t.cell_end,
+            Outcome::Reset => Time(now.0 - self.time_to_take(t.kind, Handling::Reset).0),
+        };
         let record = ChipRecord {
             unit,
             channel: self.buses.channel_of(unit),
             kind: t.kind,
             start: t.started,
             command_end: t.started + t.command,
-            cell_end: t.cell_end,
-            out_start: if t.kind.is_read() { t.out_start } else { t.cell_end },
+            cell_end,
+            out_start: if t.kind.is_read() { t.out_start } else { cell_end },
             end: now,
             outcome,
             suspensions: t.suspensions,

@@ -27,6 +27,10 @@ pub enum Rule {
     HoldForData,
     /// What a reset program has spoiled beside its own page is taken back from the controller's copy.
     RestoreWordLine,
+    /// Reads that are pending of a page that a reset has spoiled get the controller's copy.
+    KeepForReads,
+    /// After a reset programs go on in the next word line.
+    LeaveWordLine,
 }
 
 #[cfg(feature = "planted")]

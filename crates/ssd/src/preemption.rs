@@ -262,14 +262,15 @@ impl<P: Probe> Ssd<P> {
             _ => Handling::None,
         };
         let step = self.step(unit, most);
-        if step == Handling::None || self.must_finish(now, unit) {
+        if step == Handling::None {
             return;
         }
         let t = &self.units[unit].transaction;
         // Cells that have not begun cannot be stopped: the command phase goes before.
         let begin = now.max(t.started + t.command);
         let takes = self.time_to_take(t.kind, step);
-        if self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes {
+        let is_slower = self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes;
+        if is_slower || self.is_in_vain(now, begin + takes, unit, step) {
             return;
         }
         let u = &mut self.units[unit];
@@ -285,14 +286,16 @@ impl<P: Probe> Ssd<P> {
         self.set_unit_timer(unit, begin + takes);
     }
 
-    /// True when the operation of a unit, or other work there, has made way for reads long enough.
-    fn must_finish(&self, now: Time, unit: u32) -> bool {
-        let kind = self.units[unit].transaction.kind;
-        let is_needed = kind == Kind::UserWrite || self.is_short_of_blocks(unit);
-        is_needed && self.is_held_off_too_long(now, unit) || self.is_overdue(now, unit)
+    /// True when the chip, taken for a read at `at`, would go on with the operation, or begin it again or
+    /// something else, before it served the read: reads have gone first for long enough by then.
+    fn is_in_vain(&self, now: Time, at: Time, unit: u32, step: Handling) -> bool {
+        let since = self.units[unit].held_off_since.min(now);
+        let is_needed = self.units[unit].transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit);
+        at.since(since) > self.config.schedule.write_patience
+            && (step == Handling::Suspend || is_needed || self.has_waiting_work(unit))
     }
 
-    fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
+    pub(crate) fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
         let times = &self.config.timing;
         let takes = match (kind, step) {
             (Kind::Erase, Handling::Reset) => times.erase_reset,
@@ -419,22 +422,24 @@ impl<P: Probe> Ssd<P> {
         let bits = self.config.timing.cell.bits() as u32;
         let block = self.layout.block_of(request.physical);
         let end = (self.layout.offset_of(before.start) + bits).min(self.geometry.pages);
-        let is_read = self.ftl.is_pinned(block);
+        let is_read = self.ftl.is_pinned(block) && holds(Rule::KeepForReads);
         self.medium.spoil(before.start, request.physical, end, is_read);
         self.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
         let plane = self.layout.plane_at(request.unit, u32::from(request.place));
-        self.ftl.skip_to(plane, request.frontier, end);
+        if holds(Rule::LeaveWordLine) {
+            self.ftl.skip_to(plane, request.frontier, end);
+        }
         self.requests[id].physical = NONE;
         if end == self.geometry.pages {
             self.ftl.close(block, now);
         }
     }
 
-    /// Takes a page of a spoiled word line back into the buffer, from the controller's copy.
+    /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
+    /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
     fn restore(&mut self, now: Time, page: u32) {
         let logical = self.medium.logical(page);
         self.ftl.invalidate(page, now);
-        self.counters.pages_restored += 1;
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 // A newer version is on its way; what it lacks is in the copy.
@@ -446,7 +451,9 @@ impl<P: Probe> Ssd<P> {
                 let entry = self.buffer.create(logical, NONE, self.medium.content(page));
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);
-                self.issue(now, entry);
+                self.buffer.leave_line(entry);
+                self.issue_program(now, entry, u8::MAX);
+                self.counters.pages_restored += 1;
             }
         }
     }

@@ -37,7 +37,7 @@ pub struct ChipRecord {
     pub start: Time,
     /// End of the command phase.
     pub command_end: Time,
-    /// When the last cell was done.
+    /// When the last cell was done, or the cells were given up for a reset, which ends at `end`.
     pub cell_end: Time,
     /// When the data of a read got the bus; equal to `cell_end` for programs and erases.
     pub out_start: Time,

@@ -23,14 +23,16 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn issue(&mut self, now: Time, entry: u32) {
         self.buffer.leave_line(entry);
         if self.buffer[entry].whole {
-            self.issue_program(now, entry);
+            self.issue_program(now, entry, 0);
         } else {
             self.read_rest(now, entry, NONE);
         }
     }
 
-    pub(crate) fn issue_program(&mut self, now: Time, entry: u32) {
-        let request = self.program_request(now, entry);
+    /// Sends a dirty entry to flash whose data has been reset so many times.
+    pub(crate) fn issue_program(&mut self, now: Time, entry: u32, resets: u8) {
+        let mut request = self.program_request(now, entry);
+        request.resets = resets;
         let unit = request.unit;
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
@@ -114,7 +116,7 @@ impl<P: Probe> Ssd<P> {
         } else if self.buffer[entry].trimmed {
             self.forget(now, entry);
         } else {
-            self.issue_program(now, entry);
+            self.issue_program(now, entry, 0);
         }
         self.wake(now);
     }

@@ -150,7 +150,8 @@ pub struct MemoryRequest {
     /// Latency class of a user read less one: 0 may reset, 1 may suspend a program or erase.
     /// [`REGULAR`] for class 3 and for everything else.
     pub rank: u8,
-    /// How often its program or erase was reset.
+    /// How often its program or erase was reset; the most that there is for data taken back from a word
+    /// line that the reset of another program has spoiled.
     pub resets: u8,
     /// What it does.
     pub kind: Kind,

@@ -5,8 +5,10 @@ use crate::naive::Pair;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::cell::RefCell;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op};
+use tailcut_ssd::{Counters, SsdConfig};
 
 /// One operation, as numbers that a [`Load`] makes sense of: so that any of them fits any drive,
 /// and a failing list stays meaningful while it is being shortened.
@@ -85,69 +87,100 @@ impl Load {
     }
 }
 
-/// Runs `cases` random lists of up to `length` operations, each on a drive of its own. More cases,
-/// other than the usual ones: `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
-fn swarm(name: &str, cases: u32, length: usize, tune: impl Fn(&mut tailcut_ssd::SsdConfig)) {
-    if let Some(failure) = search(name, cases, length, 2000, |drive, _| tune(drive)) {
-        panic!("{failure}");
-    }
+/// Random lists of operations, each on a drive of its own. More cases, other than the usual ones:
+/// `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
+#[derive(Clone, Copy, Debug)]
+pub struct Swarm {
+    /// A name gives its own random numbers.
+    pub name: &'static str,
+    pub cases: u32,
+    /// Operations of a case, at most.
+    pub length: usize,
+    /// At least half of the operations are reads, and time passes between them.
+    pub reads: bool,
 }
 
-/// As [`swarm`], but answers with the failure instead of looking for a shorter list and failing.
-pub fn swarm_fails(
-    name: &str,
-    cases: u32,
-    length: usize,
-    tune: impl Fn(&mut tailcut_ssd::SsdConfig, u64),
-) -> Option<String> {
-    search(name, cases, length, 0, tune)
-}
-
-fn search(
-    name: &str,
-    cases: u32,
-    length: usize,
-    shrink: u32,
-    tune: impl Fn(&mut tailcut_ssd::SsdConfig, u64),
-) -> Option<String> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
-    let cases = number("TAILCUT_CASES").unwrap_or(cases);
-    let mut seed = [0; 32];
-    for (byte, chosen) in seed.iter_mut().zip(name.bytes()) {
-        *byte = chosen;
-    }
-    seed[28..].copy_from_slice(&number("TAILCUT_SEED").unwrap_or(0).to_le_bytes());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: shrink, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let strategy = (any::<u64>(), vec(step(), 1..length));
-    let result = runner.run(&strategy, |(seed, steps)| {
-        let mut drive = drives::random(seed);
-        tune(&mut drive, seed);
-        let mut pair = Pair::new(&drive, seed);
-        let load = Load::random(seed, pair.pages());
-        for step in steps {
-            load.apply(step, &mut pair);
+impl Swarm {
+    /// Fails with the shortest list that fails.
+    pub fn run(self, tune: impl Fn(&mut SsdConfig, u64)) {
+        if let Some(failure) = self.search(2000, tune, |_| ()) {
+            panic!("{failure}");
         }
-        pair.finish();
-        Ok(())
-    });
-    result.err().map(|error| {
-        let seed = match &error {
-            proptest::test_runner::TestError::Fail(_, (seed, _)) => *seed,
-            proptest::test_runner::TestError::Abort(_) => 0,
+    }
+
+    /// As [`Swarm::run`], but answers with the failure instead of looking for a shorter list and
+    /// failing.
+    pub fn fails(self, tune: impl Fn(&mut SsdConfig, u64)) -> Option<String> {
+        self.search(0, tune, |_| ())
+    }
+
+    /// As [`Swarm::run`], and answers with what each drive has counted.
+    pub fn counts(self, tune: impl Fn(&mut SsdConfig, u64)) -> Vec<Counters> {
+        let counts = RefCell::new(Vec::new());
+        if let Some(failure) = self.search(2000, tune, |each| counts.borrow_mut().push(each)) {
+            panic!("{failure}");
+        }
+        counts.into_inner()
+    }
+
+    fn load(self, seed: u64, pages: u64) -> Load {
+        let mut load = Load::random(seed, pages);
+        if self.reads {
+            load.weights[0] = load.weights.iter().skip(1).sum();
+            load.gap = [3_000, 50_000, 400_000][(seed % 3) as usize];
+        }
+        load
+    }
+
+    fn search(
+        self,
+        shrink: u32,
+        tune: impl Fn(&mut SsdConfig, u64),
+        end: impl Fn(Counters),
+    ) -> Option<String> {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+        let cases = number("TAILCUT_CASES").unwrap_or(self.cases);
+        let mut seed = [0; 32];
+        for (byte, chosen) in seed.iter_mut().zip(self.name.bytes()) {
+            *byte = chosen;
+        }
+        seed[28..].copy_from_slice(&number("TAILCUT_SEED").unwrap_or(0).to_le_bytes());
+        let config =
+            Config { cases, failure_persistence: None, max_shrink_iters: shrink, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+        let strategy = (any::<u64>(), vec(step(), 1..self.length));
+        let tuned = |seed: u64| {
+            let mut drive = drives::random(seed);
+            tune(&mut drive, seed);
+            drive
         };
-        format!("{error}\nof {:?}\nunder {:?}", drives::random(seed), Load::random(seed, 100))
-    })
+        let result = runner.run(&strategy, |(seed, steps)| {
+            let mut pair = Pair::new(&tuned(seed), seed);
+            let load = self.load(seed, pair.pages());
+            for step in steps {
+                load.apply(step, &mut pair);
+            }
+            end(pair.finish().counts());
+            Ok(())
+        });
+        result.err().map(|error| {
+            let seed = match &error {
+                proptest::test_runner::TestError::Fail(_, (seed, _)) => *seed,
+                proptest::test_runner::TestError::Abort(_) => 0,
+            };
+            format!("{error}\nof {:?}\nunder {:?}", tuned(seed), self.load(seed, 100))
+        })
+    }
 }
 
 #[test]
 fn a_random_drive_returns_what_was_written_last() {
-    swarm("content", 6000, 300, |_| {});
+    Swarm { name: "content", cases: 6000, length: 300, reads: false }.run(|_, _| {});
 }
 
 #[test]
 fn a_drive_that_wears_out_returns_what_was_written_last() {
-    swarm("faults", 2000, 500, |drive| {
+    Swarm { name: "faults", cases: 2000, length: 500, reads: false }.run(|drive, _| {
         drive.faults.program_fail = 0.05;
         drive.faults.erase_fail = 0.05;
     });

@@ -65,9 +65,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
     g.ready_busy = pick::<ReadyBusy>(r);
     config.timing.cell = [CellKind::Slc, CellKind::Mlc, CellKind::Tlc][r.below(3) as usize];
     if coin(r) {
-        let bits = config.timing.cell.bits() as u64;
-        config.timing.program = (1..=bits).map(|n| Nanos::micros(60 * n)).collect();
-        config.timing.read = (1..=bits).map(|n| Nanos::micros(15 * n)).collect();
+        (config.timing.program, config.timing.read) = times(config.timing.cell);
     }
     config.bus.arbitration = pick::<Arbitration>(r);
     config.link.rate = [2_000_000, 100_000_000, 4_000_000_000][r.below(3) as usize];
@@ -111,6 +109,12 @@ fn draw(r: &mut Stream) -> SsdConfig {
     // From the tightest drive that is accepted to one with a lot of room.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config
+}
+
+/// Different times for each page of a word line: programs and reads.
+pub fn times(cell: CellKind) -> (Vec<Nanos>, Vec<Nanos>) {
+    let each = |time: u64| (1..=cell.bits() as u64).map(|n| Nanos::micros(time * n)).collect();
+    (each(60), each(15))
 }
 
 /// Preemption with short times, so that it is met at every phase of an operation.

@@ -1,7 +1,7 @@
 //! The rules that keep reordered requests right (Sprinkler, section 4.4): each check is seen to fail
 //! when its rule does not hold.
 
-use crate::content::swarm_fails;
+use crate::content::Swarm;
 use crate::drives;
 use crate::host::command;
 use proptest::prelude::*;
@@ -27,8 +27,9 @@ fn swarm_notices(rule: Rule) {
         drive.schedule.commit = POLICIES[(seed % 4) as usize];
         drive.buffer.size = 0;
     };
-    assert_eq!(swarm_fails("hazards", 300, 200, tune), None);
-    let failure = broken(rule, || swarm_fails("hazards", 300, 200, tune));
+    let swarm = Swarm { name: "hazards", cases: 300, length: 200, reads: false };
+    assert_eq!(swarm.fails(tune), None);
+    let failure = broken(rule, || swarm.fails(tune));
     assert!(failure.is_some(), "no load noticed that {rule:?} does not hold");
 }
 

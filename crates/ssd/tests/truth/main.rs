@@ -3,6 +3,8 @@
 
 mod amplification;
 mod bandwidth;
+mod bounds;
+mod classes;
 mod content;
 mod drives;
 mod exhaustive;
@@ -10,11 +12,16 @@ mod figures;
 mod hazards;
 mod host;
 mod latency;
+mod making_way;
 mod naive;
+mod preemption;
 mod preparation;
 mod schedulers;
 mod scheduling;
+mod script;
+mod sos;
 mod theory;
 mod wear;
+mod word_lines;
 mod worn;
 mod writer;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
-use tailcut_ssd::{Ssd, SsdConfig};
+use tailcut_ssd::{Counters, Ssd, SsdConfig};
 
 /// What must hold when a command completes.
 struct Pending {
@@ -114,7 +114,7 @@ impl Pair {
     }
 
     /// Lets the drive come to rest, and compares all of it with the model.
-    pub fn finish(mut self) -> Ssd {
+    pub fn finish(mut self) -> Pair {
         self.drain();
         for page in 0..self.pages() {
             self.submit(Op::Read, page * self.page_sectors, self.page_sectors as u32, false, 0);
@@ -129,7 +129,12 @@ impl Pair {
         {
             assert_eq!(self.ssd.peek(page as u32), content, "page {page} at rest");
         }
-        self.ssd
+        self
+    }
+
+    /// What the drive has counted.
+    pub fn counts(&self) -> Counters {
+        self.ssd.figures(self.now).counts
     }
 
     /// Serves the next event.

@@ -63,6 +63,6 @@ fn factory_bad_blocks_are_never_used_and_cost_only_room() {
             pair.pass(Nanos::micros(50));
         }
         // That a bad block is neither programmed nor erased is asserted by the medium.
-        assert!(pair.finish().read_only().is_none());
+        assert!(pair.finish().ssd.read_only().is_none());
     }
 }
