@@ -402,8 +402,7 @@ impl<P: Probe> Ssd<P> {
         let r = &mut self.requests[id];
         r.resets = r.resets.saturating_add(1);
         r.since = now;
-        r.link = 0;
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.wait_again(id, &self.units[unit].account(now));
         self.units.commit_again(&mut self.requests, id);
     }
 

@@ -155,10 +155,13 @@ impl<P: Probe> Ssd<P> {
         let t = &mut self.tags[request.tag];
         t.page_done(request.page);
         if t.remaining == 0 {
-            t.spans.add(Cause::Retry, request.since.since(t.mark));
             let link = Nanos(u64::from(request.link));
             let transaction = &self.units[request.unit].transaction;
-            chip_spans(&mut t.spans, self.requests.waited(id), link, transaction, self.phases.transfer, now);
+            let waited = self.requests.waited(id);
+            // Of the time before this try, what was not spent on waiting went into tries that were in vain.
+            let before = Nanos(waited.iter().sum()) - transaction.started.since(request.since);
+            t.spans.add(Cause::Retry, request.since.since(t.mark) - before);
+            chip_spans(&mut t.spans, waited, link, transaction, self.phases.transfer, now);
             t.mark = now;
             self.complete_over_link(now, request.tag);
         }

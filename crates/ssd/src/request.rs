@@ -222,6 +222,14 @@ impl Requests {
         }
     }
 
+    /// `id`, which had begun, waits again for the unit whose account is `account`: what it has seen before
+    /// it began stays counted.
+    pub fn wait_again(&mut self, id: RequestId, account: &Account) {
+        for (waited, now) in self.accounts[id as usize].iter_mut().zip(account) {
+            *waited = now.wrapping_sub(*waited);
+        }
+    }
+
     /// `id` goes on waiting at another unit, whose account is `to`: what it has seen at the one before,
     /// with account `from`, stays counted.
     pub fn change_unit(&mut self, id: RequestId, from: &Account, to: &Account) {

@@ -158,8 +158,9 @@ fn what_was_reset_is_done_again_behind_the_read() {
             assert_eq!(again.start, taken + READ_ON_CHIP, "at {at}");
             assert_eq!(again.end.since(again.start), whole.end.since(whole.start));
             let Some(write) = again.members[0].command else { continue };
-            let submitted = played.sent[write.0 as usize].at;
-            assert_eq!(played.span(write.0, Cause::Retry), taken.since(submitted));
+            // The try that was in vain, and not what it had waited for before that.
+            assert_eq!(played.span(write.0, Cause::Retry), taken.since(whole.start));
+            assert_eq!(played.span(write.0, Cause::Link), LINK);
             assert_eq!(played.span(write.0, Cause::ChipUserRead), READ_ON_CHIP);
             assert_eq!(played.span(write.0, Cause::Cell), Nanos::micros(100));
         }
