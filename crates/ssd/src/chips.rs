@@ -467,6 +467,7 @@ impl<P: Probe> Ssd<P> {
         }
         let count = members.len() as u64;
         let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
+        self.units[unit].transaction.parallelism = parallelism as u8;
         self.units.count(kind, count, die_busy, plane_busy, parallelism);
         (bus, end)
     }

@@ -209,8 +209,9 @@ pub struct Figures {
 impl Figures {
     /// What happened between `earlier` and this.
     pub fn since(&self, earlier: &Figures) -> Figures {
+        // What began before and was reset after `earlier` is counted there and not here.
         fn less<const N: usize>(a: [u64; N], b: [u64; N]) -> [u64; N] {
-            std::array::from_fn(|i| a[i] - b[i])
+            std::array::from_fn(|i| a[i].saturating_sub(b[i]))
         }
         Figures {
             at: Time(self.at.since(earlier.at).0),
@@ -228,9 +229,9 @@ impl Figures {
             active: self.active - earlier.active,
             held_active: self.held_active - earlier.held_active,
             out_wait: self.out_wait - earlier.out_wait,
-            die_busy: self.die_busy - earlier.die_busy,
+            die_busy: self.die_busy.saturating_sub(earlier.die_busy),
             dies: self.dies,
-            plane_busy: self.plane_busy - earlier.plane_busy,
+            plane_busy: self.plane_busy.saturating_sub(earlier.plane_busy),
             planes: self.planes,
             bus_busy: self.bus_busy.saturating_sub(earlier.bus_busy),
             channels: self.channels,

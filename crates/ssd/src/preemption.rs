@@ -376,7 +376,7 @@ impl<P: Probe> Ssd<P> {
             dies | 1 << self.layout.planes.quotient(u32::from(self.requests[id].place))
         });
         self.preemption.spend(self.cost_of_reset(&transaction));
-        self.units.uncount(left, dies.count_ones(), transaction.members().len());
+        self.units.uncount(&transaction, left, dies.count_ones());
         if transaction.kind == Kind::Erase {
             self.counters.erase_resets += transaction.members().len() as u64;
         } else {

@@ -83,6 +83,8 @@ pub struct Transaction {
     pub kind: Kind,
     members: [RequestId; PLACES_MAX],
     count: u8,
+    /// None, plane sharing, die interleaving, both: 0 … 3.
+    pub parallelism: u8,
     /// When its command phase began.
     pub started: Time,
     /// Length of the command phase, with the data of a program.
@@ -104,6 +106,7 @@ impl Transaction {
             kind: Kind::UserRead,
             members: [NONE; PLACES_MAX],
             count: 0,
+            parallelism: 0,
             started: Time::ZERO,
             command: Nanos::ZERO,
             cell_end: Time::ZERO,
@@ -137,6 +140,7 @@ impl Transaction {
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;
         self.count = 0;
+        self.parallelism = 0;
         self.suspensions = 0;
         self.suspended = Nanos::ZERO;
     }
@@ -316,7 +320,7 @@ pub struct Units {
     pub die_busy: Nanos,
     /// Cell time summed over planes that were at work.
     pub plane_busy: Nanos,
-    /// Transactions by kind.
+    /// Transactions by kind, without those that were reset.
     pub transactions: [u64; KINDS],
     /// Memory requests served by transactions, by kind.
     pub served: [u64; KINDS],
@@ -396,10 +400,16 @@ impl Units {
         self.served_in[parallelism] += members;
     }
 
-    /// Of a counted transaction, `left` of the cell time was not needed, in `dies` and `planes`.
-    pub fn uncount(&mut self, left: Nanos, dies: u32, planes: usize) {
+    /// A counted transaction was given up: it has served nothing, and of its cell time, in so many dies,
+    /// `left` was not spent.
+    pub fn uncount(&mut self, transaction: &Transaction, left: Nanos, dies: u32) {
+        let members = transaction.members().len() as u64;
         self.die_busy = self.die_busy.saturating_sub(left * u64::from(dies));
-        self.plane_busy = self.plane_busy.saturating_sub(left * planes as u64);
+        self.plane_busy = self.plane_busy.saturating_sub(left * members);
+        self.transactions[transaction.kind as usize] -= 1;
+        self.served[transaction.kind as usize] -= members;
+        self.parallelism[usize::from(transaction.parallelism)] -= 1;
+        self.served_in[usize::from(transaction.parallelism)] -= members;
     }
 
     #[inline]
