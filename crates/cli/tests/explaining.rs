@@ -110,3 +110,37 @@ fn a_folder_without_a_run_is_refused() {
     let place = Place::new();
     assert!(place.refused(2, &["explain", "nowhere"]).contains("nowhere/report.json"));
 }
+
+#[test]
+fn a_read_that_took_its_chip_from_a_program_says_so() {
+    let place = Place::new();
+    let sets = [
+        "schedule.chip=reads-first",
+        "schedule.classes=equal",
+        "preempt.program=reset",
+        "preempt.erase=suspend",
+    ];
+    let sets = sets.map(|set| format!("device.{set}"));
+    let mut arguments = vec!["run", "small.toml", "--out", "out"];
+    for set in &sets {
+        arguments.extend(["--set", set]);
+    }
+    place.text(&arguments);
+    place.text(&["explain", "out", "--perfetto", "trace.json"]);
+    let trace = place.json("trace.json");
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    let resets = named("user write (reset)") + named("gc program (reset)");
+    let handovers = named("reset of user write") + named("reset of gc program");
+    // At the ends of the window a transaction may be within and its reset not.
+    assert!(handovers > 0 && handovers <= resets, "{handovers} of {resets}");
+    let preempted =
+        |event: &&Value| event["ph"] == "b" && event["args"]["waited_us"]["chip: reset"].is_number();
+    let number = events.iter().find(preempted).expect("a read waited for a reset")["id"].to_string();
+    let text = place.text(&["explain", "out", "--request", &number]);
+    assert!(text.contains("chip: reset") && text.contains("reset for a read"), "{text}");
+    let timeline = json(&place.text(&["explain", "out", "--request", &number, "--json"]));
+    adds_up(&timeline);
+    let handovers = timeline["handovers"].as_array().expect("a list");
+    assert!(handovers.iter().any(|handover| handover["handling"] == "reset"), "{timeline}");
+}

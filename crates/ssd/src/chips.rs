@@ -72,6 +72,8 @@ impl<P: Probe> Ssd<P> {
         } else {
             self.units[unit].hold(now, Holder::Idle);
             if self.levels_queues() && self.take_over(now, unit) {
+                self.commit(now);
+                self.wake(now);
                 return self.kick(now, unit);
             }
             if self.config.preempt.time_erases && self.begin_deferred_erases(now, unit) {

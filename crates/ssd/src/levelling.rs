@@ -70,6 +70,8 @@ impl<P: Probe> Ssd<P> {
         self.units.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
         self.change_unit(now, id, to, place);
         self.units.commit(&mut self.requests, id);
+        // What the scheduler has held back behind this program can take its place.
+        self.scheduler.released(from);
         true
     }
 

@@ -32,5 +32,5 @@ pub use config::SsdConfig;
 pub use figures::{Breakdown, Counters, Figures};
 pub use precondition::Precondition;
 pub use presets::Preset;
-pub use probe::{ChipRecord, Probe};
+pub use probe::{ChipRecord, Handover, Probe};
 pub use ssd::Ssd;

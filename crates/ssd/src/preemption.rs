@@ -10,13 +10,13 @@
 //!
 //! Which read may do what is said by its class (PAReset, table 2), or all reads may.
 
-use crate::chips::holder_of;
+use crate::chips::{bits, holder_of};
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
 use crate::figures::Counters;
 use crate::flash::unit::{Holder, Phase, Transaction};
 use crate::planted::{Rule, holds};
-use crate::probe::{Outcome, Probe};
+use crate::probe::{Handover, Outcome, Probe};
 use crate::request::{Kind, Lane, NONE, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
@@ -310,12 +310,37 @@ impl<P: Probe> Ssd<P> {
     /// A unit has been suspended or reset: it is free for the read.
     #[cold]
     pub(crate) fn preempted(&mut self, now: Time, unit: u32) {
+        if P::WATCHES {
+            self.report_handover(now, unit);
+        }
         if self.units[unit].phase == Phase::Suspending {
             self.suspend(now, unit);
         } else {
             self.reset(now, unit);
         }
         self.give_back(now, unit);
+    }
+
+    fn report_handover(&mut self, now: Time, unit: u32) {
+        let u = &self.units[unit];
+        let kind = u.transaction.kind;
+        let handling = if u.phase == Phase::Suspending { Handling::Suspend } else { Handling::Reset };
+        let oldest = |lane| {
+            let ids = bits(u.places_with(lane)).map(|place| self.units.first(unit, lane, place));
+            ids.min_by_key(|&id| self.requests[id].order)
+        };
+        let first = u.first_reads().and_then(oldest);
+        let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != NONE);
+        self.probe.handover(Handover {
+            unit,
+            channel: self.buses.channel_of(unit),
+            kind,
+            handling,
+            asked: u.held_since(),
+            stopped: Time(now.0 - self.time_to_take(kind, handling).0),
+            free: now,
+            command: tag.map(|tag| self.tags[tag].command.id),
+        });
     }
 
     /// Puts the operation of a unit aside.

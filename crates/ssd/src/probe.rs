@@ -1,5 +1,7 @@
-//! Watching a drive at work: each finished transaction, with its phases and members.
+//! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
+//! was taken from one.
 
+use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
 use tailcut_base::{CommandId, Nanos, Time};
@@ -53,6 +55,27 @@ pub struct ChipRecord {
     pub members: Vec<Member>,
 }
 
+/// A chip that was taken from a program or erase, so that a read could go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// The unit.
+    pub unit: u32,
+    /// Its channel.
+    pub channel: u32,
+    /// What it was doing.
+    pub kind: Kind,
+    /// Whether that was suspended or reset.
+    pub handling: Handling,
+    /// When a read asked for the chip.
+    pub asked: Time,
+    /// When the cells stopped: later than `asked` by the rest of the command phase.
+    pub stopped: Time,
+    /// When the chip could read.
+    pub free: Time,
+    /// The host command whose read goes first, if it is one of the host.
+    pub command: Option<CommandId>,
+}
+
 /// Watches a drive. The type without fields, `()`, watches nothing and costs nothing.
 pub trait Probe {
     /// False when records need not be made at all.
@@ -60,6 +83,9 @@ pub trait Probe {
 
     /// A transaction has ended.
     fn transaction(&mut self, record: ChipRecord);
+
+    /// A chip has been taken from a program or erase.
+    fn handover(&mut self, _: Handover) {}
 
     /// Pages of a read, counted from its first, have been given to the link.
     fn returned(&mut self, _command: CommandId, _pages: Range<u32>) {}

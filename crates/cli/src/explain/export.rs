@@ -16,7 +16,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use tailcut_base::quantity::show_time;
 use tailcut_base::{Nanos, Time};
-use tailcut_ssd::ChipRecord;
+use tailcut_ssd::probe::Outcome;
+use tailcut_ssd::{ChipRecord, Handover};
 
 /// Around the slowest request.
 const AROUND: Nanos = Nanos::millis(5);
@@ -77,6 +78,9 @@ fn write(file: &mut dyn Write, chips: &Chips, requests: &Requests) -> io::Result
     names(&mut events, chips)?;
     for record in &chips.records {
         transaction(&mut events, record)?;
+    }
+    for handover in &chips.handovers {
+        handed_over(&mut events, handover)?;
     }
     for request in &requests.seen {
         async_slice(&mut events, request)?;
@@ -141,7 +145,16 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
     let pages: Vec<Value> =
         r.members.iter().map(|m| json!({"logical": m.logical, "physical": m.physical})).collect();
     let colour = colour(kind);
-    events.slice(chip, kind, colour, (r.start, r.end), json!({ "members": pages }))?;
+    let mut arguments = json!({ "members": pages });
+    if r.suspensions > 0 {
+        arguments["suspensions"] = json!(r.suspensions);
+        arguments["suspended_us"] = json!(micros(r.suspended.0));
+    }
+    let name = match r.outcome {
+        Outcome::Done => kind.to_string(),
+        Outcome::Reset => format!("{kind} (reset)"),
+    };
+    events.slice(chip, &name, colour, (r.start, r.end), arguments)?;
     let phases = [
         ("command", r.start, r.command_end),
         ("cells", r.command_end, r.cell_end),
@@ -151,11 +164,18 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
         events.slice(chip, phase, colour, (from, until), json!({}))?;
     }
     events.slice(bus, kind, colour, (r.start, r.command_end), json!({"chip": r.unit}))?;
-    if r.end > r.out_start {
+    if r.kind.is_read() && r.end > r.out_start {
         events.slice(chip, "data out", colour, (r.out_start, r.end), json!({}))?;
         events.slice(bus, kind, colour, (r.out_start, r.end), json!({"chip": r.unit}))?;
     }
     Ok(())
+}
+
+/// What it took to stop a program or erase, within its slice.
+fn handed_over(events: &mut Events<'_>, h: &Handover) -> io::Result<()> {
+    let name = format!("{} of {}", h.handling, h.kind.label());
+    let waited = json!({ "asked_us": micros(h.asked.0) });
+    events.slice((CHIPS, h.unit), &name, colour(h.kind.label()), (h.stopped, h.free), waited)
 }
 
 fn async_slice(events: &mut Events<'_>, request: &Seen) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
 use tailcut_sim::world::{Finished, Witness};
-use tailcut_ssd::{ChipRecord, Probe};
+use tailcut_ssd::{ChipRecord, Handover, Probe};
 
 /// A request, whole.
 #[derive(Clone, Debug)]
@@ -83,20 +83,22 @@ impl Window {
     }
 }
 
-/// The transactions of a window, in the order of their ends.
+/// The transactions of a window, in the order of their ends, and the chips that were taken from some.
 #[derive(Debug)]
 pub struct Chips {
     window: Window,
     /// The transactions.
     pub records: Vec<ChipRecord>,
-    /// How many more there were.
+    /// Chips that were taken from programs and erases, so that reads could go first.
+    pub handovers: Vec<Handover>,
+    /// How many more transactions there were.
     pub left_out: u64,
 }
 
 impl Chips {
     /// Nothing recorded yet.
     pub fn new(window: Window) -> Chips {
-        Chips { window, records: Vec::new(), left_out: 0 }
+        Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0 }
     }
 }
 
@@ -109,6 +111,13 @@ impl Probe for Chips {
             self.records.push(record);
         } else {
             self.left_out += 1;
+        }
+    }
+
+    fn handover(&mut self, handover: Handover) {
+        let is_within = self.window.overlaps(handover.asked, handover.free);
+        if is_within && self.handovers.len() < self.window.most {
+            self.handovers.push(handover);
         }
     }
 }

@@ -13,7 +13,8 @@ use std::io::Write;
 use tailcut_base::quantity::{show_bytes, show_time};
 use tailcut_base::{Cause, Nanos, SECTOR_BYTES, Time};
 use tailcut_sim::report::Wait;
-use tailcut_ssd::ChipRecord;
+use tailcut_ssd::probe::Outcome;
+use tailcut_ssd::{ChipRecord, Handover};
 
 /// Transactions that are kept at most.
 const MOST: usize = 1 << 20;
@@ -36,6 +37,8 @@ struct Timeline {
     own: Vec<Occupation>,
     /// What its chips (or all chips, when it has none of its own) did meanwhile.
     meanwhile: Vec<Occupation>,
+    /// When these chips were taken from programs and erases, so that reads could go first.
+    handovers: Vec<Taking>,
     left_out: u64,
 }
 
@@ -58,6 +61,25 @@ struct Occupation {
     cell_end_ns: u64,
     out_start_ns: u64,
     end_ns: u64,
+    /// Done, or reset for a read: then it was done again later.
+    outcome: &'static str,
+    /// How often it was suspended, and how long it stood still for that, part of its cell time.
+    suspensions: u32,
+    suspended_ns: u64,
+}
+
+/// A chip that was taken from a program or erase.
+#[derive(Clone, Debug, Serialize)]
+struct Taking {
+    unit: u32,
+    /// What the chip was doing, and whether that was suspended or reset.
+    kind: &'static str,
+    handling: String,
+    asked_ns: u64,
+    stopped_ns: u64,
+    free_ns: u64,
+    /// The read that went first then was one of this request.
+    for_this: bool,
 }
 
 /// Prints the timeline of request `number`.
@@ -110,6 +132,11 @@ impl Timeline {
         // The chip that the request waited for longest comes first.
         let last = own.iter().max_by_key(|o| o.end_ns).map(|o| o.unit);
         meanwhile.sort_by_key(|o| (Some(o.unit) != last, o.unit, o.start_ns));
+        let is_here = |h: &&Handover| {
+            let meanwhile = h.free > request.submitted && h.asked < request.completed;
+            meanwhile && (own.is_empty() || own.iter().any(|o| o.unit == h.unit))
+        };
+        let handovers = chips.handovers.iter().filter(is_here).map(|h| Taking::new(h, request)).collect();
         Timeline {
             number: request.number,
             op: request.op.to_string(),
@@ -122,6 +149,7 @@ impl Timeline {
             spans: spans(request),
             own,
             meanwhile,
+            handovers,
             left_out: chips.left_out,
         }
     }
@@ -149,6 +177,35 @@ impl Occupation {
             cell_end_ns: record.cell_end.0,
             out_start_ns: record.out_start.0,
             end_ns: record.end.0,
+            outcome: if record.outcome == Outcome::Reset { "reset" } else { "done" },
+            suspensions: record.suspensions,
+            suspended_ns: record.suspended.0,
+        }
+    }
+
+    /// What is unusual about it.
+    fn note(&self) -> String {
+        let stood = short_time(self.suspended_ns as f64);
+        match (self.outcome, self.suspensions) {
+            ("reset", 0) => String::from("reset for a read"),
+            ("reset", _) => format!("suspended for {stood}, then reset for a read"),
+            (_, 0) => String::new(),
+            (_, 1) => format!("suspended for {stood}"),
+            (_, times) => format!("suspended {times} times, {stood} in all"),
+        }
+    }
+
+    /// How long its cells were at work.
+    fn cells_ns(&self) -> u64 {
+        (self.cell_end_ns - self.command_end_ns).saturating_sub(self.suspended_ns)
+    }
+
+    /// How long its data waited for the bus, and how long it took, if it had any to bring out.
+    fn out_ns(&self) -> [u64; 2] {
+        if self.kind.ends_with("read") {
+            [self.out_start_ns - self.cell_end_ns, self.end_ns - self.out_start_ns]
+        } else {
+            [0, 0]
         }
     }
 
@@ -160,6 +217,29 @@ impl Occupation {
             [one] => one.to_string(),
             [first, rest @ ..] => format!("{first} +{}", rest.len()),
         }
+    }
+}
+
+impl Taking {
+    fn new(handover: &Handover, request: &Seen) -> Taking {
+        Taking {
+            unit: handover.unit,
+            kind: handover.kind.label(),
+            handling: handover.handling.to_string(),
+            asked_ns: handover.asked.0,
+            stopped_ns: handover.stopped.0,
+            free_ns: handover.free.0,
+            for_this: handover.command == Some(request.id) && handover.free >= request.submitted,
+        }
+    }
+
+    fn note(&self) -> String {
+        format!(
+            "{} of {}, took {}",
+            self.handling,
+            self.kind,
+            short_time((self.free_ns - self.asked_ns) as f64)
+        )
     }
 }
 
@@ -189,11 +269,12 @@ fn show(t: &Timeline, width: usize, tone: Tone) -> String {
         text += &totals(t, tone);
     } else {
         text += &heading("its own work on chips (moments since it was due)");
-        text += &table(&t.own, t.due_ns, tone);
+        text += &table(&own_rows(t), tone);
         text += &heading("what these chips did meanwhile");
-        text += &table(&t.meanwhile[..t.meanwhile.len().min(SHOWN)], t.due_ns, tone);
-        if t.meanwhile.len() > SHOWN {
-            text += &format!("and {} more; --json shows all\n", t.meanwhile.len() - SHOWN);
+        let rows = rows_meanwhile(t);
+        text += &table(&rows[..rows.len().min(SHOWN)], tone);
+        if rows.len() > SHOWN {
+            text += &format!("and {} more; --json shows all\n", rows.len() - SHOWN);
         }
     }
     if t.left_out > 0 {
@@ -222,9 +303,63 @@ fn after(due: u64, at: u64) -> String {
     }
 }
 
-fn table(occupations: &[Occupation], due: u64, tone: Tone) -> String {
+/// A row of a table of what chips did.
+type Row = [String; 10];
+
+/// What the request had done, and what it took chips from.
+fn own_rows(t: &Timeline) -> Vec<Row> {
+    let taken = |o: &Occupation| {
+        let is_before = |h: &&Taking| h.for_this && h.unit == o.unit && h.free_ns <= o.start_ns;
+        t.handovers.iter().rfind(is_before).filter(|_| o.kind == "user read")
+    };
+    let note = |o: &Occupation| {
+        taken(o).map_or_else(|| o.note(), |h| format!("after the {} {}", h.handling, h.note()))
+    };
+    t.own.iter().map(|o| row(o, t.due_ns, note(o))).collect()
+}
+
+/// What the chips did, with what it took to take them, in the order of `meanwhile`.
+fn rows_meanwhile(t: &Timeline) -> Vec<Row> {
+    let mut rows: Vec<(usize, u64, Row)> = Vec::new();
+    let mut units: Vec<u32> = t.meanwhile.iter().map(|o| o.unit).collect();
+    units.dedup();
+    let rank = |unit| units.iter().position(|&other| other == unit).unwrap_or(units.len());
+    rows.extend(t.meanwhile.iter().map(|o| (rank(o.unit), o.start_ns, row(o, t.due_ns, o.note()))));
+    rows.extend(t.handovers.iter().map(|h| (rank(h.unit), h.asked_ns, row_of_taking(h, t.due_ns))));
+    rows.sort_by_key(|&(rank, start, _)| (rank, start));
+    rows.into_iter().map(|(_, _, row)| row).collect()
+}
+
+fn row(o: &Occupation, due: u64, note: String) -> Row {
+    let [waits, out] = o.out_ns();
+    [
+        o.unit.to_string(),
+        o.kind.to_string(),
+        after(due, o.start_ns),
+        length(o.command_end_ns - o.start_ns),
+        length(o.cells_ns()),
+        length(waits),
+        length(out),
+        after(due, o.end_ns),
+        o.pages(),
+        note,
+    ]
+}
+
+fn row_of_taking(h: &Taking, due: u64) -> Row {
+    let (work, none) = (format!("  {}", h.handling), || String::from("-"));
+    let (asked, free) = (after(due, h.asked_ns), after(due, h.free_ns));
+    [h.unit.to_string(), work, asked, none(), none(), none(), none(), free, none(), h.note()]
+}
+
+fn length(nanos: u64) -> String {
+    if nanos > 0 { short_time(nanos as f64) } else { String::from("-") }
+}
+
+/// The last column is there only if any row has something in it.
+fn table(rows: &[Row], tone: Tone) -> String {
     let right = |title| (title, Align::Right);
-    let head = [
+    let mut head = vec![
         right("chip"),
         ("work", Align::Left),
         right("begins"),
@@ -234,36 +369,35 @@ fn table(occupations: &[Occupation], due: u64, tone: Tone) -> String {
         right("data out"),
         right("ends"),
         right("page"),
+        ("", Align::Left),
     ];
+    if rows.iter().all(|row| row[row.len() - 1].is_empty()) {
+        head.pop();
+    }
     let mut table = Table::new(&head, tone);
-    for o in occupations {
-        let time = |from: u64, to: u64| if to > from { short_time((to - from) as f64) } else { "-".into() };
-        table.row(&[
-            o.unit.to_string(),
-            o.kind.to_string(),
-            after(due, o.start_ns),
-            time(o.start_ns, o.command_end_ns),
-            time(o.command_end_ns, o.cell_end_ns),
-            time(o.cell_end_ns, o.out_start_ns),
-            time(o.out_start_ns, o.end_ns),
-            after(due, o.end_ns),
-            o.pages(),
-        ]);
+    for row in rows {
+        table.row(&row[..head.len()]);
     }
     format!("{table}\n")
 }
 
 /// How much of each kind of work there was.
 fn totals(t: &Timeline, tone: Tone) -> String {
-    let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for o in &t.meanwhile {
-        let sum = kinds.entry(o.kind).or_default();
-        *sum = (sum.0 + 1, sum.1 + (o.end_ns - o.start_ns));
+    let mut kinds: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let work = t.meanwhile.iter().map(|o| {
+        let again = if o.outcome == "reset" { ", reset for a read" } else { "" };
+        (format!("{}{again}", o.kind), o.end_ns - o.start_ns)
+    });
+    let handovers =
+        t.handovers.iter().map(|h| (format!("{} of {}", h.handling, h.kind), h.free_ns - h.asked_ns));
+    for (kind, time) in work.chain(handovers) {
+        let sum = kinds.entry(kind).or_default();
+        *sum = (sum.0 + 1, sum.1 + time);
     }
     let head = [("work", Align::Left), ("transactions", Align::Right), ("mean", Align::Right)];
     let mut table = Table::new(&head, tone);
     for (kind, (count, time)) in kinds {
-        table.row(&[kind.to_string(), count.to_string(), short_time(time as f64 / count as f64)]);
+        table.row(&[kind, count.to_string(), short_time(time as f64 / count as f64)]);
     }
     if table.is_empty() { String::from("nothing\n") } else { format!("{table}\n") }
 }

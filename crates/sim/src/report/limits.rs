@@ -256,7 +256,7 @@ mod tests {
             places: 2,
             plane_busy: Nanos::micros(100),
             bus_busy: Nanos::micros(30),
-            holders: [0, 0, 130_000, 0, 0, 0, 0, 0],
+            holders: [0, 0, 130_000, 0, 0, 0, 0, 0, 0, 0],
             ..Figures::default()
         };
         assert!((figures.intra_chip_idleness() - (1.0 - 100.0 / 260.0)).abs() < 1e-12);

@@ -214,6 +214,11 @@ impl Unit {
         self.holder_since = now;
     }
 
+    /// Since when the present holder has it.
+    pub fn held_since(&self) -> Time {
+        self.holder_since
+    }
+
     /// The accounts up to `now`.
     #[inline]
     pub fn account(&self, now: Time) -> Account {

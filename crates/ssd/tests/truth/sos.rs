@@ -1,12 +1,15 @@
 //! The parts of software-based out-of-order scheduling, each of them on and off (Hahn, Lee and Kim, MSST
 //! 2013; PAReset, sections 2.1 and 2.2).
 
+use crate::content::Swarm;
 use crate::preemption::{LINK, READ_ON_CHIP, drive};
 use crate::script::{Mix, Played, Sent, play, read, write};
 use tailcut_base::{Cause, Nanos, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::Allocation;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
@@ -191,4 +194,22 @@ fn nothing_is_held_back_from_its_chip() {
     let played = play(&config, PreparedState::Sequential, &script);
     assert_ne!(played.of(40)[0].unit, played.of(0)[0].unit);
     assert!(played.latency(40) <= READ_ON_CHIP + LINK * 3, "{}", played.latency(40));
+}
+
+/// Drives of several chips whose leveler has something to move, under schedulers that keep count of
+/// what is committed to a chip.
+#[test]
+fn a_program_that_moves_leaves_nothing_behind_that_waits_for_ever() {
+    let policies = [CommitPolicy::Rios, CommitPolicy::Sprinkler];
+    // Writes that the host waits for do not move. What moves beside them is what was written again
+    // while it was programmed, and without a hit manager that is all that comes for a queued page.
+    let counts = Swarm { name: "levelling", cases: 2000, length: 150, reads: false }.counts(|drive, seed| {
+        drive.schedule.commit = policies[(seed % 2) as usize];
+        (drive.schedule.level_queues, drive.schedule.hit_manager) = (true, false);
+        (drive.ftl.mapping, drive.ftl.allocation) = (MappingLevel::Page, Allocation::Dynamic);
+        (drive.buffer.size, drive.geometry.page_bytes) = (0, 32_768);
+        let g = &mut drive.geometry;
+        (g.channels, g.chips, g.planes, g.ready_busy) = (1, 2, 1, ReadyBusy::Die);
+    });
+    assert!(counts.iter().filter(|c| c.levelled_queues > 0).count() > counts.len() / 20);
 }
