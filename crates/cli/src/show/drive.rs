@@ -2,7 +2,7 @@
 
 use super::per_cent;
 use crate::terminal::{Align, Table, Tone};
-use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
@@ -67,17 +67,15 @@ fn rows(report: &Report) -> Vec<Row> {
 fn lifetime(d: &DriveReport) -> Option<Row> {
     let life = &d.lifetime;
     let (bytes, years) = (life.bytes_written?, life.years?);
+    let length =
+        if years < 1.0 { format!("{:.0} days", years * 365.25) } else { format!("{years:.1} years") };
     let per_day = life.drive_writes_per_day.unwrap_or(0.0);
     Some(row(
         "writes of a lifetime",
-        terabytes(bytes),
-        &terabytes(life.bytes_written_most),
-        format!("{years:.2} years at this rate; {per_day:.2} drive writes a day for 5; least: the most"),
+        show_bytes(bytes),
+        &show_bytes(life.bytes_written_most),
+        format!("{length} at this rate; {per_day:.2} drive writes a day"),
     ))
-}
-
-fn terabytes(bytes: f64) -> String {
-    format!("{:.1} TB", bytes / 1e12)
 }
 
 /// What made way for reads, and what that cost.
