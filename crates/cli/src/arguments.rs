@@ -2,8 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
-use tailcut_base::{Class, Time};
+use tailcut_base::{Class, Op, Time};
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
@@ -115,6 +116,9 @@ pub struct ExplainArguments {
     /// Explain the reads of one latency class, 1 to 5, of a run that had several
     #[arg(long, value_name = "N", value_parser = class, conflicts_with_all = ["request", "perfetto"])]
     pub class: Option<Class>,
+    /// Explain the requests of one kind: read, write, trim or flush
+    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with_all = ["class", "request", "perfetto"])]
+    pub kind: Option<Op>,
     /// Show the whole timeline of one request, by its number
     #[arg(long, value_name = "ID")]
     pub request: Option<u64>,
@@ -137,6 +141,10 @@ pub struct ExplainArguments {
 
 fn moment(text: &str) -> Result<Time, String> {
     parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
+}
+
+fn kind(text: &str) -> Result<Op, String> {
+    Op::by_name(text).ok_or_else(|| String::from("write read, write, trim or flush"))
 }
 
 fn class(text: &str) -> Result<Class, String> {

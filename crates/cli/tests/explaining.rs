@@ -97,6 +97,18 @@ fn an_export_can_have_a_window() {
 }
 
 #[test]
+fn one_kind_of_requests_is_explained_by_itself() {
+    let place = ran();
+    let of = |arguments: &[&str]| {
+        json(&place.text(&[&["explain", "out", "--json"], arguments].concat()))["requests"].as_u64()
+    };
+    let kinds = ["read", "write", "flush"].map(|kind| of(&["--kind", kind]).expect("there were some"));
+    assert_eq!(of(&[]), Some(kinds.iter().sum()));
+    assert!(place.refused(2, &["explain", "out", "--kind", "trim"]).contains("no trim"));
+    assert!(place.refused(2, &["explain", "out", "--kind", "rite"]).contains("read, write, trim or flush"));
+}
+
+#[test]
 fn a_run_that_changed_is_not_explained() {
     let place = ran();
     let scenario = std::fs::read_to_string(place.path("out/scenario.toml")).expect("it was written");

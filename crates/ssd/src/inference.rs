@@ -63,7 +63,7 @@ mod tests {
         let mut r = Stream::new(1, "test.inference");
         let mut wrong = [0, 0];
         for step in 0..1000u64 {
-            wrong[0] += u32::from(inference.rank(1 << 30 | step * 8, 8, 1) != REGULAR);
+            wrong[0] += u32::from(inference.rank((1 << 30) + step * 8, 8, 1) != REGULAR);
             for _ in 0..20 {
                 wrong[1] += u32::from(inference.rank(r.below(1 << 24) * 8, 8, 1) == REGULAR);
             }

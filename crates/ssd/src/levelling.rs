@@ -24,7 +24,9 @@ pub(crate) struct Levelling {
 impl Levelling {
     pub(crate) fn new(geometry: &Geometry) -> Levelling {
         let none = Visits::new(geometry.channels, geometry.units_per_channel());
-        Levelling { idle: none.clone(), busy: none }
+        let mut idle = none.clone();
+        (0..geometry.units()).for_each(|unit| idle.add(unit));
+        Levelling { idle, busy: none }
     }
 }
 
@@ -72,6 +74,7 @@ impl<P: Probe> Ssd<P> {
         self.units.commit(&mut self.requests, id);
         // What the scheduler has held back behind this program can take its place.
         self.scheduler.released(from);
+        self.commit(now);
         true
     }
 
@@ -95,10 +98,6 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests[id].unit = to;
         self.requests[id].place = place as u8;
-        if tag != NONE {
-            self.scheduler.released(from);
-            self.commit(now);
-        }
     }
 
     /// A program is about to be committed: to an idle chip, if its own is busy and there is one.
@@ -112,7 +111,9 @@ impl<P: Probe> Ssd<P> {
             if self.is_at_rest(unit)
                 && let Some(place) = self.place_for(unit, id)
             {
-                return self.change_unit(now, id, unit, place);
+                self.change_unit(now, id, unit, place);
+                self.scheduler.released(own);
+                return self.commit(now);
             }
         }
         self.levelling.busy.add(own);

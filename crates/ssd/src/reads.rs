@@ -29,7 +29,7 @@ impl<P: Probe> Ssd<P> {
                     continue;
                 }
                 Mapping::Unmapped => 0,
-                Mapping::Buffer(entry) if self.must_follow(entry) => {
+                Mapping::Buffer(entry) if self.must_follow(tag, entry) => {
                     self.follow(now, tag, page, entry, rank);
                     continue;
                 }
@@ -106,11 +106,19 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when a read must wait for the program of a page in the buffer: there is no hit manager, and
-    /// nothing newer is in the buffer.
+    /// nothing newer is in the buffer. Where it would have to stand behind a request with force unit access
+    /// it is answered from the queue after all, which keeps its order.
     #[inline]
-    fn must_follow(&self, entry: u32) -> bool {
+    fn must_follow(&mut self, tag: u32, entry: u32) -> bool {
+        !self.config.schedule.hit_manager && self.follows(tag, entry)
+    }
+
+    #[cold]
+    fn follows(&mut self, tag: u32, entry: u32) -> bool {
         let e = &self.buffer[entry];
-        !self.config.schedule.hit_manager && e.state == EntryState::Programming && !e.dirty_again
+        e.state == EntryState::Programming
+            && !e.dirty_again
+            && self.scheduler.lets_hasten(tag, self.tags[tag].command.fua)
     }
 
     /// A page of a read waits until the page is on flash.
@@ -122,8 +130,6 @@ impl<P: Probe> Ssd<P> {
         request.order = self.requests.next_order();
         let id = self.requests.add(request);
         self.requests[id].next = std::mem::replace(&mut self.buffer[entry].readers, id);
-        // It has passed the gate of the scheduler, which it will not meet again.
-        self.scheduler.returned();
     }
 
     /// The program that reads have waited for is over: they read its page.

@@ -1,11 +1,11 @@
 //! What a run left in its folder.
 
+use super::selection::Selection;
 use crate::failure::Failure;
 use crate::run::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
 use crate::scenario;
 use std::path::{Path, PathBuf};
-use tailcut_base::{Cause, Class, Nanos, Time};
-use tailcut_sim::report::class_kind;
+use tailcut_base::{Cause, Nanos, Time};
 use tailcut_sim::world::Attribution;
 
 /// A folder that a run wrote.
@@ -56,16 +56,15 @@ impl Kept {
         Ok(scenario)
     }
 
-    /// What the requests of each latency waited for: the reads of `class`, or all kinds together.
-    pub fn attribution(&self, class: Option<Class>) -> Result<Attribution, Failure> {
+    /// What the selected requests of each latency waited for.
+    pub fn attribution(&self, selection: Selection) -> Result<Attribution, Failure> {
         let table = Csv::read(&self.folder.join(ATTRIBUTION))?;
         let (from, count, causes) =
             (table.column("latency_from_ns")?, table.column("requests")?, table.causes()?);
         let kind = table.column("kind")?;
-        let wanted = class.map(class_kind);
         let mut attribution = Attribution::new();
         for (line, row) in table.rows() {
-            if wanted.as_deref().is_some_and(|wanted| row.get(kind) != Some(&wanted)) {
+            if !selection.holds(row.get(kind).unwrap_or(&"")) {
                 continue;
             }
             let sums: Result<Vec<u64>, Failure> =
@@ -76,12 +75,12 @@ impl Kept {
         Ok(attribution)
     }
 
-    /// The latency that `percentile` of the reads of `class`, or of all requests, did not exceed.
-    pub fn latency_at(&self, percentile: f64, class: Option<Class>) -> Result<Nanos, Failure> {
+    /// The latency that `percentile` of the selected requests did not exceed.
+    pub fn latency_at(&self, percentile: f64, selection: Selection) -> Result<Nanos, Failure> {
         let table = Csv::read(&self.folder.join(CURVE))?;
         let (kind, latency, share) =
             (table.column("kind")?, table.column("latency_ns")?, table.column("share_at_or_below")?);
-        let wanted = class.map_or_else(|| String::from("all"), class_kind);
+        let wanted = selection.name();
         let mut last = Nanos::ZERO;
         for (line, row) in table.rows().filter(|(_, row)| row.get(kind) == Some(&wanted.as_str())) {
             last = Nanos(table.number(line, &row, latency)?);

@@ -5,6 +5,7 @@ mod kept;
 mod percentile;
 mod recording;
 mod rerun;
+mod selection;
 mod timeline;
 
 use crate::arguments::ExplainArguments;

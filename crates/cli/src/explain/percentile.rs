@@ -1,6 +1,7 @@
 //! The make-up of a percentile.
 
 use super::kept::{Kept, Slow};
+use super::selection::Selection;
 use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::show::{short_time, waits};
@@ -8,10 +9,9 @@ use crate::terminal::{Align, Ink, Table, Tone, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_count, show_time};
-use tailcut_sim::report::{Tail, Wait, class_kind};
+use tailcut_sim::report::{Tail, Wait};
 
 /// How many requests around a percentile are looked at, at least.
 const AROUND: u64 = 100;
@@ -39,9 +39,9 @@ struct MakeUp {
 /// Prints the make-up of the requests around a percentile and of all slower ones.
 pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = Kept::open(&arguments.folder)?;
-    let class = arguments.class;
-    let attribution = kept.attribution(class)?;
-    if let (0, Some(class)) = (attribution.count(), class) {
+    let selection = Selection::new(arguments);
+    let attribution = kept.attribution(selection)?;
+    if let (0, Selection::Class(class)) = (attribution.count(), selection) {
         return Err(Failure::Input(format!(
             "{}: no reads of class {} beside reads of another class; leave --class out",
             arguments.folder.display(),
@@ -49,14 +49,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         )));
     }
     if attribution.count() == 0 {
-        return Err(Failure::Input(format!("{}: the run measured no request", arguments.folder.display())));
+        let kind = arguments.kind.map_or("request", |kind| kind.name());
+        return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder.display())));
     }
-    let latency = kept.latency_at(arguments.percentile, class)?;
+    let latency = kept.latency_at(arguments.percentile, selection)?;
     let (around, shares) = attribution.around(latency, AROUND);
     let mut slowest = kept.slowest()?;
-    if let Some(class) = class {
-        slowest.retain(|slow| slow.op == Op::Read.name() && slow.class == u64::from(class.number()));
-    }
+    slowest.retain(|slow| selection.holds_slow(slow));
     let make_up = MakeUp {
         percentile: arguments.percentile,
         requests: attribution.count(),
@@ -67,8 +66,8 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
     let report = &kept.saved.report;
-    let of_class = |class| report.kinds.iter().find(|kind| kind.kind == class_kind(class));
-    let bare_ns = class.and_then(of_class).unwrap_or(report.all()).latency.bare_ns;
+    let selected = report.kinds.iter().find(|kind| kind.kind == selection.name());
+    let bare_ns = selected.unwrap_or(report.all()).latency.bare_ns;
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {

@@ -155,8 +155,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn force_unit_access_keeps_its_place(seed in any::<u64>(), policy in 0usize..4) {
-        let config = drive(POLICIES[policy]);
+    fn force_unit_access_keeps_its_place(seed in any::<u64>(), policy in 0usize..4, hit_manager in any::<bool>()) {
+        let mut config = drive(POLICIES[policy]);
+        config.schedule.hit_manager = hit_manager;
         let commands = random_commands(seed, &config, 150, 10);
         prop_assert_eq!(reordered(&watch(&config, 32, &commands), &commands), 0);
         let careless = broken(Rule::FuaInPlace, || watch(&config, 32, &commands));

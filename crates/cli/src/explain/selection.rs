@@ -1,0 +1,57 @@
+//! Which requests of a run are explained.
+
+use super::kept::Slow;
+use crate::arguments::ExplainArguments;
+use tailcut_base::config::Choice;
+use tailcut_base::{Class, Op};
+use tailcut_sim::report::class_kind;
+
+/// A part of the requests of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// Those of one kind.
+    Kind(Op),
+    /// The reads of one class.
+    Class(Class),
+}
+
+impl Selection {
+    /// What the user asked for.
+    pub fn new(arguments: &ExplainArguments) -> Selection {
+        match (arguments.class, arguments.kind) {
+            (Some(class), _) => Selection::Class(class),
+            (None, Some(kind)) => Selection::Kind(kind),
+            (None, None) => Selection::All,
+        }
+    }
+
+    /// The name that reports and curves have for it.
+    pub fn name(self) -> String {
+        match self {
+            Selection::All => "all".into(),
+            Selection::Kind(op) => op.name().into(),
+            Selection::Class(class) => class_kind(class),
+        }
+    }
+
+    /// True when it holds the requests that the table of waits calls `kind`, where reads of several classes
+    /// stand apart.
+    pub fn holds(self, kind: &str) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::Kind(op) => kind == op.name() || kind.starts_with(&format!("{} class ", op.name())),
+            Selection::Class(class) => kind == class_kind(class),
+        }
+    }
+
+    /// True when it holds a slow request.
+    pub fn holds_slow(self, slow: &Slow) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::Kind(op) => slow.op == op.name(),
+            Selection::Class(class) => slow.op == Op::Read.name() && slow.class == u64::from(class.number()),
+        }
+    }
+}
