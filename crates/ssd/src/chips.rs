@@ -114,32 +114,32 @@ impl<P: Probe> Ssd<P> {
         if !u.has_work() {
             return None;
         }
-        let collection = self.first_of(unit, &Lane::COLLECTION);
-        if !self.config.gc.preemptible && collection.is_some() {
-            return collection;
+        if !self.config.gc.preemptible
+            && let Some(collection) = self.first_of(unit, Lane::COLLECTION)
+        {
+            return Some(collection);
         }
-        let reads_first = self.config.schedule.chip == ChipPolicy::ReadsFirst;
-        if !reads_first {
-            return self.first_of(unit, &Lane::ALL);
+        if self.config.schedule.chip == ChipPolicy::Fifo {
+            return self.first_of(unit, Lane::ALL);
         }
         if let Some(read) = u.first_reads()
             && !self.is_overdue(now, unit)
         {
             return Some(read);
         }
-        let write = self.first_of(unit, &[Lane::USER_WRITE]);
-        let others = match collection {
-            Some(_) if write.is_none() || self.is_short_of_blocks(unit) => collection,
-            _ => write,
+        let write = self.first_of(unit, Lane::USER_WRITE.mask());
+        let others = match write {
+            Some(_) if !self.is_short_of_blocks(unit) => write,
+            _ => self.first_of(unit, Lane::COLLECTION).or(write),
         };
         others.or(u.first_reads())
     }
 
-    /// The lane with the oldest request that can start.
+    /// Of the lanes of a mask, the one with the oldest request that can start.
     #[inline]
-    fn first_of(&self, unit: u32, lanes: &[Lane]) -> Option<Lane> {
+    fn first_of(&self, unit: u32, lanes: u8) -> Option<Lane> {
         let mut first = (u64::MAX, None);
-        for &lane in lanes {
+        for lane in self.units[unit].lanes_with_work(lanes) {
             let order = self.oldest(unit, lane);
             if order < first.0 {
                 first = (order, Some(lane));
@@ -198,7 +198,7 @@ impl<P: Probe> Ssd<P> {
     /// True when a write that could start waits, or collection whose blocks are needed.
     pub(crate) fn has_waiting_work(&self, unit: u32) -> bool {
         self.oldest(unit, Lane::USER_WRITE) != u64::MAX
-            || self.is_short_of_blocks(unit) && self.first_of(unit, &Lane::COLLECTION).is_some()
+            || self.is_short_of_blocks(unit) && self.first_of(unit, Lane::COLLECTION).is_some()
     }
 
     #[inline]
@@ -291,7 +291,7 @@ impl<P: Probe> Ssd<P> {
         if left.is_power_of_two() && kind.is_read() {
             let place = left.trailing_zeros();
             let id = self.units.first(unit, lane, place);
-            self.board(now, unit, place, id);
+            self.board(now, unit, lane, place, id);
             return self.durations(unit, kind);
         }
         let mut first = true;
@@ -308,7 +308,7 @@ impl<P: Probe> Ssd<P> {
             }
             first = false;
             offsets[die] = offset;
-            self.board(now, unit, place, id);
+            self.board(now, unit, lane, place, id);
         }
         self.durations(unit, kind)
     }
@@ -399,9 +399,9 @@ impl<P: Probe> Ssd<P> {
 
     /// A request joins the transaction of its unit.
     #[inline(always)]
-    fn board(&mut self, now: Time, unit: u32, place: u32, id: RequestId) {
-        let kind = self.requests[id].kind;
-        self.units.take(&self.requests, unit, self.requests[id].lane(), place);
+    fn board(&mut self, now: Time, unit: u32, lane: Lane, place: u32, id: RequestId) {
+        let kind = lane.kind();
+        self.units.take(&self.requests, unit, lane, place);
         self.left_committed(unit, id);
         let account = self.units[unit].account(now);
         self.requests.settle(id, &account);
@@ -487,13 +487,8 @@ impl<P: Probe> Ssd<P> {
     /// The cells of a unit are done: data of reads goes out, everything else is over.
     #[inline(always)]
     pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
-        match self.units[unit].phase {
-            Phase::Cell => {}
-            Phase::Suspending | Phase::Resetting => return self.preempted(now, unit),
-            // A deferred erase was to be looked at again.
-            Phase::Idle if self.config.preempt.time_erases => return self.kick(now, unit),
-            Phase::AwaitStart if self.config.preempt.time_erases => return,
-            phase => unreachable!("the cells of a unit in phase {phase:?} do not end"),
+        if self.units[unit].phase != Phase::Cell {
+            return self.other_timer(now, unit);
         }
         if !self.units[unit].transaction.kind.is_read() {
             self.units[unit].transaction.out_start = now;
@@ -505,6 +500,18 @@ impl<P: Probe> Ssd<P> {
             self.start_out(now, unit, channel);
         } else {
             self.wait_for_bus(channel, unit, Urgency::Read);
+        }
+    }
+
+    /// The timer of a unit whose cells are not at work.
+    #[cold]
+    fn other_timer(&mut self, now: Time, unit: u32) {
+        match self.units[unit].phase {
+            Phase::Suspending | Phase::Resetting => self.preempted(now, unit),
+            // A deferred erase was to be looked at again.
+            Phase::Idle if self.config.preempt.time_erases => self.kick(now, unit),
+            Phase::AwaitStart if self.config.preempt.time_erases => {}
+            phase => unreachable!("the cells of a unit in phase {phase:?} do not end"),
         }
     }
 
@@ -548,7 +555,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A transaction leaves its unit, which can serve something else.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn give_back(&mut self, now: Time, unit: u32) {
         self.units[unit].phase = Phase::Idle;
         self.units.let_go(now, unit);

@@ -308,7 +308,6 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A unit has been suspended or reset: it is free for the read.
-    #[cold]
     pub(crate) fn preempted(&mut self, now: Time, unit: u32) {
         if P::WATCHES {
             self.report_handover(now, unit);

@@ -70,17 +70,35 @@ impl Lane {
     pub const ERASE: Lane = Lane(6);
     /// How many there are.
     pub const COUNT: usize = 7;
-    /// Every line.
-    pub const ALL: [Lane; Lane::COUNT] = [Lane(0), Lane(1), Lane(2), Lane(3), Lane(4), Lane(5), Lane(6)];
+    /// All lines, as a mask.
+    pub const ALL: u8 = (1 << Lane::COUNT) - 1;
+    /// The lines of garbage collection, as a mask.
+    pub const COLLECTION: u8 = Lane::GC_READ.mask() | Lane::GC_WRITE.mask() | Lane::ERASE.mask();
     /// The lines of user reads, the most important first.
     pub const READS: [Lane; 3] = [Lane::URGENT, Lane::PROMPT, Lane::READ];
-    /// The lines of garbage collection.
-    pub const COLLECTION: [Lane; 3] = [Lane::GC_READ, Lane::GC_WRITE, Lane::ERASE];
 
     /// Its place among all.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// Its bit in a mask.
+    #[inline]
+    pub const fn mask(self) -> u8 {
+        1 << self.0
+    }
+
+    /// The lines of a mask, the most important first.
+    #[inline]
+    pub fn of_mask(mut mask: u8) -> impl Iterator<Item = Lane> {
+        std::iter::from_fn(move || {
+            (mask != 0).then(|| {
+                let lane = Lane(mask.trailing_zeros() as u8);
+                mask &= mask - 1;
+                lane
+            })
+        })
     }
 
     /// What its requests do.

@@ -26,6 +26,9 @@ impl<P: Probe> Ssd<P> {
         if copy != NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
         }
+        if self.is_erase_deferred(plane) {
+            self.commit_deferred_erase(now, plane);
+        }
         self.collection.is_busy(plane) || self.start_collection(now, plane, false)
     }
 

@@ -80,7 +80,7 @@ pub struct Ssd<P: Probe = ()> {
 impl Ssd<()> {
     /// The latest moment that the timers of a drive of this geometry can hold.
     pub fn horizon_of(geometry: &Geometry) -> Time {
-        timers(geometry).horizon()
+        timers(geometry, true).horizon()
     }
 
     /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
@@ -122,7 +122,7 @@ impl<P: Probe> Ssd<P> {
             inference: Inference::new(),
             forecast: Forecast::new(&geometry),
             preemption: Preemption::new(&config.preempt, units, geometry.pages),
-            timers: timers(&geometry),
+            timers: timers(&geometry, config.preempt.time_programs),
             completions: Vec::new(),
             counters: Counters::default(),
             attendance: Attendance::default(),
@@ -306,10 +306,12 @@ impl Woken {
     }
 }
 
-/// One timer for each unit and channel, one for each direction of the link, and one for the end of reads.
-fn timers(geometry: &Geometry) -> Timers {
+/// One timer for each unit and channel, one for each direction of the link and, for drives that wait for
+/// the end of reads, one for that.
+fn timers(geometry: &Geometry, waits_for_silence: bool) -> Timers {
     let first_unit = FIRST_CHANNEL + geometry.channels as usize;
-    Timers::with_small_tree(first_unit, first_unit + geometry.units() as usize + 1)
+    let slots = first_unit + geometry.units() as usize + usize::from(waits_for_silence);
+    Timers::with_small_tree(first_unit, slots)
 }
 
 impl<P: Probe> Device for Ssd<P> {

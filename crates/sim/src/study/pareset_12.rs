@@ -158,7 +158,8 @@ finish, with and without classes. With the page cache gets are few enough for th
 compactions make it happen where all reads reset. The text beside the thesis' figure 13 has 0.875.";
 
 const LIFE: &str = "\
-Wear follows the resets, and these the reads that may reset. With 'direct reads' gets are seven tenths of all page reads that meet a \
-program or erase, so sparing it the others saves little; with the page cache they are an eighth, and the order of the thesis comes \
-out: much longer than with resets for all, little shorter than without. Each reset of a program costs two pages of MLC and the \
-collection that they cause; how often the same operation is reset is bounded by nothing but the patience, see 'once'.";
+Wear follows the resets, and these the reads that may reset. With 'direct reads' gets cause nearly all of the resets, so sparing the \
+reads of compactions saves little; with the page cache they cause a quarter, and the order of the thesis comes out: much longer than \
+with resets for all, shorter than without. In the thesis nearly all resets were those of compactions. Each reset of a program costs \
+two pages of MLC and the collection that they cause; how often the same operation is reset is bounded by nothing but the patience, \
+see 'once'.";

@@ -290,7 +290,13 @@ impl Unit {
     /// The most important lane of user reads in which there is work.
     #[inline]
     pub fn first_reads(&self) -> Option<Lane> {
-        Lane::READS.into_iter().find(|lane| self.lanes >> lane.index() & 1 == 1)
+        Lane::of_mask(self.lanes & ((1 << Lane::READS.len()) - 1)).next()
+    }
+
+    /// The lanes of a mask in which there is work, the most important first.
+    #[inline]
+    pub fn lanes_with_work(&self, mask: u8) -> impl Iterator<Item = Lane> + use<> {
+        Lane::of_mask(self.lanes & mask)
     }
 
     /// How many requests stand in `lane`.

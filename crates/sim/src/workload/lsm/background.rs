@@ -3,6 +3,7 @@
 use super::job::{Job, NoRoom, Purpose};
 use super::merge::{Span, merge};
 use super::store::{FLUSH, Owner, Store};
+use super::tree::Work;
 use tailcut_base::{Nanos, Op, Time};
 
 /// Flushes and compactions.
@@ -21,7 +22,7 @@ impl Store {
     pub(super) fn begin_compactions(&mut self, now: Time) {
         while let Some(thread) = (1..self.background.len()).find(|&thread| self.background[thread].is_none())
         {
-            let Some(work) = self.tree.pick(&self.plan) else { return };
+            let Some(work) = self.next_compaction() else { return };
             if work.level > 0 && work.inputs[1].is_empty() {
                 self.tree.descend(&work);
                 self.figures.moved_files += u64::from(self.counts(now));
@@ -33,6 +34,35 @@ impl Store {
             self.background[thread] = Some(Job::compaction(work, outputs, &self.tree));
             self.work(thread, now);
         }
+    }
+
+    /// Blocks that a new compaction can write: what is free, less what those at work will write and what
+    /// memtables and their logs may need.
+    fn room_for_compactions(&self) -> u64 {
+        let unplaced = |job: &Job| job.unplaced_blocks(&self.tree);
+        let promised: u64 = self.background.iter().flatten().map(unplaced).sum();
+        self.space.free_blocks().saturating_sub(promised + self.memtable_reserve())
+    }
+
+    /// The next compaction. One that has no room waits for others to give theirs back; where there are
+    /// none it takes all that is free, and the store fails when that is not enough.
+    fn next_compaction(&mut self) -> Option<Work> {
+        let work = self.tree.pick(&self.plan, self.room_for_compactions());
+        let at_rest = self.background.iter().all(Option::is_none) && !self.is_discarding();
+        if work.is_some() || !at_rest {
+            return work;
+        }
+        let last = self.tree.pick(&self.plan, self.space.free_blocks());
+        if last.is_none() && self.tree.pick(&self.plan, u64::MAX).is_some() {
+            self.fail();
+        }
+        last
+    }
+
+    /// What memtables become: a file each, with a log.
+    fn memtable_reserve(&self) -> u64 {
+        let memtable = 2 * self.plan.blocks(self.plan.memtable_puts()) + self.plan.log_piece();
+        u64::from(self.plan.write_buffers) * memtable
     }
 
     /// Lets a background thread do what it can: read ahead, merge, write behind.
@@ -112,10 +142,7 @@ impl Store {
     /// What flushes and compactions may need before they give anything back: level 0 is merged with
     /// all of level 1, and every memtable becomes a file with a log.
     pub(super) fn set_reserve(&mut self) {
-        let memtable = 2 * self.plan.blocks(self.plan.memtable_puts()) + self.plan.log_piece();
-        self.reserve = self.tree.blocks(0)
-            + self.tree.blocks(1)
-            + self.plan.job_blocks()
-            + u64::from(self.plan.write_buffers) * memtable;
+        self.reserve =
+            self.tree.blocks(0) + self.tree.blocks(1) + self.plan.job_blocks() + self.memtable_reserve();
     }
 }

@@ -109,6 +109,12 @@ impl Job {
         self.output
     }
 
+    /// Blocks of the files that it will write and that have no place yet.
+    pub fn unplaced_blocks(&self, tree: &Tree) -> u64 {
+        let files = self.outputs[self.file..].iter().map(|&id| tree.table(id));
+        files.filter(|table| table.extents.is_empty()).map(|table| table.blocks).sum()
+    }
+
     /// The next piece to read, with its number, when there is one and not too many wait already.
     pub fn next_read(&mut self, tree: &Tree, plan: &Plan) -> Option<(Extent, u32)> {
         if self.pieces.len() >= READS_AHEAD as usize {

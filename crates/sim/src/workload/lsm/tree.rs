@@ -127,13 +127,13 @@ impl Tree {
         }
     }
 
-    /// The next compaction, and marks its files as busy. `None` when there is none to do, or none
-    /// beside those at work.
-    pub fn pick(&mut self, plan: &Plan) -> Option<Work> {
+    /// The next compaction that writes no more than `room` blocks, and marks its files as busy. `None` when
+    /// there is none to do, or none beside those at work.
+    pub fn pick(&mut self, plan: &Plan, room: u64) -> Option<Work> {
         let mut levels: Vec<(f64, usize)> = (0..LEVELS - 1).map(|l| (self.score(l, plan), l)).collect();
         levels.retain(|(score, _)| *score >= 1.0);
         levels.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let work = levels.into_iter().find_map(|(_, level)| self.work(level))?;
+        let work = levels.into_iter().find_map(|(_, level)| self.work(level, room))?;
         for (step, inputs) in work.inputs.iter().enumerate() {
             for &id in inputs {
                 self.tables[id as usize].is_busy = true;
@@ -146,22 +146,27 @@ impl Tree {
         Some(work)
     }
 
-    /// What a compaction of `level` would take, if no other has a part of it.
-    fn work(&self, level: usize) -> Option<Work> {
+    /// What a compaction of `level` would take, if no other has a part of it and it has room.
+    fn work(&self, level: usize, room: u64) -> Option<Work> {
         let idle = |ids: &[u32]| ids.iter().all(|&id| !self.table(id).is_busy);
+        let blocks = |ids: &[u32]| ids.iter().map(|&id| self.table(id).blocks).sum::<u64>();
+        let fits = |from: &[u32], to: &[u32]| blocks(from) + blocks(to) <= room;
         if level == 0 {
             let all = self.levels[0].clone();
             let spans = all.iter().map(|&id| self.table(id).span);
             let lo = spans.clone().map(|span| span.lo).min()?;
             let next = self.overlapping(1, lo, spans.map(|span| span.hi).max()?);
-            return (idle(&all) && idle(&next)).then_some(Work { level, inputs: [all, next] });
+            let can = idle(&all) && idle(&next) && fits(&all, &next);
+            return can.then_some(Work { level, inputs: [all, next] });
         }
         let files = &self.levels[level];
         let start = files.partition_point(|&id| self.table(id).span.lo < self.pointers[level]);
         files[start..].iter().chain(&files[..start]).find_map(|&id| {
             let span = self.table(id).span;
             let next = self.overlapping(level + 1, span.lo, span.hi);
-            (idle(&[id]) && idle(&next)).then(|| Work { level, inputs: [vec![id], next] })
+            // A file with nothing under it goes down as it is.
+            let can = idle(&[id]) && idle(&next) && (next.is_empty() || fits(&[id], &next));
+            can.then(|| Work { level, inputs: [vec![id], next] })
         })
     }
 
