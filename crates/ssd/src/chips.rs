@@ -95,7 +95,8 @@ impl<P: Probe> Ssd<P> {
     /// What a unit should do next.
     #[inline(always)]
     fn next(&self, now: Time, unit: u32) -> Next {
-        if self.units[unit].is_suspended {
+        let u = &self.units[unit];
+        if u.is_suspended {
             return match self.read_before_resuming(now, unit) {
                 Some(lane) => Next::Start(lane),
                 None => Next::Resume,
@@ -267,16 +268,12 @@ impl<P: Probe> Ssd<P> {
         u.transaction.started = now;
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
+        if kind == Kind::UserRead && u.has_other_work() {
+            u.hold_off(now);
+        }
         self.set_unit_timer(unit, now + cell);
-        if !kind.is_read() {
-            self.open_to_preemption(unit);
-            if self.units[unit].opens_to_reads {
-                // Reads that the scheduler has held back behind this work may preempt it.
-                self.scheduler.released(unit);
-                self.commit(now);
-            }
-        } else if kind == Kind::UserRead && self.units[unit].has_other_work() {
-            self.units[unit].hold_off(now);
+        if !kind.is_read() && self.config.preempt.is_on() {
+            self.open_to_preemption(now, unit);
         }
         self.wake(now);
     }

@@ -181,15 +181,18 @@ impl Preemption {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// A program or erase has begun, or goes on: may reads preempt it?
-    #[inline]
-    pub(crate) fn open_to_preemption(&mut self, unit: u32) {
-        if self.config.preempt.is_on() {
-            self.open(unit);
+    /// A program or erase has begun: may reads preempt it? Those that the scheduler has held back behind
+    /// it may, too.
+    #[cold]
+    pub(crate) fn open_to_preemption(&mut self, now: Time, unit: u32) {
+        self.open(unit);
+        if self.units[unit].opens_to_reads {
+            self.scheduler.released(unit);
+            self.commit(now);
         }
     }
 
-    #[cold]
+    /// Marks what may be done to the operation of a unit.
     fn open(&mut self, unit: u32) {
         let step = self.step(unit, Handling::Reset);
         let u = &mut self.units[unit];
@@ -384,7 +387,7 @@ impl<P: Probe> Ssd<P> {
         self.units.seize(now, unit, holder_of(transaction.kind));
         self.set_unit_timer(unit, end);
         if self.units[unit].first_reads().is_none() {
-            self.open_to_preemption(unit);
+            self.open(unit);
         }
     }
 
