@@ -2,6 +2,7 @@
 //! those of the textbook; on a device that always takes the same time, and on a drive.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -325,6 +326,16 @@ fn odd() -> impl Strategy<Value = LsmConfig> {
     })
 }
 
+/// So many cases, the same in every run.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 /// A smaller number of keys where the store would not fit with some room to spare: one that just fits can
 /// fill its region when its compactions overlap more than twice the average.
 fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
@@ -333,7 +344,7 @@ fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn odd_stores_keep_their_rules(config in odd(), seed in 0u64..1000) {
@@ -360,7 +371,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn odd_stores_read_back_what_they_wrote(config in odd(), seed in 0u64..1000) {
