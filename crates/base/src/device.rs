@@ -3,7 +3,7 @@
 
 use crate::cause::Spans;
 use crate::control::{Control, ControlReply};
-use crate::time::Time;
+use crate::time::{Nanos, Time};
 
 /// The unit of addresses on the interface.
 pub const SECTOR_BYTES: u64 = 512;
@@ -65,6 +65,9 @@ pub struct Command {
     pub fua: bool,
     /// Latency class.
     pub class: Class,
+    /// Of a read: rather than wait for garbage collection or another window of the device, end at
+    /// once with [`Status::Contended`] (IODA's PL_IO flag; SOSP 2021, section 3.2).
+    pub fail_fast: bool,
     /// Write stream: data of one stream is expected to die together (0 when unused).
     pub stream: u8,
     /// First sector.
@@ -86,6 +89,11 @@ pub enum Status {
     WriteProtected,
     /// Data could not be read back.
     MediaError,
+    /// It would have had to wait for work of the device's own, and asked rather to fail; see
+    /// [`Command::fail_fast`] and [`Completion::busy_for`].
+    Contended,
+    /// The device does not answer any more.
+    Gone,
 }
 
 /// The end of a command.
@@ -99,6 +107,9 @@ pub struct Completion {
     pub at: Time,
     /// For a read: the fold of the fingerprints of its pages (see [`content::fold`]).
     pub content: u64,
+    /// With [`Status::Contended`]: how much longer the device expects to be taken (IODA's busy
+    /// remaining time); zero otherwise.
+    pub busy_for: Nanos,
     /// Where the time went, from submission to `at`; sums up to just that.
     pub spans: Spans,
 }
@@ -127,6 +138,10 @@ pub struct Identify {
     pub queue_depth: u32,
     /// The most sectors of one read or write.
     pub max_sectors: u32,
+    /// Sectors of a logical block: reads and writes begin and end on its bounds.
+    pub block_sectors: u32,
+    /// Completed writes can be lost with the power until they are flushed.
+    pub volatile_cache: bool,
 }
 
 /// A storage device as a machine: it is told the time, and says when it wants to be told again.

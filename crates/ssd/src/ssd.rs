@@ -24,7 +24,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::timers::Timers;
-use tailcut_base::{Cause, Command, Completion, Device, Op, Status, Submit, Time};
+use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
 /// unit, then one for the end of reads (see [`crate::forecast`]).
@@ -258,6 +258,7 @@ impl<P: Probe> Ssd<P> {
             status: t.status,
             at: now,
             content: t.content,
+            busy_for: Nanos::ZERO,
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
@@ -322,6 +323,8 @@ impl<P: Probe> Device for Ssd<P> {
             page_sectors: self.page_sectors,
             queue_depth: self.config.queue.depth,
             max_sectors: SECTORS_MAX,
+            block_sectors: 1,
+            volatile_cache: self.config.buffer.size > 0 && !self.config.buffer.capacitor,
         }
     }
 

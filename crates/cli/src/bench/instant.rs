@@ -25,7 +25,15 @@ impl Instant {
 impl Device for Instant {
     fn identify(&self) -> Identify {
         let model = String::from("instant");
-        Identify { model, sectors: self.sectors, page_sectors: 8, queue_depth: u32::MAX, max_sectors: 65_536 }
+        Identify {
+            model,
+            sectors: self.sectors,
+            page_sectors: 8,
+            queue_depth: u32::MAX,
+            max_sectors: 65_536,
+            block_sectors: 1,
+            volatile_cache: false,
+        }
     }
 
     #[inline]
@@ -33,7 +41,14 @@ impl Device for Instant {
         let mut spans = Spans::new();
         spans.add(Cause::Cell, LATENCY);
         let at = now + LATENCY;
-        self.pending.push_back(Completion { id: command.id, status: Status::Success, at, content: 0, spans });
+        self.pending.push_back(Completion {
+            id: command.id,
+            status: Status::Success,
+            at,
+            content: 0,
+            busy_for: Nanos::ZERO,
+            spans,
+        });
         Submit::Accepted
     }
 

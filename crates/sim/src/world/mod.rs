@@ -465,6 +465,7 @@ impl<D: Device, W: Witness> World<D, W> {
                 status,
                 at: now,
                 content: 0,
+                busy_for: Nanos::ZERO,
                 spans: Spans::new(),
             });
         }
@@ -605,6 +606,7 @@ pub(crate) fn command_of(request: &crate::workload::Request, content: u32) -> Co
         op: request.op,
         fua: request.fua,
         class: request.class,
+        fail_fast: false,
         stream: request.stream,
         sector: request.sector,
         sectors: request.sectors,

@@ -100,6 +100,7 @@ impl Tag {
                 op: Op::Flush,
                 fua: false,
                 class: Default::default(),
+                fail_fast: false,
                 stream: 0,
                 sector: 0,
                 sectors: 0,

@@ -14,7 +14,17 @@ pub fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {
 /// A command for some sectors.
 pub fn command(op: Op, sector: u64, sectors: u32) -> Command {
     let id = CommandId(0);
-    Command { id, op, fua: false, class: Default::default(), stream: 0, sector, sectors, content: 77 }
+    Command {
+        id,
+        op,
+        fua: false,
+        class: Default::default(),
+        fail_fast: false,
+        stream: 0,
+        sector,
+        sectors,
+        content: 77,
+    }
 }
 
 /// Sends all commands, `depth` of them in flight at a time. Returns the completions in their order.

@@ -87,6 +87,7 @@ impl Pair {
             op,
             fua,
             class: if op == Op::Read { CLASSES[usize::from(stream % 3)] } else { Class::DEFAULT },
+            fail_fast: false,
             stream,
             sector,
             sectors,

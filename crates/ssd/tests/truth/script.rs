@@ -40,8 +40,17 @@ pub fn write(at: Time, page: u64) -> Sent {
 
 fn send(at: Time, op: Op, page: u64, class: u8) -> Sent {
     let class = Class::new(class).expect("a class");
-    let command =
-        Command { id: CommandId(0), op, fua: false, class, stream: 0, sector: page, sectors: 1, content: 0 };
+    let command = Command {
+        id: CommandId(0),
+        op,
+        fua: false,
+        class,
+        fail_fast: false,
+        stream: 0,
+        sector: page,
+        sectors: 1,
+        content: 0,
+    };
     Sent { at, command }
 }
 

@@ -52,6 +52,7 @@ impl Writer {
             op,
             fua: false,
             class: Default::default(),
+            fail_fast: false,
             stream,
             sector: page * u64::from(page_sectors),
             sectors: page_sectors,
