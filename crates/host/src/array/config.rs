@@ -1,0 +1,223 @@
+//! What an array is made of and how it behaves, as a part of a scenario.
+
+use super::log::LogConfig;
+use super::raid::RaidConfig;
+use crate::disk::BLOCK_BYTES;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+
+tailcut_base::choice! {
+    /// How an array lays data out.
+    pub enum LayoutKind {
+        /// In place, striped, without redundancy.
+        Raid0 = "raid0",
+        /// In place, parity on the last drive (Patterson, Gibson, Katz, SIGMOD 1988).
+        Raid4 = "raid4",
+        /// In place, parity on all drives in turn.
+        Raid5 = "raid5",
+        /// One log over all drives.
+        LogRaid0 = "log-raid0",
+        /// One log, parity on the last drive.
+        LogRaid4 = "log-raid4",
+        /// One log, parity on all drives in turn.
+        LogRaid5 = "log-raid5",
+        /// SWAN: R-groups of which one is written and another collected (Kim et al., ATC 2019).
+        Swan0 = "swan0",
+        /// SWAN with parity on the last drive of each R-group.
+        Swan4 = "swan4",
+        /// SWAN with parity on all drives of an R-group in turn.
+        Swan5 = "swan5",
+    }
+}
+
+tailcut_base::choice! {
+    /// Which reads go around a drive that serves, to the others of its group.
+    pub enum ReadPolicy {
+        /// None: a read waits for the drive that has its data.
+        Direct = "direct",
+        /// Those for a drive or R-group that the array itself is collecting (SWAN, section 3.3, as future
+        /// work).
+        AroundCollection = "around-collection",
+        /// Those that the drive would rather not serve now (IODA, SOSP 2021, section 3.2).
+        FailFast = "fail-fast",
+    }
+}
+
+impl LayoutKind {
+    /// True when each stripe has a parity.
+    pub fn is_redundant(self) -> bool {
+        use LayoutKind::*;
+        matches!(self, Raid4 | Raid5 | LogRaid4 | LogRaid5 | Swan4 | Swan5)
+    }
+
+    /// True when the parity moves from drive to drive.
+    pub fn rotates(self) -> bool {
+        matches!(self, LayoutKind::Raid5 | LayoutKind::LogRaid5 | LayoutKind::Swan5)
+    }
+
+    /// True when data is written where it was before.
+    pub fn is_in_place(self) -> bool {
+        matches!(self, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5)
+    }
+
+    /// True when groups of drives take turns.
+    pub fn is_swan(self) -> bool {
+        matches!(self, LayoutKind::Swan0 | LayoutKind::Swan4 | LayoutKind::Swan5)
+    }
+}
+
+/// An array, as configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayConfig {
+    /// Drives; 0 for a single drive without an array.
+    pub drives: u32,
+    /// How data is laid out.
+    pub layout: LayoutKind,
+    /// R-groups of a SWAN array; 1 for all others.
+    pub groups: u32,
+    /// Requests of the host at a time.
+    pub depth: u32,
+    /// Requests in flight on each drive at a time.
+    pub drive_depth: u32,
+    /// Which reads go around a drive.
+    pub reads: ReadPolicy,
+    /// A read that takes longer is reconstructed; 0 for never.
+    pub slow_after: Nanos,
+    /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
+    pub background_rate: u64,
+    /// Of the layouts that write in place.
+    pub raid: RaidConfig,
+    /// Of the layouts that write a log.
+    pub log: LogConfig,
+}
+
+impl Default for ArrayConfig {
+    fn default() -> ArrayConfig {
+        ArrayConfig {
+            drives: 0,
+            layout: LayoutKind::Raid5,
+            groups: 1,
+            depth: 4096,
+            drive_depth: 256,
+            reads: ReadPolicy::Direct,
+            slow_after: Nanos::ZERO,
+            background_rate: 0,
+            raid: RaidConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+impl ArrayConfig {
+    /// Drives of an R-group.
+    pub fn width(&self) -> usize {
+        (self.drives / self.groups.max(1)) as usize
+    }
+
+    /// Blocks of a stripe that hold data.
+    pub fn data_width(&self) -> usize {
+        self.width() - usize::from(self.layout.is_redundant())
+    }
+
+    /// The fewest drives of a group that can carry the layout.
+    fn least_width(&self) -> u32 {
+        if self.layout.is_redundant() { 3 } else { 1 }
+    }
+
+    /// What does not fit together: the key to blame, what is wrong and what would be right.
+    pub fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if self.drives == 0 {
+            return problems;
+        }
+        let layout = self.layout;
+        if layout.is_swan() && self.groups < 2 {
+            problems.push((
+                "groups",
+                format!("{layout} needs at least 2 R-groups, one to write and one to collect"),
+            ));
+        }
+        if !layout.is_swan() && self.groups != 1 {
+            problems
+                .push(("groups", format!("{layout} has one group: set groups = 1, or choose a SWAN layout")));
+        }
+        if !self.drives.is_multiple_of(self.groups.max(1)) {
+            let message =
+                format!("{} drives do not make {} R-groups of equal size", self.drives, self.groups);
+            problems.push(("groups", message));
+        } else if self.drives / self.groups.max(1) < self.least_width() {
+            let least = self.least_width() * self.groups.max(1);
+            problems.push((
+                "drives",
+                format!("{layout} with {} group(s) needs at least {least} drives", self.groups),
+            ));
+        } else if self.width() > 64 {
+            problems.push(("drives", "a group has at most 64 drives: use more R-groups".into()));
+        }
+        problems
+    }
+}
+
+impl Configure for ArrayConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        count_u32(
+            visit,
+            "drives",
+            "Drives in the array; 0 for a single drive without an array.",
+            &mut self.drives,
+            0..=1024,
+        );
+        choose(visit, "layout", "How data is laid out.", &mut self.layout);
+        count_u32(
+            visit,
+            "groups",
+            "R-groups of a SWAN layout; 1 for every other.",
+            &mut self.groups,
+            1..=512,
+        );
+        count_u32(
+            visit,
+            "depth",
+            "Requests of the host that the array works on at a time.",
+            &mut self.depth,
+            1..=65_536,
+        );
+        count_u32(
+            visit,
+            "drive_depth",
+            "Requests in flight on each drive at a time, as far as the drive takes so many.",
+            &mut self.drive_depth,
+            1..=65_536,
+        );
+        choose(
+            visit,
+            "reads",
+            "Which reads go around a drive, to the others of its stripe.",
+            &mut self.reads,
+        );
+        visit.time(
+            "slow_after",
+            "A read that a drive has not answered by then is reconstructed from the others; 0 for never.",
+            &mut self.slow_after,
+            Nanos::ZERO..=Nanos::secs(60),
+        );
+        visit.rate(
+            "background_rate",
+            "What rebuilding and scrubbing read from each drive; 0 for no limit.",
+            &mut self.background_rate,
+            0..=1 << 40,
+        );
+        visit.section("raid", "Layouts that write in place.", &mut self.raid);
+        visit.section("log", "Layouts that write a log.", &mut self.log);
+        for (key, message) in self.problems() {
+            visit.problem(key, message);
+        }
+    }
+}
+
+/// Checks a size in bytes that must be a whole number of blocks.
+pub(crate) fn whole_blocks(visit: &mut dyn Visit, key: &'static str, bytes: u64) {
+    if !bytes.is_multiple_of(BLOCK_BYTES) {
+        visit.problem(key, format!("{bytes} bytes are no whole number of blocks of {BLOCK_BYTES} bytes"));
+    }
+}

@@ -1,0 +1,170 @@
+//! What all layouts share: drives, reads, requests of the host, and the record.
+
+use super::config::ArrayConfig;
+use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
+use super::reads::Reads;
+use super::record::{RECORD_BLOCKS, Record};
+use super::requests::Requests;
+use crate::Block;
+use crate::disk::Disk;
+use tailcut_base::{Class, Op, Time};
+
+/// The common part of an array.
+#[derive(Debug)]
+pub struct Core<B: Block> {
+    /// As configured; what the array was made with, where it was opened.
+    pub config: ArrayConfig,
+    /// The drives.
+    pub drives: Drives<B>,
+    /// Reads of stored blocks.
+    pub reads: Reads<B>,
+    /// Requests of the host.
+    pub requests: Requests<B>,
+    /// The record, where one is kept.
+    record: Option<Kept>,
+    /// Blocks of each drive that the array uses.
+    drive_blocks: u64,
+    /// Writes of the host that are done but may not be acknowledged before the record is written.
+    held: Vec<u32>,
+}
+
+/// The record and how far it has got.
+#[derive(Debug)]
+struct Kept {
+    record: Record,
+    /// Copies that have not been written.
+    pending: u32,
+    /// It must be written once more.
+    again: bool,
+    /// One has been written since somebody was told.
+    written: bool,
+}
+
+impl<B: Block> Core<B> {
+    /// The core of a new array; it keeps a record if it has an identity.
+    pub fn new(config: &ArrayConfig, disks: &[Disk], identity: Option<u128>) -> Core<B> {
+        assert_eq!(disks.len(), config.drives as usize, "as many drives as configured");
+        let drive_blocks = disks.iter().map(|disk| disk.blocks).min().expect("an array has drives");
+        let record = identity.map(|array| Record {
+            array,
+            generation: 0,
+            drive_blocks,
+            layout: config.layout,
+            groups: config.groups,
+            member: 0,
+            presence: vec![Presence::InSync; disks.len()],
+            shape: [0; 8],
+            state: [0; 8],
+        });
+        Core::with(config, disks, drive_blocks, record)
+    }
+
+    /// The core of an array with a record.
+    pub fn opened(config: &ArrayConfig, disks: &[Disk], record: &Record) -> Core<B> {
+        let drives = record.presence.len() as u32;
+        let config = ArrayConfig { drives, layout: record.layout, groups: record.groups, ..config.clone() };
+        let mut core = Core::with(&config, disks, record.drive_blocks, Some(record.clone()));
+        for (drive, &presence) in record.presence.iter().enumerate() {
+            core.drives.set_presence(drive, presence);
+        }
+        core
+    }
+
+    fn with(config: &ArrayConfig, disks: &[Disk], drive_blocks: u64, record: Option<Record>) -> Core<B> {
+        Core {
+            drives: Drives::new(disks, config.drive_depth),
+            reads: Reads::new(config.width(), config.layout.is_redundant(), config.slow_after),
+            requests: Requests::default(),
+            record: record.map(|record| Kept { record, pending: 0, again: false, written: false }),
+            drive_blocks,
+            held: Vec::new(),
+            config: config.clone(),
+        }
+    }
+
+    /// The first block of a drive that a layout may use, and the first that it may not.
+    pub fn usable(&self) -> std::ops::Range<u64> {
+        RECORD_BLOCKS..self.drive_blocks
+    }
+
+    /// True when the array keeps what it needs to be opened again.
+    pub fn is_durable(&self) -> bool {
+        self.record.is_some()
+    }
+
+    /// The record; its `shape` and `state` belong to the layout. Changes are written with
+    /// [`Core::write_record`].
+    pub fn record(&mut self) -> Option<&mut Record> {
+        self.record.as_mut().map(|kept| &mut kept.record)
+    }
+
+    /// Drives of the group of `drive` that do not serve.
+    pub fn missing_beside(&self, drive: usize) -> usize {
+        let width = self.config.width();
+        let first = drive / width * width;
+        (first..first + width).filter(|&member| !self.drives.is_in_sync(member)).count()
+    }
+
+    /// Ends a request of the host. A write is not acknowledged while a record is being written:
+    /// it may have done without a drive that the record still counts on.
+    pub fn finish(&mut self, now: Time, slot: u32) {
+        if self.requests.get(slot).op != Op::Read && !self.is_recorded() {
+            self.held.push(slot);
+        } else {
+            self.requests.finish(now, slot);
+        }
+    }
+
+    /// True when no record is being written.
+    pub fn is_recorded(&self) -> bool {
+        self.record.as_ref().is_none_or(|kept| kept.pending == 0)
+    }
+
+    /// Writes the record to all drives that are there.
+    pub fn write_record(&mut self, now: Time) {
+        let Some(kept) = &mut self.record else { return };
+        if kept.pending > 0 {
+            kept.again = true;
+            return;
+        }
+        let record = &mut kept.record;
+        record.generation += 1;
+        record.presence = (0..self.drives.len()).map(|drive| self.drives.presence(drive)).collect();
+        let block = record.generation % RECORD_BLOCKS;
+        for drive in 0..self.drives.len() {
+            if !self.drives.is_present(drive) {
+                continue;
+            }
+            record.member = drive as u32;
+            let data = vec![B::encode(&record.encode())];
+            kept.pending += 1;
+            let class = Class::DEFAULT;
+            let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
+            self.drives.ask(now, drive, Urgency::Read, Owner::Record, ask);
+        }
+    }
+
+    /// A drive has written its record, or has not.
+    pub(super) fn record_answered(&mut self, now: Time, answer: Answered<B>) {
+        self.drives.recycle(answer.data);
+        let kept = self.record.as_mut().expect("it was written");
+        kept.pending -= 1;
+        if kept.pending == 0 {
+            kept.written = true;
+            if std::mem::take(&mut kept.again) {
+                self.write_record(now);
+            }
+        }
+    }
+
+    /// Acknowledges what had to wait for the record; true when there was a record to be told of.
+    pub(super) fn release_held(&mut self, now: Time) -> bool {
+        if !self.is_recorded() {
+            return false;
+        }
+        for slot in std::mem::take(&mut self.held) {
+            self.requests.finish(now, slot);
+        }
+        self.record.as_mut().is_some_and(|kept| std::mem::take(&mut kept.written))
+    }
+}

@@ -1,0 +1,324 @@
+//! The drives of an array: what each has in flight, what waits for it, and whether it still serves.
+
+use crate::disk::{Disk, Request, Response};
+use std::collections::VecDeque;
+use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
+
+/// How urgent a request to a drive is: of what waits for one drive, the more urgent goes first, and
+/// what is equally urgent in the order in which it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A read that somebody waits for (SWAN, section 3.3: reads have the highest priority).
+    Read,
+    /// A write that somebody waits for.
+    Write,
+    /// Garbage collection, rebuilding, scrubbing.
+    Background,
+}
+
+const URGENCIES: usize = 3;
+
+/// Who asked, and is told of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A read that may be reconstructed; see [`Reads`](super::reads::Reads).
+    Read {
+        /// Which.
+        read: u32,
+        /// Which of its parts: a member of the group.
+        part: u32,
+    },
+    /// The record of the array; see [`Core`](super::core::Core).
+    Record,
+    /// The layout, which knows what the token means.
+    Layout(u64),
+    /// Nobody: a repair, which is only counted.
+    Repair,
+}
+
+/// A request to a drive, before it has a name there.
+#[derive(Clone, Debug)]
+pub struct Ask<B> {
+    /// What for.
+    pub op: Op,
+    /// Durable at its completion.
+    pub fua: bool,
+    /// Rather fail than wait.
+    pub fail_fast: bool,
+    /// Latency class.
+    pub class: Class,
+    /// First block.
+    pub block: u64,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Content of a write, sealed; empty otherwise.
+    pub data: Vec<B>,
+}
+
+/// The answer of a drive, with whose it is.
+#[derive(Clone, Debug)]
+pub struct Answered<B> {
+    /// Who asked.
+    pub owner: Owner,
+    /// The drive.
+    pub drive: usize,
+    /// What was asked for.
+    pub op: Op,
+    /// First block.
+    pub block: u64,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// How it ended.
+    pub status: Status,
+    /// Content of a read.
+    pub data: Vec<B>,
+    /// How much longer the drive expects to be taken, if it would rather not serve now.
+    pub busy_for: Nanos,
+    /// From the moment of the asking to now.
+    pub spans: Spans,
+}
+
+/// Whether a drive serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// All that belongs on it is on it.
+    InSync,
+    /// It is being filled: it is written to, and read only where its layout knows better.
+    Rebuilding,
+    /// It is gone, or nothing on it can be relied on.
+    Missing,
+}
+
+#[derive(Debug)]
+struct Waiting<B> {
+    since: Time,
+    owner: Owner,
+    ask: Ask<B>,
+}
+
+#[derive(Debug)]
+struct Member<B> {
+    disk: Disk,
+    presence: Presence,
+    lanes: [VecDeque<Waiting<B>>; URGENCIES],
+    in_flight: u32,
+    /// The most in flight.
+    depth: u32,
+}
+
+/// A request in flight on a drive.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    owner: Owner,
+    drive: usize,
+    op: Op,
+    block: u64,
+    blocks: u32,
+    asked: Time,
+    sent: Time,
+}
+
+/// The drives. Requests for one block may overtake each other here and in the drive: whoever asks
+/// keeps them apart.
+#[derive(Debug)]
+pub struct Drives<B> {
+    members: Vec<Member<B>>,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    sent: Vec<(usize, Request<B>)>,
+    /// Answers for requests that no drive will ever see.
+    bounced: VecDeque<Answered<B>>,
+    memory: Vec<Vec<B>>,
+}
+
+impl<B> Drives<B> {
+    /// These drives, all in sync, with at most `depth` requests in flight on each.
+    pub fn new(disks: &[Disk], depth: u32) -> Drives<B> {
+        let member = |disk: &Disk| Member {
+            disk: disk.clone(),
+            presence: Presence::InSync,
+            lanes: std::array::from_fn(|_| VecDeque::new()),
+            in_flight: 0,
+            depth: depth.min(disk.depth),
+        };
+        Drives {
+            members: disks.iter().map(member).collect(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            sent: Vec::new(),
+            bounced: VecDeque::new(),
+            memory: Vec::new(),
+        }
+    }
+
+    /// How many drives.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// True without any drive.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// What a drive says of itself.
+    pub fn disk(&self, drive: usize) -> &Disk {
+        &self.members[drive].disk
+    }
+
+    /// Whether it serves.
+    pub fn presence(&self, drive: usize) -> Presence {
+        self.members[drive].presence
+    }
+
+    /// True when everything that belongs on the drive can be read from it.
+    #[inline]
+    pub fn is_in_sync(&self, drive: usize) -> bool {
+        self.members[drive].presence == Presence::InSync
+    }
+
+    /// True when the drive takes requests.
+    #[inline]
+    pub fn is_present(&self, drive: usize) -> bool {
+        self.members[drive].presence != Presence::Missing
+    }
+
+    /// Says whether a drive serves from now on. What waits for one that is missing comes back with
+    /// [`Status::Gone`].
+    pub fn set_presence(&mut self, drive: usize, presence: Presence) {
+        self.members[drive].presence = presence;
+        if presence == Presence::Missing {
+            for lane in 0..URGENCIES {
+                while let Some(waiting) = self.members[drive].lanes[lane].pop_front() {
+                    self.bounce(drive, waiting);
+                }
+            }
+        }
+    }
+
+    /// A drive has taken the place of another.
+    pub fn replace(&mut self, drive: usize, disk: Disk) {
+        let member = &mut self.members[drive];
+        assert_eq!(member.presence, Presence::Missing, "a drive that serves is not replaced");
+        member.depth = member.depth.min(disk.depth);
+        member.disk = disk;
+        member.presence = Presence::Rebuilding;
+    }
+
+    /// Requests in flight on a drive and waiting for it.
+    pub fn load(&self, drive: usize) -> u32 {
+        let member = &self.members[drive];
+        member.in_flight + member.lanes.iter().map(|lane| lane.len() as u32).sum::<u32>()
+    }
+
+    /// Requests of this urgency that wait for a drive.
+    pub fn waiting(&self, drive: usize, urgency: Urgency) -> usize {
+        self.members[drive].lanes[urgency as usize].len()
+    }
+
+    /// Asks a drive; the answer comes to `owner`.
+    pub fn ask(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+        let member = &mut self.members[drive];
+        assert!(ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");
+        assert!(ask.op != Op::Write || ask.data.len() == ask.blocks as usize, "each block has content");
+        let waiting = Waiting { since: now, owner, ask };
+        if member.presence == Presence::Missing {
+            self.bounce(drive, waiting);
+        } else if member.in_flight < member.depth {
+            self.send(now, drive, waiting);
+        } else {
+            member.lanes[urgency as usize].push_back(waiting);
+        }
+    }
+
+    fn bounce(&mut self, drive: usize, waiting: Waiting<B>) {
+        let Waiting { owner, ask, .. } = waiting;
+        // Whoever is told so at once has waited for nothing: its own account fills the rest.
+        self.bounced.push_back(Answered {
+            owner,
+            drive,
+            op: ask.op,
+            block: ask.block,
+            blocks: ask.blocks,
+            status: Status::Gone,
+            data: ask.data,
+            busy_for: Nanos::ZERO,
+            spans: Spans::new(),
+        });
+    }
+
+    fn send(&mut self, now: Time, drive: usize, waiting: Waiting<B>) {
+        let Waiting { since, owner, ask } = waiting;
+        let (op, block, blocks) = (ask.op, ask.block, ask.blocks);
+        let flight = Flight { owner, drive, op, block, blocks, asked: since, sent: now };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.flights[id as usize] = flight;
+                id
+            }
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        };
+        self.members[drive].in_flight += 1;
+        let Ask { fua, fail_fast, class, mut data, .. } = ask;
+        if op == Op::Read && data.capacity() == 0 {
+            data = self.memory();
+        }
+        self.sent.push((drive, Request { id, op, fua, class, fail_fast, block, blocks, data }));
+    }
+
+    /// A drive has answered: whose it is. Sends what has waited for its place.
+    pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) -> Answered<B> {
+        let flight = self.flights[response.id as usize];
+        assert_eq!(flight.drive, drive, "a drive answers its own requests");
+        self.free.push(response.id);
+        let member = &mut self.members[drive];
+        member.in_flight -= 1;
+        if member.in_flight < member.depth
+            && let Some(waiting) = member.lanes.iter_mut().find_map(VecDeque::pop_front)
+        {
+            self.send(now, drive, waiting);
+        }
+        let mut spans = response.spans;
+        spans.add(Cause::ArrayQueue, flight.sent.since(flight.asked));
+        Answered {
+            owner: flight.owner,
+            drive,
+            op: flight.op,
+            block: flight.block,
+            blocks: flight.blocks,
+            status: response.status,
+            data: response.data,
+            busy_for: response.busy_for,
+            spans,
+        }
+    }
+
+    /// The next answer for a request that no drive will see.
+    pub fn bounced(&mut self) -> Option<Answered<B>> {
+        self.bounced.pop_front()
+    }
+
+    /// What is to be handed to the drives, in this order.
+    pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
+        &mut self.sent
+    }
+
+    /// Room for the content of some blocks.
+    pub fn memory(&mut self) -> Vec<B> {
+        self.memory.pop().unwrap_or_default()
+    }
+
+    /// Gives such room back.
+    pub fn recycle(&mut self, mut memory: Vec<B>) {
+        if memory.capacity() > 0 && self.memory.len() < MEMORY_KEPT {
+            memory.clear();
+            self.memory.push(memory);
+        }
+    }
+}
+
+/// Lists of blocks that are kept for later use.
+const MEMORY_KEPT: usize = 1024;

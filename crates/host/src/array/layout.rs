@@ -1,0 +1,76 @@
+//! The seam between an array and the way it lays data out.
+
+use super::core::Core;
+use super::drives::Answered;
+use super::reads::Done;
+use crate::Block;
+use tailcut_base::Time;
+
+/// How an array is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Everything is there, with all its redundancy.
+    Optimal,
+    /// Everything can be read; one more failure in these groups would lose data.
+    Degraded {
+        /// Drives that are missing.
+        missing: Vec<usize>,
+        /// Drives that are being rebuilt.
+        rebuilding: Vec<usize>,
+    },
+    /// More is missing than can be made up for: some data cannot be read, and nothing is written.
+    Failed {
+        /// What a person should know.
+        why: String,
+    },
+}
+
+/// A way to lay data out: it decides where blocks are, and carries requests of the host out.
+///
+/// Requests are in [`Core::requests`] under their slot; a layout ends each with
+/// [`Core::finish`]. Requests for drives go through [`Core::drives`], reads of stored blocks through
+/// [`Core::reads`]. What it needs to survive a power cut it writes to the drives.
+pub trait Layout<B: Block> {
+    /// Blocks that the host can use.
+    fn blocks(&self) -> u64;
+
+    /// Writes what a new array needs on its drives, beside the record.
+    fn create(&mut self, now: Time, core: &mut Core<B>);
+
+    /// Recovers the state of an array that was opened.
+    fn recover(&mut self, now: Time, core: &mut Core<B>);
+
+    /// True when requests can be taken.
+    fn is_ready(&self) -> bool;
+
+    /// How the array is.
+    fn condition(&self, core: &Core<B>) -> Condition;
+
+    /// A request of the host, which lies within the array.
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32);
+
+    /// A read that was begun with [`Reads::begin`](super::reads::Reads::begin) has ended.
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>);
+
+    /// A drive has answered what the layout asked under `token`.
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);
+
+    /// A drive does not serve any more; what was asked of it comes back as
+    /// [`Gone`](tailcut_base::Status::Gone).
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize);
+
+    /// A record that was asked for is on the drives.
+    fn recorded(&mut self, now: Time, core: &mut Core<B>);
+
+    /// A drive has been replaced by a blank one: fill it.
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize);
+
+    /// Read everything and compare it with what it should be.
+    fn scrub(&mut self, now: Time, core: &mut Core<B>);
+
+    /// When it next has something to do by itself; [`Time::NEVER`] while it only waits for answers.
+    fn next_event(&self) -> Time;
+
+    /// Does what is due.
+    fn advance(&mut self, now: Time, core: &mut Core<B>);
+}

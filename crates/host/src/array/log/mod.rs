@@ -1,0 +1,5 @@
+//! Layouts that write a log: Log-RAID and SWAN.
+
+mod config;
+
+pub use config::LogConfig;

@@ -1,0 +1,234 @@
+//! Arrays of drives: RAID, Log-RAID and SWAN behind one seam.
+//!
+//! An [`Array`] is a disk made of disks. It is a machine without a clock: the driver hands it requests
+//! of the host ([`Array::submit`]) and answers of drives ([`Array::answered`]), calls
+//! [`Array::advance`] when [`Array::next_event`] has come, and after each of these three hands what
+//! [`Array::sent`] holds to the drives and what [`Array::answers`] holds to the host.
+//!
+//! What the layouts share: requests are cut and joined in `requests`, drives are asked through
+//! `drives`, blocks are read through `reads`, which goes around drives that do not serve, and what
+//! the drives must know of the array stands in their `record`. A layout ([`Layout`]) decides where
+//! blocks are.
+//!
+//! Fault model: at most one drive of an R-group with parity is missing, slow or wrong at a time;
+//! the power may go at any moment. What was acknowledged and flushed, or written with force unit
+//! access, is there afterwards; other writes are there or not, block by block; nothing else ever is.
+
+pub mod config;
+pub mod core;
+pub mod drives;
+pub mod layout;
+pub mod log;
+pub mod opening;
+pub mod raid;
+pub mod reads;
+pub mod record;
+pub mod requests;
+
+pub use config::{ArrayConfig, LayoutKind, ReadPolicy};
+pub use layout::{Condition, Layout};
+pub use opening::{Found, OpenError, Opening};
+
+use self::core::Core;
+use crate::Block;
+use crate::disk::{Disk, Request, Response};
+use drives::{Answered, Owner, Presence};
+use raid::Raid;
+use tailcut_base::{Op, Status, Time};
+
+/// An array of drives.
+#[derive(Debug)]
+pub struct Array<B: Block> {
+    core: Core<B>,
+    layout: Kind<B>,
+}
+
+/// The layouts.
+#[derive(Debug)]
+enum Kind<B: Block> {
+    Raid(Raid<B>),
+}
+
+/// Calls the layout with the core.
+macro_rules! with {
+    ($array:expr, $layout:ident, $core:ident => $call:expr) => {{
+        let $core = &mut $array.core;
+        match &mut $array.layout {
+            Kind::Raid($layout) => $call,
+        }
+    }};
+}
+
+impl<B: Block> Array<B> {
+    /// An array over blank drives that keeps no record on them: for runs that only want timing.
+    /// `config` must be free of [`problems`](ArrayConfig::problems).
+    pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
+        Array::new(Core::new(config, disks, None), true)
+    }
+
+    /// A new array over drives whose content does not matter; its records carry `identity`. It
+    /// takes requests when [`Array::is_ready`].
+    pub fn create(now: Time, config: &ArrayConfig, disks: &[Disk], identity: u128) -> Array<B> {
+        let mut array = Array::new(Core::new(config, disks, Some(identity)), true);
+        with!(array, layout, core => layout.create(now, core));
+        array.core.write_record(now);
+        array.settle(now);
+        array
+    }
+
+    /// The array that `found` describes, over drives in the order that it gives. It recovers what
+    /// a power cut may have left, and takes requests when [`Array::is_ready`]. Of `config` counts what
+    /// can be chosen anew each time; what the array was made with stands in its record.
+    pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
+        let core = Core::opened(config, disks, &found.record);
+        let mut array = Array::new(core, false);
+        with!(array, layout, core => layout.recover(now, core));
+        array.settle(now);
+        array
+    }
+
+    fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
+        let layout = Kind::Raid(Raid::new(&mut core, is_new));
+        Array { core, layout }
+    }
+
+    /// What it is to the host.
+    pub fn disk(&self) -> Disk {
+        let blocks = match &self.layout {
+            Kind::Raid(raid) => raid.blocks(),
+        };
+        Disk { blocks, depth: self.core.config.depth, most_blocks: MOST_BLOCKS, volatile_cache: true }
+    }
+
+    /// True when it takes requests: it has been written or recovered.
+    pub fn is_ready(&self) -> bool {
+        let is_ready = match &self.layout {
+            Kind::Raid(raid) => raid.is_ready(),
+        };
+        is_ready && self.core.is_recorded()
+    }
+
+    /// How it is.
+    pub fn condition(&self) -> Condition {
+        match &self.layout {
+            Kind::Raid(raid) => raid.condition(&self.core),
+        }
+    }
+
+    /// What its layouts share, for figures.
+    pub fn core(&self) -> &Core<B> {
+        &self.core
+    }
+
+    /// A request of the host.
+    ///
+    /// # Errors
+    /// The request itself when the array has as many as it works on at a time, or is not ready yet: to be
+    /// submitted again after an answer.
+    pub fn submit(&mut self, now: Time, request: Request<B>) -> Result<(), Request<B>> {
+        if self.core.requests.in_flight() >= self.core.config.depth || !self.is_ready() {
+            return Err(request);
+        }
+        let end = request.block.checked_add(u64::from(request.blocks));
+        let fits = request.op == Op::Flush
+            || (request.blocks > 0 && end.is_some_and(|end| end <= self.disk().blocks));
+        let slot = self.core.requests.open(now, request);
+        if fits {
+            with!(self, layout, core => layout.submit(now, core, slot));
+        } else {
+            self.core.requests.fail(slot, Status::InvalidField);
+            self.core.requests.finish(now, slot);
+        }
+        self.settle(now);
+        Ok(())
+    }
+
+    /// A drive has answered a request.
+    pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) {
+        let status = response.status;
+        let answer = self.core.drives.answered(now, drive, response);
+        if status == Status::Gone {
+            self.lose(now, drive);
+        }
+        self.route(now, answer);
+        self.settle(now);
+    }
+
+    /// A drive does not serve any more.
+    fn lose(&mut self, now: Time, drive: usize) {
+        if self.core.drives.presence(drive) == Presence::Missing {
+            return;
+        }
+        self.core.drives.set_presence(drive, Presence::Missing);
+        with!(self, layout, core => layout.drive_lost(now, core, drive));
+        self.core.write_record(now);
+    }
+
+    /// Gives a missing drive's place to another one, and begins to rebuild on it.
+    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
+        self.core.drives.replace(drive, disk);
+        self.core.write_record(now);
+        with!(self, layout, core => layout.rebuild(now, core, drive));
+        self.settle(now);
+    }
+
+    /// Begins to read all that is stored and to compare it with what it should be.
+    pub fn scrub(&mut self, now: Time) {
+        with!(self, layout, core => layout.scrub(now, core));
+        self.settle(now);
+    }
+
+    fn route(&mut self, now: Time, answer: Answered<B>) {
+        match answer.owner {
+            Owner::Read { .. } => self.core.reads.answered(now, &mut self.core.drives, answer),
+            Owner::Layout(token) => {
+                with!(self, layout, core => layout.answered(now, core, token, answer));
+            }
+            Owner::Record => self.core.record_answered(now, answer),
+            Owner::Repair => self.core.drives.recycle(answer.data),
+        }
+    }
+
+    /// Tells everybody what has come of the last step, until nothing more does.
+    fn settle(&mut self, now: Time) {
+        loop {
+            if let Some(done) = self.core.reads.done() {
+                with!(self, layout, core => layout.read_done(now, core, done));
+            } else if let Some(answer) = self.core.drives.bounced() {
+                self.route(now, answer);
+            } else if self.core.release_held(now) {
+                with!(self, layout, core => layout.recorded(now, core));
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// When it next has something to do by itself.
+    pub fn next_event(&self) -> Time {
+        let layout = match &self.layout {
+            Kind::Raid(raid) => raid.next_event(),
+        };
+        layout.min(self.core.reads.next_event())
+    }
+
+    /// Does what is due.
+    pub fn advance(&mut self, now: Time) {
+        self.core.reads.advance(now, &mut self.core.drives);
+        with!(self, layout, core => layout.advance(now, core));
+        self.settle(now);
+    }
+
+    /// Requests for the drives, to be handed over in this order.
+    pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
+        self.core.drives.sent()
+    }
+
+    /// Answers for the host.
+    pub fn answers(&mut self) -> &mut Vec<Response<B>> {
+        self.core.requests.answers()
+    }
+}
+
+/// The most blocks of one request of the host: 32 MiB.
+const MOST_BLOCKS: u32 = 8192;
