@@ -160,6 +160,8 @@ pub struct GcConfig {
     pub merge: bool,
     /// Page copies of one collection under way at a time.
     pub copies: u32,
+    /// Collection takes no time and no chip: what it would be at the best.
+    pub ideal: bool,
 }
 
 impl Configure for GcConfig {
@@ -197,6 +199,11 @@ impl Configure for GcConfig {
             "Page copies of one collection under way at a time.",
             &mut self.copies,
             1..=64,
+        );
+        visit.flag(
+            "ideal",
+            "Collection takes no time and holds no chip; pages moved and erases count as ever. For comparisons.",
+            &mut self.ideal,
         );
         if self.high < self.low {
             visit.problem("high", format!("high = {} is below low = {}; raise high", self.high, self.low));
@@ -281,6 +288,14 @@ impl Configure for SsdConfig {
         }
         if let Err((key, message)) = self.check_preemption() {
             visit.problem(key, message.into());
+        }
+        if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
+            visit.problem(
+                "gc.ideal",
+                "a drive that maps by block copies pages to write others, which takes its time; set ideal = false, \
+                 or ftl.mapping = \"page\""
+                    .into(),
+            );
         }
     }
 }

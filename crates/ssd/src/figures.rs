@@ -25,6 +25,8 @@ pub struct Counters {
     pub erases: u64,
     /// Blocks that were emptied, for whatever purpose.
     pub collections: u64,
+    /// Those among them that could not wait for a window of collection, or for the next.
+    pub forced_collections: u64,
     /// Blocks that wear levelling emptied.
     pub levelled: u64,
     /// Waiting reads that followed a page to its new place.
@@ -63,6 +65,7 @@ impl Counters {
             programmed_gc: self.programmed_gc - earlier.programmed_gc,
             erases: self.erases - earlier.erases,
             collections: self.collections - earlier.collections,
+            forced_collections: self.forced_collections - earlier.forced_collections,
             levelled: self.levelled - earlier.levelled,
             readdressed: self.readdressed - earlier.readdressed,
             program_failures: self.program_failures - earlier.program_failures,

@@ -13,6 +13,7 @@ pub mod controller;
 mod figures;
 pub mod flash;
 mod forecast;
+mod ideal;
 mod inference;
 mod levelling;
 pub mod planted;
@@ -26,6 +27,7 @@ pub mod request;
 mod shortage;
 mod ssd;
 mod trims;
+mod windows;
 mod writes;
 
 pub use config::SsdConfig;

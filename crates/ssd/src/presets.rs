@@ -129,6 +129,7 @@ fn m() -> SsdConfig {
             preemptible: true,
             merge: false,
             copies: 1,
+            ideal: false,
         },
         wear: WearConfig { levelling: true, spread: 100 },
     }
