@@ -109,7 +109,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The lane that should go next, by the chip policy; `None` when nothing can start.
     #[inline(always)]
-    fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
+    pub(crate) fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
         let u = &self.units[unit];
         if u.has_only(Lane::READ) {
             return Some(Lane::READ);

@@ -38,6 +38,16 @@ tailcut_base::choice! {
     }
 }
 
+tailcut_base::choice! {
+    /// What a read that asks rather to fail (`Command::fail_fast`) does not wait for.
+    pub enum FailFast {
+        /// Garbage collection, wear levelling and erases (IODA, SOSP 2021).
+        Collection = "collection",
+        /// These, and programs of the host's data.
+        Writes = "writes",
+    }
+}
+
 /// Scheduling configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleConfig {
@@ -65,6 +75,8 @@ pub struct ScheduleConfig {
     pub level_frontiers: bool,
     /// Programs of several dies share a transaction only if their pages take equally long.
     pub match_cell_times: bool,
+    /// What a read that asks rather to fail does not wait for.
+    pub fail_fast: FailFast,
 }
 
 impl Configure for ScheduleConfig {
@@ -124,6 +136,12 @@ impl Configure for ScheduleConfig {
             "match_cell_times",
             "Programs of several dies share a transaction only if their pages (fast, slow) take equally long.",
             &mut self.match_cell_times,
+        );
+        choose(
+            visit,
+            "fail_fast",
+            "What a read that asks rather to fail does not wait for: the drive's own collection, or writes of the host as well.",
+            &mut self.fail_fast,
         );
     }
 }

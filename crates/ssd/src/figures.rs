@@ -13,6 +13,8 @@ use tailcut_base::{Command, Nanos, Op, Time};
 pub struct Counters {
     /// Read commands completed.
     pub host_reads: u64,
+    /// Those among them that have failed rather than wait.
+    pub contended_reads: u64,
     /// Write commands completed.
     pub host_writes: u64,
     /// Pages that completed write commands touched.
@@ -59,6 +61,7 @@ impl Counters {
     fn since(&self, earlier: &Counters) -> Counters {
         Counters {
             host_reads: self.host_reads - earlier.host_reads,
+            contended_reads: self.contended_reads - earlier.contended_reads,
             host_writes: self.host_writes - earlier.host_writes,
             host_pages_written: self.host_pages_written - earlier.host_pages_written,
             programmed_user: self.programmed_user - earlier.programmed_user,

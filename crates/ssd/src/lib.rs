@@ -10,6 +10,7 @@ mod chips;
 mod collection;
 pub mod config;
 pub mod controller;
+mod fail_fast;
 mod figures;
 pub mod flash;
 mod forecast;

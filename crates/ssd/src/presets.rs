@@ -1,6 +1,6 @@
 //! Drives by name. Every figure has its source here, and nowhere else.
 
-use crate::config::{ChipPolicy, Classes, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
+use crate::config::{ChipPolicy, Classes, FailFast, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
 use crate::controller::buffer::BufferConfig;
 use crate::controller::commit::CommitPolicy;
 use crate::controller::ftl::allocation::{Allocation, Order};
@@ -100,6 +100,7 @@ fn m() -> SsdConfig {
             hit_manager: true,
             level_frontiers: false,
             match_cell_times: false,
+            fail_fast: FailFast::Collection,
         },
         preempt: PreemptConfig {
             program: Handling::None,

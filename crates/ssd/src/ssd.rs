@@ -271,7 +271,7 @@ impl<P: Probe> Ssd<P> {
             status: t.status,
             at: now,
             content: t.content,
-            busy_for: Nanos::ZERO,
+            busy_for: Nanos(t.busy_until.0.saturating_sub(now.0)),
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
