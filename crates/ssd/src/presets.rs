@@ -1,6 +1,6 @@
 //! Drives by name. Every figure has its source here, and nowhere else.
 
-use crate::config::{ChipPolicy, Classes, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
+use crate::config::{ChipPolicy, Classes, FailFast, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
 use crate::controller::buffer::BufferConfig;
 use crate::controller::commit::CommitPolicy;
 use crate::controller::ftl::allocation::{Allocation, Order};
@@ -28,6 +28,8 @@ tailcut_base::choice! {
         Sprinkler64 = "sprinkler-64",
         /// The drive of the PAReset thesis.
         PaReset = "pareset-16g",
+        /// The emulated drive of IODA's evaluation.
+        Femu = "femu-16g",
     }
 }
 
@@ -39,6 +41,7 @@ impl Preset {
             Preset::G => g(),
             Preset::Sprinkler64 => sprinkler_64(),
             Preset::PaReset => pareset(),
+            Preset::Femu => femu(),
         }
     }
 }
@@ -97,6 +100,7 @@ fn m() -> SsdConfig {
             hit_manager: true,
             level_frontiers: false,
             match_cell_times: false,
+            fail_fast: FailFast::Collection,
         },
         preempt: PreemptConfig {
             program: Handling::None,
@@ -126,6 +130,7 @@ fn m() -> SsdConfig {
             preemptible: true,
             merge: false,
             copies: 1,
+            ideal: false,
         },
         wear: WearConfig { levelling: true, spread: 100 },
     }
@@ -216,6 +221,37 @@ fn pareset() -> SsdConfig {
             ..m.schedule
         },
         gc: GcConfig { merge: true, ..m.gc },
+        ..m
+    }
+}
+
+/// The drive that IODA is evaluated on, which the emulator FEMU plays (Li et al., IODA, SOSP 2021): 16 GiB
+/// behind 8 channels of 8 chips, each of one die and plane, 256 blocks of 256 pages of 4 KiB; read 40 µs,
+/// program 200 µs, erase 2 ms; a quarter of the flash is spare. What the source leaves open, among it
+/// the bus, the link, the buffer, the thresholds of collection and the kind of cell, is taken from the
+/// MQSim values above. Smaller drives of the same make have fewer blocks (`geometry.blocks`).
+fn femu() -> SsdConfig {
+    let m = m();
+    SsdConfig {
+        preset: Preset::Femu,
+        geometry: Geometry {
+            channels: 8,
+            chips: 8,
+            dies: 1,
+            planes: 1,
+            blocks: 256,
+            pages: 256,
+            page_bytes: 4096,
+            ready_busy: ReadyBusy::Chip,
+            ..m.geometry
+        },
+        timing: Timing {
+            read: vec![Nanos::micros(40)],
+            program: vec![Nanos::micros(200)],
+            erase: Nanos::millis(2),
+            ..m.timing
+        },
+        ftl: FtlConfig { spare: 250_000, ..m.ftl },
         ..m
     }
 }

@@ -84,6 +84,8 @@ pub struct Tag {
     pub content: u64,
     /// How it will end.
     pub status: Status,
+    /// Until when the chips that it would have waited for are taken; zero unless it has failed fast.
+    pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
     /// The next tag in a waiting line.
@@ -116,6 +118,7 @@ impl Tag {
             in_transit: 0,
             content: 0,
             status: Status::Success,
+            busy_until: Time::ZERO,
             spans: Spans::new(),
             next: NONE,
             done: Vec::new(),
@@ -137,6 +140,7 @@ impl Tag {
         self.in_transit = 0;
         self.content = 0;
         self.status = Status::Success;
+        self.busy_until = Time::ZERO;
         self.spans.clear();
         self.next = NONE;
         if self.pages > 1 {
