@@ -388,6 +388,7 @@ impl Scenario {
         } else if how.state != PreparedState::Empty {
             sources.push(Box::new(array.fill(how, self.seed)));
         }
+        array.start();
         Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
     }
 

@@ -24,6 +24,7 @@ pub mod raid;
 pub mod reads;
 pub mod record;
 pub mod requests;
+pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, ReadPolicy};
 pub use layout::{Condition, Layout};
@@ -34,6 +35,7 @@ use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
 use raid::Raid;
+use tailcut_base::control::Control;
 use tailcut_base::{Op, Status, Time};
 
 /// An array of drives.
@@ -41,6 +43,7 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
+    controls: Vec<(usize, Control)>,
 }
 
 /// The layouts.
@@ -89,7 +92,8 @@ impl<B: Block> Array<B> {
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
         let layout = Kind::Raid(Raid::new(&mut core, is_new));
-        Array { core, layout }
+        let controls = core.controls();
+        Array { core, layout, controls }
     }
 
     /// What it is to the host.
@@ -230,6 +234,11 @@ impl<B: Block> Array<B> {
     /// Requests for the drives, to be handed over in this order.
     pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
         self.core.drives.sent()
+    }
+
+    /// Calls of the drives' control interface; what a drive does not know is no error.
+    pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
+        &mut self.controls
     }
 
     /// Answers for the host.
