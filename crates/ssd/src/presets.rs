@@ -255,3 +255,28 @@ fn femu() -> SsdConfig {
         ..m
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::config::Choice;
+
+    #[test]
+    fn every_preset_is_a_drive_with_room_to_work() {
+        for &preset in Preset::all() {
+            let config = preset.config();
+            assert_eq!(config.preset, preset);
+            assert_eq!(config.check_space(), Ok(()), "{preset}");
+            assert_eq!(config.check_preemption(), Ok(()), "{preset}");
+        }
+    }
+
+    #[test]
+    fn the_drive_of_iodas_evaluation_comes_in_small() {
+        let mut config = Preset::Femu.config();
+        assert_eq!(config.geometry.raw_bytes(), 16 << 30);
+        assert_eq!(u64::from(config.ftl.logical_pages(&config.geometry)) * 4096, 12 << 30);
+        config.geometry.blocks = 32;
+        assert_eq!(config.check_space(), Ok(()));
+    }
+}
