@@ -76,7 +76,7 @@ pub struct OperationReport {
     /// Of them per second.
     pub per_s: f64,
     /// As the application sees them: processor time, every block that is waited for, and of a put every
-    /// wait for room. Limit: the processor time, and for a read one block of an idle drive.
+    /// wait for room. Limit: the processor time, for what a memtable or a cache has.
     pub latency: Curve,
     /// Reads of the disk that such operations waited for.
     pub disk_reads: u64,
@@ -89,9 +89,8 @@ impl OperationReport {
     fn new(operation: Operation, done: &Done, store: &Store, bare: &Bare, seconds: f64) -> OperationReport {
         let plan = store.plan();
         let block_ns = bare.latency_ns(Op::Read, plan.block as f64);
-        // What a memtable has is read without the disk, and put back without it.
-        let from_disk = matches!(operation, Operation::Get | Operation::Read);
-        let bare_ns = plan.time_of(operation).0 as f64 + if from_disk { block_ns } else { 0.0 };
+        // What is in memory is read without the disk, and put back without it.
+        let bare_ns = plan.time_of(operation).0 as f64;
         let count = done.latency.count();
         OperationReport {
             kind: operation.to_string(),

@@ -168,6 +168,11 @@ impl Store {
         self.clients.as_ref().filter(|_| self.plan.mix.inserts()).map(|clients| clients.inserted)
     }
 
+    /// Which keys its puts go to.
+    pub fn law(&self) -> &Law {
+        &self.law
+    }
+
     /// Puts that no file has yet.
     pub fn puts_in_memory(&self) -> u64 {
         self.sealed.iter().chain([&self.memtable]).map(|memtable| memtable.puts).sum()
