@@ -4,6 +4,7 @@ pub mod census;
 pub mod ending;
 pub mod report;
 pub mod scenario;
+pub mod sizing;
 pub mod study;
 pub mod trace;
 pub mod workload;
