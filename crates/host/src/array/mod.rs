@@ -34,6 +34,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
+use log::{Log, LogFigures};
 use raid::Raid;
 use tailcut_base::control::Control;
 use tailcut_base::{Op, Status, Time};
@@ -50,6 +51,7 @@ pub struct Array<B: Block> {
 #[derive(Debug)]
 enum Kind<B: Block> {
     Raid(Raid<B>),
+    Log(Box<Log<B>>),
 }
 
 /// Calls the layout with the core.
@@ -58,6 +60,7 @@ macro_rules! with {
         let $core = &mut $array.core;
         match &mut $array.layout {
             Kind::Raid($layout) => $call,
+            Kind::Log($layout) => $call,
         }
     }};
 }
@@ -91,7 +94,11 @@ impl<B: Block> Array<B> {
     }
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
-        let layout = Kind::Raid(Raid::new(&mut core, is_new));
+        let layout = if core.config.layout.is_in_place() {
+            Kind::Raid(Raid::new(&mut core, is_new))
+        } else {
+            Kind::Log(Box::new(Log::new(&mut core, is_new)))
+        };
         let controls = core.controls();
         Array { core, layout, controls }
     }
@@ -100,6 +107,7 @@ impl<B: Block> Array<B> {
     pub fn disk(&self) -> Disk {
         let blocks = match &self.layout {
             Kind::Raid(raid) => raid.blocks(),
+            Kind::Log(log) => log.blocks(),
         };
         Disk { blocks, depth: self.core.config.depth, most_blocks: MOST_BLOCKS, volatile_cache: true }
     }
@@ -108,6 +116,7 @@ impl<B: Block> Array<B> {
     pub fn is_ready(&self) -> bool {
         let is_ready = match &self.layout {
             Kind::Raid(raid) => raid.is_ready(),
+            Kind::Log(log) => log.is_ready(),
         };
         is_ready && self.core.is_recorded()
     }
@@ -116,6 +125,15 @@ impl<B: Block> Array<B> {
     pub fn condition(&self) -> Condition {
         match &self.layout {
             Kind::Raid(raid) => raid.condition(&self.core),
+            Kind::Log(log) => log.condition(&self.core),
+        }
+    }
+
+    /// What its log did, if it writes one.
+    pub fn log_figures(&self) -> Option<LogFigures> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.figures()),
         }
     }
 
@@ -220,6 +238,7 @@ impl<B: Block> Array<B> {
     pub fn next_event(&self) -> Time {
         let layout = match &self.layout {
             Kind::Raid(raid) => raid.next_event(),
+            Kind::Log(log) => log.next_event(),
         };
         layout.min(self.core.reads.next_event())
     }

@@ -1,0 +1,7 @@
+//! Log-RAID and SWAN against a naive model: what is read, what survives a power cut, what is never done.
+
+mod machine;
+mod model;
+mod rig;
+
+mod data_path;
