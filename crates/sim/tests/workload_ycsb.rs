@@ -147,7 +147,7 @@ fn popular_keys_are_drawn_as_ycsb_draws_them() {
     let off = distance(&drawn, 1000, |rank| popularity.weight(rank));
     assert!(off < 0.012, "{off}");
     assert!((drawn[0] as f64 / 400_000.0 - 1.0 / 26.469).abs() < 0.002, "{}", drawn[0]);
-    // A third of the draws are ranks beyond the keys and fall on all keys alike.
+    // Half of the draws are ranks beyond the keys and fall on all keys alike.
     let half = KEYS / 2;
     let is_cold = |(_, weight): &&(u64, f64)| *weight > 0.0 && *weight <= popularity.weight(half);
     let cold: u64 = places.iter().filter(is_cold).map(|(count, _)| count).sum();

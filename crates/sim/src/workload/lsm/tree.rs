@@ -92,9 +92,10 @@ impl Tree {
     pub fn births(&self, work: &Work, span: &Span) -> Range<u64> {
         let inputs = work.inputs.iter().flatten().map(|&id| self.table(id));
         let inputs = inputs.filter(|table| table.span.overlaps(span.lo, span.hi));
-        let widen =
-            |all: Range<u64>, table: &Table| all.start.min(table.births.start)..all.end.max(table.births.end);
-        inputs.fold(u64::MAX..0, widen)
+        let births = inputs.map(|table| table.births.clone());
+        births
+            .reduce(|all, of| all.start.min(of.start)..all.end.max(of.end))
+            .expect("an output comes of an input")
     }
 
     /// Gives a file its place; false when the region has none.
