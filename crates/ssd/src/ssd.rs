@@ -271,7 +271,7 @@ impl<P: Probe> Ssd<P> {
             status: t.status,
             at: now,
             content: t.content,
-            busy_for: Nanos(t.busy_until.0.saturating_sub(now.0)),
+            busy_for: if t.status == Status::Contended { t.busy_for(now) } else { Nanos::ZERO },
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);

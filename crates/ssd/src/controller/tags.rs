@@ -84,7 +84,7 @@ pub struct Tag {
     pub content: u64,
     /// How it will end.
     pub status: Status,
-    /// Until when the chips that it would have waited for are taken; zero unless it has failed fast.
+    /// Until when the chips that it would have waited for are taken; only where it is contended.
     pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
@@ -140,7 +140,6 @@ impl Tag {
         self.in_transit = 0;
         self.content = 0;
         self.status = Status::Success;
-        self.busy_until = Time::ZERO;
         self.spans.clear();
         self.next = NONE;
         if self.pages > 1 {
@@ -169,6 +168,12 @@ impl Tag {
         let start = self.command.sector.max(page(from));
         let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
         (end - start) * SECTOR_BYTES
+    }
+
+    /// How much longer, from `now` on, the chips are taken that it would have waited for.
+    #[cold]
+    pub fn busy_for(&self, now: Time) -> Nanos {
+        Nanos(self.busy_until.0.saturating_sub(now.0))
     }
 
     /// Marks a page done. Each page is done once.
