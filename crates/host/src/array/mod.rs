@@ -34,7 +34,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
-use log::{Log, LogFigures};
+use log::{Log, LogFigures, RecoveryReport};
 use raid::Raid;
 use tailcut_base::control::Control;
 use tailcut_base::{Op, Status, Time};
@@ -136,6 +136,14 @@ impl<B: Block> Array<B> {
         match &self.layout {
             Kind::Raid(_) => None,
             Kind::Log(log) => Some(log.figures()),
+        }
+    }
+
+    /// What the recovery of its log did, if it writes one and was opened.
+    pub fn recovery_report(&self) -> Option<RecoveryReport> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => log.recovery_report(),
         }
     }
 

@@ -36,14 +36,14 @@ fn every_read_returns_the_last_write_under_random_load() {
 fn a_full_array_is_overwritten_at_random_for_ever() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(2) {
-            let mut rig = Rig::fresh(config(layout, groups, width), 900, seed);
+            let mut rig = Rig::fresh(config(layout, groups, width), 600, seed);
             let region = rig.blocks();
             for block in 0..region {
                 while !rig.submit(Op::Write, block, 1, false) {
                     assert!(rig.step());
                 }
             }
-            rig.run(8 * region, 32, region, [100, 0, 0, 1]);
+            rig.run(2 * region, 32, region, [100, 0, 0, 1]);
             rig.settle();
             rig.read_all();
         }

@@ -4,4 +4,5 @@ mod machine;
 mod model;
 mod rig;
 
+mod crash;
 mod data_path;

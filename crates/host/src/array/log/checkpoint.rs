@@ -106,9 +106,10 @@ impl Checkpoint {
         Checkpoint { phase: Phase::Idle, in_flight: 0, header, covers: 0, dirty, has_failed: false }
     }
 
-    /// Goes on behind the checkpoint with this number.
-    pub fn follow(&mut self, number: u64) {
+    /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
+    pub fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
+        self.dirty = vec![true; drives];
     }
 
     /// True when one is being written.
@@ -336,14 +337,14 @@ impl<B: Block> Log<B> {
             Phase::Header(left) => {
                 *left -= 1;
                 if *left == 0 {
-                    self.checkpoint_written();
+                    self.checkpoint_written(now);
                 }
             }
             phase => unreachable!("{phase:?} has nothing in flight"),
         }
     }
 
-    fn checkpoint_written(&mut self) {
+    fn checkpoint_written(&mut self, now: Time) {
         self.checkpoint.phase = Phase::Idle;
         if self.checkpoint.has_failed {
             return;
@@ -351,6 +352,7 @@ impl<B: Block> Log<B> {
         self.figures.checkpoints += 1;
         self.rows.cover(self.checkpoint.covers);
         self.is_ready = true;
+        self.recovered(now);
     }
 }
 

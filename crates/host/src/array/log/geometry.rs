@@ -52,8 +52,9 @@ pub const JOBS: usize = 2;
 /// is open, and free as many when they are done; one row more is needed when the stream of moved
 /// blocks goes from group to group, and one for the row that is closing then. So a collection that
 /// has begun always ends, and the capacity that is kept from the host makes sure that some
-/// collection frees more than it takes.
-pub const RESERVE: u32 = JOBS as u32 + 2;
+/// collection frees more than it takes. After a power cut in the middle of all that, each stream
+/// begins a new row: two more.
+pub const RESERVE: u32 = JOBS as u32 + 4;
 
 impl Geometry {
     /// The shape that `config` gives drives of which `blocks` are usable up to the block `end`.

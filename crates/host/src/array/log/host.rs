@@ -304,6 +304,9 @@ impl<B: Block> Log<B> {
             return;
         }
         self.rows.get_mut(row).readers += 1;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.repairs += 1;
+        }
         self.figures.repaired_blocks += u64::from(wanted.blocks);
         let mut data = core.drives.memory();
         data.extend_from_slice(&done.data);

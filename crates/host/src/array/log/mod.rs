@@ -14,6 +14,7 @@ mod geometry;
 mod host;
 mod map;
 mod open_row;
+mod recovery;
 mod rows;
 mod space;
 mod stream;
@@ -21,6 +22,7 @@ mod token;
 
 pub use config::{LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
+pub use recovery::RecoveryReport;
 
 use super::core::Core;
 use super::drives::Answered;
@@ -33,6 +35,7 @@ use geometry::{Geometry, JOBS};
 use host::Runs;
 use map::Map;
 use open_row::OpenRow;
+use recovery::Recovery;
 use rows::Rows;
 use space::Space;
 use stream::{HOST, MOVED, Stream, Waiter};
@@ -66,12 +69,17 @@ pub struct Log<B> {
     is_short: bool,
     /// Why nothing is written any more.
     failed: Option<String>,
+    /// Where blocks are is not known: nothing can be read either.
+    is_lost: bool,
+    recovery: Option<Box<Recovery<B>>>,
+    recovery_report: Option<RecoveryReport>,
 }
 
 impl<B: Block> Log<B> {
     /// The layout of a new array, or of one that is about to be recovered.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
         core.reads.leave_repairs();
+        Log::keep_shape(core, is_new);
         let geometry = Geometry::new(&core.config, core.usable().end);
         let drives = core.drives.len();
         let config = &core.config.log;
@@ -95,22 +103,41 @@ impl<B: Block> Log<B> {
             is_ready: is_new && !is_durable,
             is_short: false,
             failed: None,
+            is_lost: false,
+            recovery: None,
+            recovery_report: None,
             geometry,
         };
         if is_new {
-            log.begin_streams(core);
+            assert!(log.begin_streams(core), "a new log has free rows");
         }
         log
     }
 
+    /// What the array was made with stands in its record, and is no longer to be chosen.
+    fn keep_shape(core: &mut Core<B>, is_new: bool) {
+        let LogConfig { segment, spare, .. } = core.config.log;
+        let Some(record) = core.record() else { return };
+        if is_new {
+            record.shape[..2].copy_from_slice(&[segment, u64::from(spare)]);
+        } else {
+            let (segment, spare) = (record.shape[0], record.shape[1] as u32);
+            (core.config.log.segment, core.config.log.spare) = (segment, spare);
+        }
+    }
+
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
-    /// is collected first.
-    fn begin_streams(&mut self, core: &Core<B>) {
-        let (front, back) = (self.space.front, (self.space.front + 1) % self.geometry.groups);
-        for (stream, group) in [(HOST, front), (MOVED, back)] {
-            let row = self.rows.open(group).expect("a group has free rows");
+    /// is collected first. False when there are none.
+    fn begin_streams(&mut self, core: &Core<B>) -> bool {
+        let groups = self.geometry.groups;
+        let in_turn = |turn: u32| (self.space.front + turn) % groups;
+        let has_free = |group: &u32| self.rows.free(*group) > u32::from(*group == self.space.front);
+        let Some(back) = (1..=groups).map(in_turn).find(has_free) else { return false };
+        for (stream, group) in [(HOST, self.space.front), (MOVED, back)] {
+            let Some(row) = self.rows.open(group) else { return false };
             self.begin_row(core, stream, row);
         }
+        true
     }
 
     /// What blocks of a row of this age are sealed with: arrays do not take each other's blocks for
@@ -133,8 +160,16 @@ impl<B: Block> Log<B> {
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
     }
 
+    /// What recovery did, if the array was opened.
+    pub fn recovery_report(&self) -> Option<RecoveryReport> {
+        self.recovery_report
+    }
+
     /// Goes on with everything that may have become possible.
     fn go(&mut self, now: Time, core: &mut Core<B>) {
+        if !self.is_ready {
+            return self.end_recovery(now, core);
+        }
         self.check(now, core);
         self.collect(now, core);
         if !self.space.waiting.is_empty() {
@@ -156,8 +191,8 @@ impl<B: Block> Layout<B> for Log<B> {
         self.begin_checkpoint(now, core);
     }
 
-    fn recover(&mut self, _: Time, _: &mut Core<B>) {
-        unimplemented!()
+    fn recover(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_recovery(now, core);
     }
 
     fn is_ready(&self) -> bool {
@@ -183,6 +218,10 @@ impl<B: Block> Layout<B> for Log<B> {
     }
 
     fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        if self.is_lost {
+            core.requests.fail(slot, Status::MediaError);
+            return core.finish(now, slot);
+        }
         match core.requests.get(slot).op {
             Op::Read => self.read_blocks(now, core, slot),
             Op::Write | Op::Trim => {
@@ -204,6 +243,7 @@ impl<B: Block> Layout<B> for Log<B> {
             Token::Run(run) => self.run_read(now, core, run, &done),
             Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), &done),
             Token::Valid { job } => self.valid_read(now, core, job as usize, &mut done),
+            Token::Recovery(at) => self.scanned(now, core, at, &mut done),
             token => unreachable!("{token:?} reads nothing"),
         }
         core.drives.recycle(done.data);
@@ -218,8 +258,12 @@ impl<B: Block> Layout<B> for Log<B> {
             Token::Checkpoint => self.checkpoint_answered(now, core, answer),
             Token::Repaired { row } => {
                 self.rows.get_mut(row).readers -= 1;
+                if let Some(recovery) = &mut self.recovery {
+                    recovery.repairs -= 1;
+                }
                 core.drives.recycle(answer.data);
             }
+            Token::Recovery(what) => self.raw_read(now, core, what, answer),
             token => unreachable!("{token:?} asks nothing"),
         }
         self.go(now, core);
@@ -228,6 +272,9 @@ impl<B: Block> Layout<B> for Log<B> {
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         if !stream::can_do_without(core, drive) {
             self.fail(drive, Status::Gone);
+        }
+        if self.open_rows.is_empty() {
+            return;
         }
         self.leave_out(now, core, drive);
         self.commit_on(now, core, HOST);

@@ -53,7 +53,6 @@ struct Lane {
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     start: u32,
-    blocks: u32,
     has_ended: bool,
 }
 
@@ -190,7 +189,7 @@ impl<B: Block> OpenRow<B> {
         }
         let (start, blocks) = (lane.sent, (lane.filled - lane.sent).min(most));
         lane.sent += blocks;
-        lane.flights.push_back(Flight { start, blocks, has_ended: false });
+        lane.flights.push_back(Flight { start, has_ended: false });
         Some((start, blocks))
     }
 

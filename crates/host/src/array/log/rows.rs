@@ -198,12 +198,21 @@ impl Rows {
         }
     }
 
-    /// A row that stands in no list is found to hold `valid` blocks: it may be collected.
-    pub fn restore(&mut self, row: Row) {
-        assert_eq!(self.get(row).state, RowState::Free);
-        self.group_mut(row).free.retain(|&free| free != row);
-        self.get_mut(row).state = RowState::Open;
-        self.close(row);
+    /// A row is found to hold `valid` blocks; it is collected like any other. When all are restored,
+    /// [`Rows::rebuild_free`] follows.
+    pub fn restore(&mut self, row: Row, age: u32, valid: u32, has_summary: bool) {
+        let info = self.get_mut(row);
+        (info.state, info.age, info.valid, info.has_summary) = (RowState::Closed, age, valid, has_summary);
+        self.group_mut(row).valid += u64::from(valid);
+        self.closed.push_back(row);
+    }
+
+    /// Only rows that hold nothing are free.
+    pub fn rebuild_free(&mut self) {
+        let rows = &self.rows;
+        for group in &mut self.groups {
+            group.free.retain(|&row| rows[row as usize].state == RowState::Free);
+        }
     }
 
     /// Takes the row of a group that is to be collected next.
