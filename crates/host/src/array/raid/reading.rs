@@ -18,7 +18,7 @@ impl<B: Block> Raid<B> {
             return piece;
         }
         let is_degraded = self.unknown(core, unit).meets(cells);
-        let is_hedged = core.config.reads == ReadPolicy::FailFast || core.config.slow_after > Nanos::ZERO;
+        let is_hedged = core.config.reads != ReadPolicy::Direct || core.config.slow_after > Nanos::ZERO;
         if is_degraded || is_hedged {
             (piece.mode, piece.may_be_direct) = (Mode::Around, !is_degraded);
             piece.stable = self.shape.whole_rows(cells);
@@ -33,15 +33,12 @@ impl<B: Block> Raid<B> {
         let (unit, mode) = (piece.unit, piece.mode);
         let todo = std::mem::take(&mut piece.todo);
         let class = core.requests.get(piece.slot).class;
-        let around = match mode {
-            Mode::Direct => Around::Later,
-            _ if core.config.reads == ReadPolicy::FailFast => Around::WhenContended,
-            _ => Around::AtNeed,
-        };
         let most = if mode == Mode::Single { 1 } else { most };
         for run in todo.runs(rows, most) {
+            let drive = self.shape.drive(unit, run.start / rows);
+            let around = if mode == Mode::Direct { Around::Later } else { core.around(now, drive) };
             let wanted = Wanted {
-                drive: self.shape.drive(unit, run.start / rows),
+                drive,
                 block: self.shape.base(unit) + (run.start % rows) as u64,
                 blocks: run.len() as u32,
                 age: 0,
