@@ -41,6 +41,8 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
+    /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
+    was_ready: bool,
 }
 
 /// The layouts.
@@ -91,7 +93,7 @@ impl<B: Block> Array<B> {
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
         let layout = Kind::Raid(Raid::new(&mut core, is_new));
-        Array { core, layout }
+        Array { core, layout, was_ready: false }
     }
 
     /// What it is to the host.
@@ -107,7 +109,7 @@ impl<B: Block> Array<B> {
         let is_ready = match &self.layout {
             Kind::Raid(raid) => raid.is_ready(),
         };
-        is_ready && self.core.is_recorded()
+        self.was_ready || is_ready && self.core.is_recorded()
     }
 
     /// How it is.
@@ -216,6 +218,7 @@ impl<B: Block> Array<B> {
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
+                self.was_ready = self.is_ready();
                 return;
             }
         }
