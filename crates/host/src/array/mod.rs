@@ -45,6 +45,8 @@ pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
     controls: Vec<(usize, Control)>,
+    /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
+    was_ready: bool,
 }
 
 /// The layouts.
@@ -102,7 +104,7 @@ impl<B: Block> Array<B> {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
         let controls = core.controls();
-        Array { core, layout, controls }
+        Array { core, layout, controls, was_ready: false }
     }
 
     /// What it is to the host.
@@ -120,7 +122,7 @@ impl<B: Block> Array<B> {
             Kind::Raid(raid) => raid.is_ready(),
             Kind::Log(log) => log.is_ready(),
         };
-        is_ready && self.core.is_recorded()
+        self.was_ready || is_ready && self.core.is_recorded()
     }
 
     /// How it is.
@@ -247,6 +249,7 @@ impl<B: Block> Array<B> {
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
+                self.was_ready = self.is_ready();
                 return;
             }
         }
