@@ -50,7 +50,7 @@ pub struct Patrol<B> {
     stripe: u32,
     /// Stripes to be looked at once more, one by one.
     singles: VecDeque<u32>,
-    /// Rows that were open when it was their turn.
+    /// Rows that were open or being collected when it was their turn.
     postponed: VecDeque<Row>,
     /// What is known of the stripes that are being read.
     parts: Vec<Option<Part<B>>>,
@@ -208,7 +208,8 @@ impl<B: Block> Log<B> {
                 RowState::Free => {}
                 _ if info.age >= before => {}
                 RowState::Open if task == Task::Scrub => {}
-                RowState::Open => patrol.postponed.push_back(row),
+                // Of a victim nothing may be left in a moment.
+                RowState::Open | RowState::Victim => patrol.postponed.push_back(row),
                 _ => {
                     self.take_row(core, row);
                     return true;
@@ -251,6 +252,10 @@ impl<B: Block> Log<B> {
                     }
                 }
             }
+            return false;
+        }
+        if self.jobs.iter().any(|job| !job.is_idle() && job.row == row) {
+            self.patrol_mut().postponed.push_front(row);
             return false;
         }
         if info.state != RowState::Free && info.age < before {
