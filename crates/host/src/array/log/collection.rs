@@ -122,7 +122,7 @@ impl<B: Block> Log<B> {
         {
             return;
         }
-        let Some(row) = self.rows.victim(group) else { return };
+        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else { return };
         let valid = self.rows.get(row).valid;
         let (data, positions) = (self.geometry.data, self.geometry.positions());
         let this = &mut self.jobs[job];
