@@ -34,7 +34,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
-use log::{Log, LogFigures, RecoveryReport};
+use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
 use tailcut_base::control::Control;
 use tailcut_base::{Op, Status, Time};
@@ -141,11 +141,28 @@ impl<B: Block> Array<B> {
         }
     }
 
+    /// The rows of its log that were collected, in order, to be emptied by whoever draws a curve of
+    /// them; of more than 4096 the later ones are left out.
+    pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
+        match &mut self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.recent()),
+        }
+    }
+
     /// What the recovery of its log did, if it writes one and was opened.
     pub fn recovery_report(&self) -> Option<RecoveryReport> {
         match &self.layout {
             Kind::Raid(_) => None,
             Kind::Log(log) => log.recovery_report(),
+        }
+    }
+
+    /// What scrubbing of its log has found, if it writes one.
+    pub fn log_scrub(&self) -> Option<ScrubReport> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.scrub_report()),
         }
     }
 

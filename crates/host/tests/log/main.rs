@@ -6,3 +6,6 @@ mod rig;
 
 mod crash;
 mod data_path;
+mod failures;
+mod planted;
+mod swan;

@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod collection;
+mod commit;
 mod config;
 mod descriptor;
 mod figures;
@@ -14,6 +15,7 @@ mod geometry;
 mod host;
 mod map;
 mod open_row;
+mod patrol;
 mod recovery;
 mod rows;
 mod space;
@@ -22,6 +24,7 @@ mod token;
 
 pub use config::{LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
+pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;
 
 use super::core::Core;
@@ -31,14 +34,17 @@ use super::reads::Done;
 use crate::Block;
 use checkpoint::Checkpoint;
 use collection::Job;
+use commit::Waiter;
 use geometry::{Geometry, JOBS};
 use host::Runs;
 use map::Map;
 use open_row::OpenRow;
+use patrol::Patrol;
 use recovery::Recovery;
 use rows::Rows;
 use space::Space;
-use stream::{HOST, MOVED, Stream, Waiter};
+use std::collections::VecDeque;
+use stream::{HOST, MOVED, Stream};
 use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
@@ -63,6 +69,8 @@ pub struct Log<B> {
     /// Parts of requests that end without an answer of a drive.
     orphans: Vec<(u32, Status)>,
     figures: LogFigures,
+    /// Rows that were collected since somebody asked.
+    recent: Vec<Collected>,
     array: u128,
     is_ready: bool,
     /// Collection is urgent: there is no room left.
@@ -73,6 +81,13 @@ pub struct Log<B> {
     is_lost: bool,
     recovery: Option<Box<Recovery<B>>>,
     recovery_report: Option<RecoveryReport>,
+    /// The walk over all rows that is under way, and those that are to follow.
+    patrol: Option<Box<Patrol<B>>>,
+    to_rebuild: VecDeque<usize>,
+    wants_scrub: bool,
+    /// The walk waits for something else than time.
+    patrol_waits: bool,
+    scrub_report: ScrubReport,
 }
 
 impl<B: Block> Log<B> {
@@ -85,6 +100,8 @@ impl<B: Block> Log<B> {
         let config = &core.config.log;
         let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
         assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
+        let every = u64::from(geometry.all_rows()) * u64::from(config.checkpoint_every) / 1_000_000;
+        let every = every as usize;
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
@@ -96,9 +113,10 @@ impl<B: Block> Log<B> {
             space: Space::new(geometry.rows, config.collect_below),
             jobs: std::array::from_fn(|_| Job::idle()),
             runs: Runs::new(drives),
-            checkpoint: Checkpoint::new(drives),
+            checkpoint: Checkpoint::new(drives, every),
             orphans: Vec::new(),
             figures: LogFigures { row_positions: geometry.positions(), ..LogFigures::default() },
+            recent: Vec::new(),
             array: core.record().map_or(0, |record| record.array),
             is_ready: is_new && !is_durable,
             is_short: false,
@@ -106,6 +124,11 @@ impl<B: Block> Log<B> {
             is_lost: false,
             recovery: None,
             recovery_report: None,
+            patrol: None,
+            to_rebuild: VecDeque::new(),
+            wants_scrub: false,
+            patrol_waits: false,
+            scrub_report: ScrubReport::default(),
             geometry,
         };
         if is_new {
@@ -160,6 +183,12 @@ impl<B: Block> Log<B> {
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
     }
 
+    /// The rows that were collected, in order, to be emptied by whoever draws a curve of them; of more
+    /// than 4096 the later ones are left out.
+    pub fn recent(&mut self) -> &mut Vec<Collected> {
+        &mut self.recent
+    }
+
     /// What recovery did, if the array was opened.
     pub fn recovery_report(&self) -> Option<RecoveryReport> {
         self.recovery_report
@@ -172,6 +201,7 @@ impl<B: Block> Log<B> {
         }
         self.check(now, core);
         self.collect(now, core);
+        self.walk(now, core);
         if !self.space.waiting.is_empty() {
             self.pump(now, core);
         }
@@ -244,6 +274,7 @@ impl<B: Block> Layout<B> for Log<B> {
             Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), &done),
             Token::Valid { job } => self.valid_read(now, core, job as usize, &mut done),
             Token::Recovery(at) => self.scanned(now, core, at, &mut done),
+            Token::Scrub(part) => self.part_read(now, core, part as usize, &mut done),
             token => unreachable!("{token:?} reads nothing"),
         }
         core.drives.recycle(done.data);
@@ -264,6 +295,7 @@ impl<B: Block> Layout<B> for Log<B> {
                 core.drives.recycle(answer.data);
             }
             Token::Recovery(what) => self.raw_read(now, core, what, answer),
+            Token::Rebuild => self.patrol_answered(now, core, answer),
             token => unreachable!("{token:?} asks nothing"),
         }
         self.go(now, core);
@@ -276,6 +308,7 @@ impl<B: Block> Layout<B> for Log<B> {
         if self.open_rows.is_empty() {
             return;
         }
+        self.stop_rebuild(drive);
         self.leave_out(now, core, drive);
         self.commit_on(now, core, HOST);
         self.commit_on(now, core, MOVED);
@@ -284,17 +317,23 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
 
-    fn rebuild(&mut self, _: Time, _: &mut Core<B>, _: usize) {
-        unimplemented!()
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.begin_rebuild(drive);
+        self.go(now, core);
     }
 
-    fn scrub(&mut self, _: Time, _: &mut Core<B>) {
-        unimplemented!()
+    fn scrub(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_scrub();
+        self.go(now, core);
     }
 
     fn next_event(&self) -> Time {
-        Time::NEVER
+        self.patrol_at()
     }
 
-    fn advance(&mut self, _: Time, _: &mut Core<B>) {}
+    fn advance(&mut self, now: Time, core: &mut Core<B>) {
+        if self.patrol_at() <= now {
+            self.go(now, core);
+        }
+    }
 }
