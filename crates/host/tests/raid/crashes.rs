@@ -19,6 +19,8 @@ pub fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) ->
         }
         let lost = (seed + round) as usize % rig.drives.len();
         let lost: &[usize] = if lose && round == 2 { &[lost] } else { &[] };
+        // What the array was made with stands in its record.
+        rig.config.raid.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
         rig = rig.cut(lost);
         if rig.stream.below(3) == 0 {
             // And once more, while it recovers.
