@@ -336,8 +336,8 @@ impl Rig {
     /// Puts a blank drive in a place.
     pub fn replace(&mut self, drive: usize) {
         let mut blank = Drive::new(&disk());
-        // Not so blank: it has been part of something before.
-        for block in 0..blank.disk.blocks {
+        // Not so blank: it has been part of something before, of which only the record is erased.
+        for block in 2..blank.disk.blocks {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
         self.drives[drive] = blank;
