@@ -1,7 +1,7 @@
 //! Rules are broken one by one: each time a check must notice.
 
 use crate::crashes::{random_cut, script};
-use crate::faults::rebuild;
+use crate::faults::{journal_of_a_predecessor, rebuild};
 use crate::rig::{Rig, config};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
@@ -29,6 +29,11 @@ fn work(seed: u64) -> Vec<String> {
 #[test]
 fn stale_reads_are_noticed() {
     assert!(is_noticed(Rule::ReadAfterWrite, work));
+}
+
+#[test]
+fn a_journal_of_a_predecessor_is_noticed() {
+    assert!(is_noticed(Rule::DrainBeforeInSync, journal_of_a_predecessor));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// The ring is full: says on the drives what is durable, or makes something so.
-    fn make_room(&mut self, now: Time, core: &mut Core<B>) {
+    pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         if journal.ring.durable() > journal.ring.oldest() && core.is_recorded() {
             return self.checkpoint(now, core);

@@ -295,6 +295,7 @@ impl<B: Block> Layout<B> for Raid<B> {
             Token::Work(id) => self.work_read(now, core, id, done),
             token => unreachable!("nothing is read for {token:?}"),
         }
+        self.drain_on(now, core);
         self.run(now, core);
     }
 
@@ -310,6 +311,7 @@ impl<B: Block> Layout<B> for Raid<B> {
             Token::Beside(walk) => self.beside_answered(now, core, walk, answer),
             token => unreachable!("no drive is asked for {token:?}"),
         }
+        self.drain_on(now, core);
         self.run(now, core);
     }
 
@@ -320,6 +322,7 @@ impl<B: Block> Layout<B> for Raid<B> {
 
     fn recorded(&mut self, now: Time, core: &mut Core<B>) {
         self.journal_changed(now, core);
+        self.drain_on(now, core);
         self.run(now, core);
     }
 

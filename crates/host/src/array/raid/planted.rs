@@ -21,6 +21,8 @@ pub enum Rule {
     JournalFirst,
     /// The journal is used again only when what it held is durable.
     ReclaimWhenDurable,
+    /// A drive that has been filled counts when the journal holds nothing of its predecessor.
+    DrainBeforeInSync,
     /// A block that cannot be read is no part of a parity.
     ParityOfIntact,
 }

@@ -46,6 +46,11 @@ impl Ring {
         self.complete
     }
 
+    /// The number of the next transaction.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     /// The oldest whose place is taken.
     pub fn oldest(&self) -> u64 {
         self.taken.front().map_or(self.next, |taken| taken.sequence)

@@ -63,6 +63,10 @@ pub struct Walk {
     due: Time,
     is_flushing: bool,
     is_cancelled: bool,
+    /// It has filled a drive, which does not count before transactions of the journal below this one have
+    /// gone: see [`Raid::is_drained`].
+    notes_end: u64,
+    is_draining: bool,
 }
 
 /// A unit under way.
@@ -122,6 +126,8 @@ impl<B: Block> Raid<B> {
             due,
             is_flushing: false,
             is_cancelled: false,
+            notes_end: self.journal.as_ref().map_or(0, |journal| journal.ring.next()),
+            is_draining: false,
         };
         match task {
             Task::Rebuild(drive) => walk.beside = self.clear_notes(now, core, drive, id),
@@ -380,14 +386,24 @@ impl<B: Block> Raid<B> {
         self.walk_on(now, core);
     }
 
-    /// True when a walk has ended. The drive that was filled is flushed before it counts.
+    /// True when a walk has ended. The drive that was filled is flushed before it counts, and what the
+    /// journal had of its predecessor has gone.
     fn is_over(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
         let walk = &mut self.walks[at];
         if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
             return false;
         }
         let Task::Rebuild(drive) = walk.task else { return true };
-        if walk.is_cancelled || walk.is_flushing || !core.drives.disk(drive).volatile_cache {
+        if walk.is_cancelled {
+            return true;
+        }
+        walk.is_draining = true;
+        let notes_end = walk.notes_end;
+        if holds(Rule::DrainBeforeInSync) && !self.is_drained(now, core, notes_end) {
+            return false;
+        }
+        let walk = &mut self.walks[at];
+        if walk.is_flushing || !core.drives.disk(drive).volatile_cache {
             return true;
         }
         (walk.is_flushing, walk.beside) = (true, 1);
@@ -396,6 +412,28 @@ impl<B: Block> Raid<B> {
         let owner = Owner::Layout(Token::Beside(walk.id).pack());
         core.drives.ask(now, drive, Urgency::Write, owner, ask);
         false
+    }
+
+    /// True when no transaction before `end` would be written in place again after a power cut. Works
+    /// towards that otherwise. A transaction from before a drive was lost has blocks of that drive, and
+    /// later ones, from while it was missing, have none: replayed on its successor, which has been filled
+    /// since, the first would not be followed by the others.
+    fn is_drained(&mut self, now: Time, core: &mut Core<B>, end: u64) -> bool {
+        let Some(journal) = &self.journal else { return true };
+        if journal.ring.oldest() >= end {
+            return true;
+        }
+        if journal.is_idle() {
+            self.make_room(now, core);
+        }
+        false
+    }
+
+    /// A walk that waits for the journal may go on.
+    pub(super) fn drain_on(&mut self, now: Time, core: &mut Core<B>) {
+        if self.walks.iter().any(|walk| walk.is_draining) {
+            self.walk_on(now, core);
+        }
     }
 
     fn end_walk(&mut self, now: Time, core: &mut Core<B>, walk: &Walk) {
