@@ -5,6 +5,7 @@ pub mod ending;
 pub mod report;
 pub mod scenario;
 pub mod study;
+pub mod torture;
 pub mod trace;
 pub mod workload;
 pub mod world;
