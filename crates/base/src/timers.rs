@@ -58,6 +58,16 @@ impl Timers {
         self.put(slot, self.key(slot, at));
     }
 
+    /// Sets the moment of `slot`; [`Time::NEVER`] makes it idle.
+    #[inline]
+    pub fn set_or_clear(&mut self, slot: usize, at: Time) {
+        if at == Time::NEVER {
+            self.clear(slot);
+        } else {
+            self.set(slot, at);
+        }
+    }
+
     /// Makes `slot` idle.
     #[inline]
     pub fn clear(&mut self, slot: usize) {

@@ -1,18 +1,19 @@
 //! A world driven to its end, with the drive's figures at both ends of the measurement.
 
+use crate::storage::Storage;
 use crate::world::{Progress, RunError, Witness, World};
 use std::fmt;
 use std::ops::ControlFlow;
 use tailcut_base::Time;
-use tailcut_ssd::{Figures, Probe, Ssd};
+use tailcut_ssd::Figures;
 
-/// Both ends of a measurement: what the drive had done by then.
+/// Both ends of a measurement: what each drive had done by then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ends {
-    /// The drive at the end of the ramp.
-    pub from: Figures,
-    /// The drive at the end of the run.
-    pub until: Figures,
+    /// The drives at the end of the ramp.
+    pub from: Vec<Figures>,
+    /// The drives at the end of the run.
+    pub until: Vec<Figures>,
     /// The run ended before its time: `watch` broke it off, or its clock goes no further.
     pub cut_short: bool,
 }
@@ -24,6 +25,13 @@ pub struct RunFailed {
     pub error: RunError,
     /// What the drive waits for, where it makes no progress.
     pub why: Option<String>,
+}
+
+impl Ends {
+    /// What each drive did during the measurement.
+    pub fn figures(&self) -> Vec<Figures> {
+        self.until.iter().zip(&self.from).map(|(until, from)| until.since(from)).collect()
+    }
 }
 
 impl fmt::Display for RunFailed {
@@ -42,14 +50,14 @@ impl std::error::Error for RunFailed {}
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_to_end<P: Probe, W: Witness>(
-    world: &mut World<Ssd<P>, W>,
+pub fn run_to_end<S: Storage, W: Witness>(
+    world: &mut World<S, W>,
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Ends, RunFailed> {
-    let mut from = Figures::default();
+    let mut from = Vec::new();
     let mut within = |at: &Progress| if at.now >= horizon { ControlFlow::Break(()) } else { watch(at) };
-    let done = world.run(&mut within, &mut |ssd, now| from = ssd.figures(now));
+    let done = world.run(&mut within, &mut |storage, now| from = storage.figures(now));
     let cut_short = done.map_err(|error| {
         let why = matches!(error, RunError::Stuck { .. }).then(|| world.device.why_stuck());
         RunFailed { error, why }

@@ -1,9 +1,11 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+pub mod array;
 pub mod census;
 pub mod ending;
 pub mod report;
 pub mod scenario;
+pub mod storage;
 pub mod study;
 pub mod torture;
 pub mod trace;
@@ -12,3 +14,4 @@ pub mod world;
 
 pub use report::Report;
 pub use scenario::Scenario;
+pub use storage::Storage;

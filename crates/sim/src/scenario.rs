@@ -1,5 +1,6 @@
 //! A scenario: everything that a run needs, as one configuration.
 
+use crate::array::SimulatedArray;
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
@@ -10,6 +11,7 @@ use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
+use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Preset, Probe, Ssd};
@@ -132,6 +134,8 @@ pub struct Scenario {
     pub datacenter: DatacenterConfig,
     /// A log-structured merge store as workload.
     pub lsm: LsmConfig,
+    /// The array that drives like `device` form, if they do.
+    pub array: ArrayConfig,
 }
 
 impl Default for Scenario {
@@ -172,6 +176,7 @@ impl Default for Scenario {
             fio: FioConfig::default(),
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
             lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
+            array: ArrayConfig::default(),
         }
     }
 }
@@ -205,6 +210,7 @@ impl Configure for Scenario {
         visit.section("lsm", "A log-structured merge store as workload.", &mut self.lsm);
         visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
         visit.section("device", "The drive.", &mut self.device);
+        visit.section("array", "The array that such drives form.", &mut self.array);
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
             visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
         }
@@ -349,6 +355,45 @@ impl Scenario {
         let mut checker = Checker::new(identity.sectors, identity.page_sectors);
         checker.prepare(mapped, prepared_content);
         Ok((ssd, checker))
+    }
+
+    /// The world of this scenario's array, ready to run; every drive is watched by a probe of its own.
+    ///
+    /// # Errors
+    /// As [`Scenario::world`].
+    pub fn array_world<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+        skip_bad_lines: bool,
+    ) -> Result<World<SimulatedArray<P>, W>, InputError> {
+        let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
+        let mut array = SimulatedArray::new(&self.array, (0..self.array.drives).map(drive).collect());
+        let identity = array.identify();
+        let mut sources = self.sources(identity.sectors, skip_bad_lines)?;
+        self.check_horizon(&sources)?;
+        let mut checker = match self.content {
+            true => Checker::new(identity.sectors, identity.page_sectors),
+            false => Checker::off(),
+        };
+        let how = &self.precondition;
+        if self.array.layout.is_in_place() {
+            for drive in array.drives() {
+                drive.has_room_for(how).map_err(InputError::Drive)?;
+            }
+            let blocks = array.prepare(how, |number| self.drive_seed(number));
+            if self.content {
+                checker.prepare(blocks, prepared_content);
+            }
+        } else if how.state != PreparedState::Empty {
+            sources.push(Box::new(array.fill(how, self.seed)));
+        }
+        Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
+    }
+
+    /// Equal drives have random streams of their own.
+    fn drive_seed(&self, number: u32) -> u64 {
+        self.seed.wrapping_add(u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
     /// The latest moment that a run can reach, with an hour left for the requests in flight.

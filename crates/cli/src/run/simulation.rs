@@ -7,6 +7,8 @@ use crate::terminal::{Progress, Waiting};
 use std::ops::ControlFlow;
 use std::path::Path;
 use tailcut_sim::Report;
+use tailcut_sim::Storage;
+use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end};
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{self, RunError, Stats, Witness, World};
@@ -76,7 +78,20 @@ pub fn simulate(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
-    let mut world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
+    if scenario.array.drives > 0 {
+        let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
+        return simulate_world(scenario, world, quiet, interrupt);
+    }
+    let world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
+    simulate_world(scenario, world, quiet, interrupt)
+}
+
+fn simulate_world<S: Storage>(
+    scenario: &Scenario,
+    mut world: World<S>,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Simulated, NotRun> {
     let ends = drive(&mut world, scenario, quiet, interrupt)?;
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
     if ends.cut_short && !interrupt.asked() {
@@ -103,9 +118,21 @@ pub fn prepare<P: Probe, W: Witness>(
     scenario.world(probe, witness, skip_bad_lines)
 }
 
+/// The same for an array; each drive is watched by a probe of its own.
+pub fn prepare_array<P: Probe, W: Witness>(
+    scenario: &Scenario,
+    probe: impl Fn() -> P,
+    witness: W,
+    skip_bad_lines: bool,
+    quiet: bool,
+) -> Result<World<SimulatedArray<P>, W>, InputError> {
+    let _waiting = Waiting::new("preparing the array", quiet);
+    scenario.array_world(probe, witness, skip_bad_lines)
+}
+
 /// Runs a world under the eyes of the user, who may end it before its time.
-pub fn drive<P: Probe, W: Witness>(
-    world: &mut World<Ssd<P>, W>,
+pub fn drive<S: Storage, W: Witness>(
+    world: &mut World<S, W>,
     scenario: &Scenario,
     quiet: bool,
     interrupt: &Interrupt,
@@ -134,13 +161,13 @@ pub fn failed(failed: RunFailed) -> Failure {
     }
 }
 
-fn conclude<W: Witness>(
+fn conclude<S: Storage, W: Witness>(
     scenario: &Scenario,
-    world: World<Ssd, W>,
+    world: World<S, W>,
     ends: &Ends,
     interrupted: bool,
 ) -> Simulated {
-    let report = Report::new(scenario, &world, &ends.from, &ends.until, interrupted);
+    let report = Report::new(scenario, &world, &ends.figures(), interrupted);
     let broken = world.sources().find_map(|source| source.failure());
     let ending = match (interrupted, broken, world.device.read_only()) {
         (true, _, _) => Ending::Interrupted,

@@ -1,6 +1,7 @@
 //! A report as a person reads it: at most 80 columns where the figures allow it, limits beside
 //! figures.
 
+mod array;
 mod brief;
 mod drive;
 mod latency;
@@ -30,7 +31,11 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     if let Some(store) = &report.store {
         page.part("store", &store::table(store, tone));
     }
-    page.part("drive", &drive::table(report, tone));
+    if let Some(array) = &report.array {
+        page.part("array", &array::tables(array, tone));
+    }
+    let heading = if report.array.is_some() { "drive 0" } else { "drive" };
+    page.part(heading, &drive::table(report, tone));
     if !report.notes.is_empty() {
         let notes: Vec<String> = report.notes.iter().map(|note| waits::wrapped("- ", note, width)).collect();
         page.part("notes", &notes.concat());
@@ -52,12 +57,8 @@ impl Page {
 
 /// What ran, and for how long.
 fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
-    let drive = format!(
-        "{}, {}, {}",
-        report.drive_name,
-        show_bytes(report.capacity_bytes as f64),
-        prepared(scenario)
-    );
+    let drive =
+        format!("{}, {}, {}", drives(report), show_bytes(report.capacity_bytes as f64), prepared(scenario));
     let measured = format!(
         "{} requests in {}{}{}",
         show_count(report.all().requests as f64),
@@ -70,6 +71,13 @@ fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
         steady(report.steady.as_ref())
     );
     format!("{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+}
+
+fn drives(report: &Report) -> String {
+    match &report.array {
+        Some(array) => format!("{} over {} x {}", array.layout, array.drives, report.drive_name),
+        None => report.drive_name.clone(),
+    }
 }
 
 fn prepared(scenario: &Scenario) -> String {

@@ -102,8 +102,31 @@ struct Member<B> {
     presence: Presence,
     lanes: [VecDeque<Waiting<B>>; URGENCIES],
     in_flight: u32,
-    /// The most in flight.
+    /// The most in flight, and the most that is configured.
     depth: u32,
+    most: u32,
+    /// While it is being filled: blocks below this one can be read.
+    filled: u64,
+    /// Counts the drives that have had this place.
+    life: u32,
+    /// How often something more urgent went before the first of each lane.
+    passed: [u32; URGENCIES],
+}
+
+impl<B> Member<B> {
+    /// What goes next: the most urgent, unless something else has been passed over too often. Otherwise
+    /// a write that waits for background work of its stripe could wait for ever.
+    fn next(&mut self) -> Option<Waiting<B>> {
+        let waits = |lane: &usize| !self.lanes[*lane].is_empty();
+        let first = (0..URGENCIES).find(waits)?;
+        let chosen =
+            (first..URGENCIES).filter(waits).find(|&lane| self.passed[lane] >= PASSES_MOST).unwrap_or(first);
+        for lane in chosen + 1..URGENCIES {
+            self.passed[lane] += u32::from(!self.lanes[lane].is_empty());
+        }
+        self.passed[chosen] = 0;
+        self.lanes[chosen].pop_front()
+    }
 }
 
 /// A request in flight on a drive.
@@ -111,6 +134,7 @@ struct Member<B> {
 struct Flight {
     owner: Owner,
     drive: usize,
+    life: u32,
     op: Op,
     block: u64,
     blocks: u32,
@@ -140,6 +164,10 @@ impl<B> Drives<B> {
             lanes: std::array::from_fn(|_| VecDeque::new()),
             in_flight: 0,
             depth: depth.min(disk.depth),
+            most: depth,
+            filled: 0,
+            life: 0,
+            passed: [0; URGENCIES],
         };
         Drives {
             members: disks.iter().map(member).collect(),
@@ -177,6 +205,22 @@ impl<B> Drives<B> {
         self.members[drive].presence == Presence::InSync
     }
 
+    /// True when these blocks can be read from the drive: it is in sync, or filled so far.
+    #[inline]
+    pub fn serves(&self, drive: usize, block: u64, blocks: u32) -> bool {
+        let member = &self.members[drive];
+        match member.presence {
+            Presence::InSync => true,
+            Presence::Rebuilding => block + u64::from(blocks) <= member.filled,
+            Presence::Missing => false,
+        }
+    }
+
+    /// A drive that is being filled can be read below block `filled`.
+    pub fn set_filled(&mut self, drive: usize, filled: u64) {
+        self.members[drive].filled = filled;
+    }
+
     /// True when the drive takes requests.
     #[inline]
     pub fn is_present(&self, drive: usize) -> bool {
@@ -200,9 +244,11 @@ impl<B> Drives<B> {
     pub fn replace(&mut self, drive: usize, disk: Disk) {
         let member = &mut self.members[drive];
         assert_eq!(member.presence, Presence::Missing, "a drive that serves is not replaced");
-        member.depth = member.depth.min(disk.depth);
+        member.depth = member.most.min(disk.depth);
         member.disk = disk;
         member.presence = Presence::Rebuilding;
+        member.filled = 0;
+        member.life += 1;
     }
 
     /// Requests in flight on a drive and waiting for it.
@@ -219,7 +265,8 @@ impl<B> Drives<B> {
     /// Asks a drive; the answer comes to `owner`.
     pub fn ask(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         let member = &mut self.members[drive];
-        assert!(ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");
+        let has_limit = matches!(ask.op, Op::Read | Op::Write);
+        assert!(!has_limit || ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");
         assert!(ask.op != Op::Write || ask.data.len() == ask.blocks as usize, "each block has content");
         let waiting = Waiting { since: now, owner, ask };
         if member.presence == Presence::Missing {
@@ -250,7 +297,8 @@ impl<B> Drives<B> {
     fn send(&mut self, now: Time, drive: usize, waiting: Waiting<B>) {
         let Waiting { since, owner, ask } = waiting;
         let (op, block, blocks) = (ask.op, ask.block, ask.blocks);
-        let flight = Flight { owner, drive, op, block, blocks, asked: since, sent: now };
+        let life = self.members[drive].life;
+        let flight = Flight { owner, drive, life, op, block, blocks, asked: since, sent: now };
         let id = match self.free.pop() {
             Some(id) => {
                 self.flights[id as usize] = flight;
@@ -269,6 +317,13 @@ impl<B> Drives<B> {
         self.sent.push((drive, Request { id, op, fua, class, fail_fast, block, blocks, data }));
     }
 
+    /// True when a request is in flight on the drive that has this place now, and not on one that had it
+    /// before.
+    pub fn is_current(&self, id: u32) -> bool {
+        let flight = &self.flights[id as usize];
+        flight.life == self.members[flight.drive].life
+    }
+
     /// A drive has answered: whose it is. Sends what has waited for its place.
     pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) -> Answered<B> {
         let flight = self.flights[response.id as usize];
@@ -277,7 +332,7 @@ impl<B> Drives<B> {
         let member = &mut self.members[drive];
         member.in_flight -= 1;
         if member.in_flight < member.depth
-            && let Some(waiting) = member.lanes.iter_mut().find_map(VecDeque::pop_front)
+            && let Some(waiting) = member.next()
         {
             self.send(now, drive, waiting);
         }
@@ -319,6 +374,9 @@ impl<B> Drives<B> {
         }
     }
 }
+
+/// How often more urgent requests go before one that waits.
+const PASSES_MOST: u32 = 64;
 
 /// Lists of blocks that are kept for later use.
 const MEMORY_KEPT: usize = 1024;

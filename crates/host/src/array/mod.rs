@@ -145,13 +145,21 @@ impl<B: Block> Array<B> {
 
     /// A drive has answered a request.
     pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) {
-        let status = response.status;
+        let is_current = self.core.drives.is_current(response.id);
         let answer = self.core.drives.answered(now, drive, response);
-        if status == Status::Gone {
+        if is_current && self.is_failing(&answer) {
             self.lose(now, drive);
         }
         self.route(now, answer);
         self.settle(now);
+    }
+
+    /// True when an answer says that its drive is of no use any more. One that does not take writes would
+    /// fall behind; where nothing can stand in for it, it still serves reads.
+    fn is_failing(&self, answer: &Answered<B>) -> bool {
+        let refuses = matches!(answer.status, Status::WriteProtected | Status::MediaError);
+        let is_redundant = self.core.config.layout.is_redundant();
+        answer.status == Status::Gone || is_redundant && refuses && answer.op != Op::Read
     }
 
     /// A drive does not serve any more.

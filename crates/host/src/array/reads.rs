@@ -38,6 +38,8 @@ pub struct Wanted {
 pub enum Around {
     /// Never: the stripe is incomplete, or being changed.
     Never,
+    /// Not by this read: when it fails, whoever asked comes again. The data does not count as lost.
+    Later,
     /// When the drive does not serve, serves slowly, or returns something wrong.
     AtNeed,
     /// Also when the drive would rather not serve now: it is asked to fail fast.
@@ -59,6 +61,9 @@ pub struct Done<B> {
     pub spans: Spans,
     /// It was reconstructed, because of what the drive answered or did not.
     pub reconstructed: bool,
+    /// The drive returned something wrong or nothing: it is to be written again, where
+    /// [`Reads::leave_repairs`] leaves that to whoever asked.
+    pub damaged: bool,
 }
 
 /// The seal of a block: its place, and the age of what is there.
@@ -140,6 +145,8 @@ pub struct Reads<B> {
     deadlines: VecDeque<(Time, u32, u32)>,
     counts: ReadCounts,
     done: VecDeque<Done<B>>,
+    /// Whoever asked repairs.
+    leaves_repairs: bool,
 }
 
 impl<B: Block> Reads<B> {
@@ -156,7 +163,14 @@ impl<B: Block> Reads<B> {
             deadlines: VecDeque::new(),
             counts: ReadCounts::default(),
             done: VecDeque::new(),
+            leaves_repairs: false,
         }
+    }
+
+    /// Repairs are left to whoever asks for a read: where blocks are written in place, a repair that is
+    /// on its way could undo a later write.
+    pub fn leave_repairs(&mut self) {
+        self.leaves_repairs = true;
     }
 
     /// What they did.
@@ -173,17 +187,18 @@ impl<B: Block> Reads<B> {
     pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: Wanted) {
         self.counts.begun += 1;
         let slot = self.slot(now, wanted);
-        let can_go_around = self.redundant && wanted.around != Around::Never;
-        if !drives.is_in_sync(wanted.drive) {
+        let can_go_around = self.can_go_around(&wanted);
+        if !drives.serves(wanted.drive, wanted.block, wanted.blocks) {
             self.read_mut(slot).direct = Direct::Useless;
             if can_go_around {
                 self.counts.degraded += 1;
-                return self.go_around(now, drives, slot);
+                self.go_around(now, drives, slot);
+                return self.drain(slot);
             }
             self.lose(now, drives, slot);
             return self.drain(slot);
         }
-        if can_go_around && wanted.around == Around::Now && self.others_serve(drives, wanted.drive) {
+        if can_go_around && wanted.around == Around::Now && self.others_serve(drives, &wanted) {
             self.counts.steered += 1;
             return self.go_around(now, drives, slot);
         }
@@ -194,8 +209,12 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    fn others_serve(&self, drives: &Drives<B>, drive: usize) -> bool {
-        self.members_beside(drive).all(|member| drives.is_in_sync(member))
+    fn can_go_around(&self, wanted: &Wanted) -> bool {
+        self.redundant && !matches!(wanted.around, Around::Never | Around::Later)
+    }
+
+    fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
+        self.members_beside(wanted.drive).all(|member| drives.serves(member, wanted.block, wanted.blocks))
     }
 
     fn members_beside(&self, drive: usize) -> impl Iterator<Item = usize> + use<B> {
@@ -256,10 +275,15 @@ impl<B: Block> Reads<B> {
         sum.clear();
         sum.resize(wanted.blocks as usize, B::default());
         let members = self.members_beside(wanted.drive);
+        let others_serve = self.others_serve(drives, &wanted);
         let read = self.read_mut(slot);
         read.is_around = true;
         read.sum = sum;
         read.pending = 0;
+        if !others_serve {
+            read.is_broken = true;
+            return self.all_answered(now, drives, slot);
+        }
         // Where the drive itself is of no use there is nothing to fall back on: the others must serve.
         let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
         for member in members {
@@ -313,11 +337,11 @@ impl<B: Block> Reads<B> {
         drives.recycle(answer.data);
         self.count_failure(slot, status);
         if self.slots[slot as usize].is_around {
-            // The others are on their way, or have failed.
+            // The others are on their way, or have failed, or would rather not have served.
             if self.slots[slot as usize].pending == 0 {
-                self.lose(now, drives, slot);
+                self.all_answered(now, drives, slot);
             }
-        } else if self.redundant && wanted.around != Around::Never {
+        } else if self.can_go_around(&wanted) {
             self.go_around(now, drives, slot);
         } else {
             self.lose(now, drives, slot);
@@ -406,7 +430,7 @@ impl<B: Block> Reads<B> {
     fn repair(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, data: &[B]) {
         let read = &self.slots[slot as usize];
         let wanted = read.wanted;
-        if !read.repair || !drives.is_present(wanted.drive) {
+        if !read.repair || self.leaves_repairs || !drives.is_present(wanted.drive) {
             return;
         }
         self.counts.repaired += u64::from(wanted.blocks);
@@ -424,7 +448,7 @@ impl<B: Block> Reads<B> {
     /// The data cannot be had.
     #[cold]
     fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        self.counts.lost += 1;
+        self.counts.lost += u64::from(self.slots[slot as usize].wanted.around != Around::Later);
         self.tell(now, drives, slot, Status::MediaError, Vec::new());
     }
 
@@ -434,8 +458,8 @@ impl<B: Block> Reads<B> {
         read.mark = now;
         read.is_done = true;
         let sum = std::mem::take(&mut read.sum);
-        let (wanted, spans, reconstructed) = (read.wanted, read.spans, read.is_around);
-        self.done.push_back(Done { wanted, status, data, spans, reconstructed });
+        let (wanted, spans, reconstructed, damaged) = (read.wanted, read.spans, read.is_around, read.repair);
+        self.done.push_back(Done { wanted, status, data, spans, reconstructed, damaged });
         drives.recycle(sum);
     }
 

@@ -94,6 +94,29 @@ impl Demand {
     }
 }
 
+/// The resources of equal drives: of each kind the one that was needed most, with the number of its
+/// drive where there are several.
+pub(super) fn of_drives(config: &SsdConfig, figures: &[Figures], requests_per_s: f64) -> Vec<Resource> {
+    let mut most: Vec<Resource> = Vec::new();
+    for (drive, of_drive) in figures.iter().enumerate() {
+        for (place, resource) in
+            Demand::new(config, of_drive).resources(requests_per_s).into_iter().enumerate()
+        {
+            let name = match figures.len() {
+                1 => resource.name,
+                _ => format!("{} of drive {drive}", resource.name),
+            };
+            let resource = Resource { name, ..resource };
+            match most.get_mut(place) {
+                None => most.push(resource),
+                Some(known) if resource.busy > known.busy => *known = resource,
+                Some(_) => {}
+            }
+        }
+    }
+    most
+}
+
 /// The most memory requests that one transaction can serve.
 fn members_max(config: &SsdConfig) -> u32 {
     let planes = if config.schedule.plane_sharing { config.geometry.planes } else { 1 };

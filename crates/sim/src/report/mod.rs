@@ -4,6 +4,7 @@
 //! "Limits", defines each limit. The report depends on the scenario only: two runs of one
 //! scenario give the same report to the byte.
 
+mod array;
 mod curve;
 mod drive;
 mod lifetime;
@@ -13,6 +14,7 @@ mod steady;
 mod store;
 mod waits;
 
+pub use array::{ArrayReport, MemberReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use lifetime::Lifetime;
@@ -23,12 +25,13 @@ pub use store::StoreReport;
 pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;
+use crate::storage::Storage;
 use crate::workload::{Pace, Source};
 use crate::world::{OpStats, Witness, World};
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Device, Op};
-use tailcut_ssd::{Figures, Probe, Ssd};
+use tailcut_ssd::Figures;
 
 /// What a run showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +45,9 @@ pub struct Report {
     pub digest: String,
     /// The preset that the drive started from.
     pub drive_name: String,
+    /// The array, where the drives form one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArrayReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
     /// The sources of the workload, one line each.
@@ -69,7 +75,7 @@ pub struct Report {
     pub kinds: Vec<KindReport>,
     /// What each resource had to do at least for these requests, the busiest first.
     pub resources: Vec<Resource>,
-    /// The drive.
+    /// The drive; of an array, its first.
     pub drive: DriveReport,
     /// The store, where the workload is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,16 +85,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a finished run. `from` and `until` are the figures of the drive at the end of
-    /// the ramp and at the end of the run.
-    pub fn new<P: Probe, W: Witness>(
+    /// The report of a finished run, in which each drive did what `figures` say.
+    pub fn new<S: Storage, W: Witness>(
         scenario: &Scenario,
-        world: &World<Ssd<P>, W>,
-        from: &Figures,
-        until: &Figures,
+        world: &World<S, W>,
+        figures: &[Figures],
         interrupted: bool,
     ) -> Report {
-        let figures = until.since(from);
         let stats = &world.stats;
         let seconds = stats.elapsed().as_secs_f64();
         let bare = Bare::new(&scenario.device);
@@ -106,7 +109,7 @@ impl Report {
             }
         }
         let requests_per_s = kinds[0].requests_per_s;
-        let mut resources = Demand::new(&scenario.device, &figures).resources(requests_per_s);
+        let mut resources = limits::of_drives(&scenario.device, figures, requests_per_s);
         resources.extend(closed_loop(world, &kinds[0]));
         resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
         let busiest = resources.first().map_or(0.0, |resource| resource.busy);
@@ -115,6 +118,10 @@ impl Report {
             seed: scenario.seed,
             digest: format!("{:016x}", stats.digest),
             drive_name: scenario.device.preset.name().to_string(),
+            array: world
+                .device
+                .array()
+                .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             sources: world.sources().map(describe).collect(),
             interrupted,
@@ -127,7 +134,7 @@ impl Report {
             in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
             queue_stall_ns: stats.queue_stall.0,
             kinds,
-            drive: DriveReport::new(&world.device, &figures, seconds, busiest),
+            drive: DriveReport::new(&world.device.drives()[0], &figures[0], seconds, busiest),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
             notes: notes(world, &all, interrupted),
@@ -184,10 +191,14 @@ fn closed_loop<D: Device, W: Witness>(world: &World<D, W>, all: &KindReport) -> 
     Some(Resource { name: "queue".into(), busy: all.requests_per_s / most, requests_per_s: most })
 }
 
-fn notes<P: Probe, W: Witness>(world: &World<Ssd<P>, W>, all: &OpStats, interrupted: bool) -> Vec<String> {
+fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted: bool) -> Vec<String> {
     let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
     if interrupted {
         notes.push("interrupted: the figures cover what was run until then".into());
+    }
+    if world.widened() > 0 {
+        let widened = world.widened();
+        notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
     }
     if let Some(reason) = world.device.read_only() {
         notes.push(format!("the drive became read-only: {reason}"));

@@ -4,6 +4,8 @@ use super::Run;
 use crate::ending::{RunFailed, run_to_end};
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
+use crate::storage::Storage;
+use crate::world::World;
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
@@ -16,8 +18,10 @@ pub struct Measured {
     pub label: String,
     /// Throughput, latencies and waits by kind of request; resources and their limits; digest.
     pub report: Report,
-    /// What the drive did during the measurement.
+    /// What the drive did during the measurement; of an array, its first drive.
     pub figures: Figures,
+    /// What each drive did during the measurement.
+    pub drives: Vec<Figures>,
     /// Time during which a request waited outside the drive because every tag was taken.
     pub queue_stall: Nanos,
 }
@@ -61,8 +65,22 @@ pub enum NotMeasured {
 pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMeasured> {
     let label = || run.label.clone();
     let scenario = &run.scenario;
-    let world = scenario.world((), (), false);
-    let mut world = world.map_err(|error| NotMeasured::Input { label: label(), error })?;
+    let input = |error| NotMeasured::Input { label: label(), error };
+    if scenario.array.drives > 0 {
+        let world = scenario.array_world(|| (), (), false).map_err(input)?;
+        return measure_world(run, world, is_over);
+    }
+    let world = scenario.world((), (), false).map_err(input)?;
+    measure_world(run, world, is_over)
+}
+
+fn measure_world<S: Storage>(
+    run: &Run,
+    mut world: World<S>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Measured, NotMeasured> {
+    let label = || run.label.clone();
+    let scenario = &run.scenario;
     let mut watch = |_: &_| if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let ending = run_to_end(&mut world, scenario.horizon(), &mut watch);
     let ending = ending.map_err(|error| NotMeasured::Failed { label: label(), error })?;
@@ -74,9 +92,10 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
     if let Some(why) = broken.or_else(|| ending.cut_short.then(beyond)) {
         return Err(NotMeasured::Broken { label: label(), why });
     }
-    let report = Report::new(scenario, &world, &ending.from, &ending.until, false);
-    let figures = ending.until.since(&ending.from);
-    Ok(Measured { label: label(), report, figures, queue_stall: world.stats.queue_stall })
+    let drives = ending.figures();
+    let report = Report::new(scenario, &world, &drives, false);
+    let figures = drives[0].clone();
+    Ok(Measured { label: label(), report, figures, drives, queue_stall: world.stats.queue_stall })
 }
 
 /// The run of that name. Panics when there is none: a study asks only for what it has run.

@@ -153,6 +153,12 @@ pub trait Source {
         1
     }
 
+    /// True of a source that prepares the device: it ends before the others begin, and the time of the
+    /// run (its ramp, its duration) counts from then.
+    fn prepares(&self) -> bool {
+        false
+    }
+
     /// Why the stream of requests ended before its time, if it did.
     fn failure(&self) -> Option<String> {
         None

@@ -3,7 +3,7 @@
 use super::command_of;
 use crate::workload::{Asked, Pace, Request, Schedule, Source};
 use std::collections::VecDeque;
-use tailcut_base::{Command, Nanos, Status, Time};
+use tailcut_base::{Command, Nanos, Op, Status, Time};
 
 /// How many requests are drawn ahead, so that their map entries can be fetched together.
 const AHEAD: usize = 48;
@@ -21,6 +21,9 @@ pub(super) enum Due {
     /// When a request of a driven source completes: it has nothing to do by itself.
     AfterAnswer,
 }
+
+/// The group of sources that prepare the device; those of all others come behind it.
+pub(super) const PREPARING: u32 = 0;
 
 pub(super) struct Issuer {
     source: Box<dyn Source>,
@@ -46,6 +49,10 @@ pub(super) struct Issuer {
     /// Its source has no further request.
     ended: bool,
     driven: Driven,
+    /// Sectors of a logical block of the device.
+    block_sectors: u32,
+    /// Requests that were widened to whole blocks.
+    widened: u64,
     pub(super) is_blocked: bool,
 }
 
@@ -60,7 +67,7 @@ struct Driven {
 }
 
 impl Issuer {
-    pub(super) fn new(source: Box<dyn Source>) -> Issuer {
+    pub(super) fn new(source: Box<dyn Source>, block_sectors: u32) -> Issuer {
         let pace = source.pace();
         let (Pace::Closed { depth, .. } | Pace::Open { depth } | Pace::Driven { depth }) = pace;
         assert!(depth > 0, "a source has at least one request in flight");
@@ -86,6 +93,8 @@ impl Issuer {
             batch: 0,
             ended: false,
             driven: Driven::default(),
+            block_sectors,
+            widened: 0,
             is_blocked: false,
         }
     }
@@ -96,7 +105,34 @@ impl Issuer {
 
     /// The group that it runs in.
     pub(super) fn group(&self) -> u32 {
-        self.schedule.group
+        if self.source.prepares() { PREPARING } else { PREPARING + 1 + self.schedule.group }
+    }
+
+    /// Requests that were widened to whole blocks of the device.
+    pub(super) fn widened(&self) -> u64 {
+        self.widened
+    }
+
+    /// A command for a device whose blocks are larger than a sector begins and ends on their bounds, as
+    /// a file system keeps to them.
+    fn widen(&mut self, index: usize) {
+        let block = u64::from(self.block_sectors);
+        let command = &mut self.commands[index];
+        if !matches!(command.op, Op::Read | Op::Write) {
+            return;
+        }
+        let (first, end) = (command.sector, command.sector + u64::from(command.sectors));
+        command.sector = first / block * block;
+        command.sectors = (end.next_multiple_of(block) - command.sector) as u32;
+        self.widened += u64::from(command.sector != first || !end.is_multiple_of(block));
+    }
+
+    /// Does so with all that have been drawn and not been issued.
+    #[cold]
+    fn widen_drawn(&mut self) {
+        for index in self.at..self.commands.len() {
+            self.widen(index);
+        }
     }
 
     /// Its group starts at `now`. Returns the moment of its first request.
@@ -147,6 +183,9 @@ impl Issuer {
                 }
                 self.last_due = request.due;
             }
+        }
+        if self.block_sectors > 1 {
+            self.widen_drawn();
         }
         Ok(())
     }
@@ -206,6 +245,9 @@ impl Issuer {
             self.number += 1;
             self.drawn.push(request);
             self.driven.waiting.push(token);
+        }
+        if self.block_sectors > 1 {
+            self.widen_drawn();
         }
         let next = self.source.next_event();
         if let Some(request) = self.drawn.get(self.at) {

@@ -146,6 +146,10 @@ pub struct World<D: Device, W: Witness = ()> {
     free: Vec<u32>,
     in_flight: u32,
     limits: Limits,
+    /// When the sources that count began; not yet while the device is being prepared.
+    prepared: Option<Time>,
+    /// When the ramp is over; known when the device is prepared.
+    ramp_end: Time,
     /// Nothing is issued from here on.
     end: Time,
     /// The most requests.
@@ -185,7 +189,9 @@ impl<D: Device, W: Witness> World<D, W> {
         limits: Limits,
         witness: W,
     ) -> World<D, W> {
-        let issuers: Vec<Issuer> = sources.into_iter().map(Issuer::new).collect();
+        let block_sectors = device.identify().block_sectors;
+        let issuer = |source| Issuer::new(source, block_sectors);
+        let issuers: Vec<Issuer> = sources.into_iter().map(issuer).collect();
         World {
             device,
             witness,
@@ -199,8 +205,10 @@ impl<D: Device, W: Witness> World<D, W> {
             flights: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
-            end: if limits.duration > Nanos::ZERO { Time::ZERO + limits.duration } else { Time::NEVER },
-            most: if limits.requests > 0 { limits.requests } else { u64::MAX },
+            prepared: None,
+            ramp_end: Time::NEVER,
+            end: Time::NEVER,
+            most: u64::MAX,
             limits,
             issued: 0,
             completed: 0,
@@ -225,10 +233,10 @@ impl<D: Device, W: Witness> World<D, W> {
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
         at_ramp_end: &mut dyn FnMut(&D, Time),
     ) -> Result<bool, RunError> {
-        if self.limits.ramp == Nanos::ZERO {
+        self.start_group(Time::ZERO);
+        if self.ramp_end == Time::ZERO {
             self.begin_measuring(Time::ZERO, at_ramp_end);
         }
-        self.start_group(Time::ZERO);
         let mut interrupted = false;
         let mut told = 0;
         let mut completions: Vec<Completion> = Vec::with_capacity(64);
@@ -244,8 +252,8 @@ impl<D: Device, W: Witness> World<D, W> {
             if all_answered || next == Time::NEVER {
                 break;
             }
-            if self.measured_from.is_none() && next.0 >= self.limits.ramp.0 {
-                self.begin_measuring(Time(self.limits.ramp.0), at_ramp_end);
+            if self.measured_from.is_none() && next >= self.ramp_end {
+                self.begin_measuring(self.ramp_end, at_ramp_end);
             }
             let stop = self.next_stop(arrival);
             let caught_up = event > stop || self.device.advance(stop, &mut completions);
@@ -289,7 +297,7 @@ impl<D: Device, W: Witness> World<D, W> {
     /// where its figures are taken.
     #[inline]
     fn next_stop(&self, arrival: Time) -> Time {
-        if self.measured_from.is_some() { arrival } else { arrival.min(Time(self.limits.ramp.0 - 1)) }
+        if self.measured_from.is_some() { arrival } else { arrival.min(Time(self.ramp_end.0 - 1)) }
     }
 
     fn begin_measuring(&mut self, now: Time, at_ramp_end: &mut dyn FnMut(&D, Time)) {
@@ -314,6 +322,11 @@ impl<D: Device, W: Witness> World<D, W> {
         self.checker.is_on()
     }
 
+    /// Requests that were widened to whole logical blocks of the device.
+    pub fn widened(&self) -> u64 {
+        self.issuers.iter().map(Issuer::widened).sum()
+    }
+
     /// The sources, for what they have to say at the end.
     pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
         self.issuers.iter().map(Issuer::source)
@@ -327,7 +340,7 @@ impl<D: Device, W: Witness> World<D, W> {
             completed: self.completed,
             expected: limit.into_iter().chain(all).min(),
             now: self.now,
-            until: (self.limits.duration > Nanos::ZERO).then(|| Time::ZERO + self.limits.duration),
+            until: (self.end != Time::NEVER).then_some(self.end),
         }
     }
 
@@ -337,6 +350,9 @@ impl<D: Device, W: Witness> World<D, W> {
         let Some(group) = self.issuers.iter().map(Issuer::group).filter(later).min() else { return };
         self.group = Some(group);
         self.groups_left = self.issuers.iter().any(|issuer| issuer.group() > group);
+        if self.prepared.is_none() && group > issuer::PREPARING {
+            self.begin_counting(now);
+        }
         for issuer in 0..self.issuers.len() {
             if self.issuers[issuer].group() == group {
                 let at = self.issuers[issuer].open(now);
@@ -344,6 +360,26 @@ impl<D: Device, W: Witness> World<D, W> {
                 self.look_ahead(issuer as u32);
             }
         }
+    }
+
+    /// The device is prepared: the time of the run counts from now.
+    #[cold]
+    fn begin_counting(&mut self, now: Time) {
+        let Limits { ramp, duration, requests, .. } = self.limits;
+        self.prepared = Some(now);
+        self.ramp_end = now + ramp;
+        self.rounds.begin(now);
+        if duration > Nanos::ZERO {
+            self.end = now + duration;
+        }
+        if requests > 0 {
+            self.most = self.issued + requests;
+        }
+    }
+
+    /// When the sources that count began, once the device had been prepared.
+    pub fn prepared(&self) -> Option<Time> {
+        self.prepared
     }
 
     /// Starts the next group when the present one has ended.

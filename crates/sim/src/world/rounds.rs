@@ -50,6 +50,14 @@ impl Rounds {
         Rounds { length, present: Round::default(), end, finished: Vec::new(), announced: false }
     }
 
+    /// The first round begins at `now`.
+    pub fn begin(&mut self, now: Time) {
+        self.present = Round::default();
+        if self.length > Nanos::ZERO {
+            self.end = now + self.length;
+        }
+    }
+
     /// Counts a request that completed at `now`.
     #[inline]
     pub fn record(&mut self, now: Time, latency: Nanos, sectors: u64) {

@@ -1,0 +1,60 @@
+//! An array of drives at work.
+
+use super::{per_cent, per_second};
+use crate::terminal::{Align, Table, Tone};
+use tailcut_base::quantity::show_rate;
+use tailcut_sim::report::{ArrayReport, MemberReport};
+
+/// What the array did with its reads, and what each drive did.
+pub fn tables(array: &ArrayReport, tone: Tone) -> String {
+    format!("{}\n{}", reads(array), members(array, tone))
+}
+
+fn reads(array: &ArrayReport) -> String {
+    let name = match array.groups {
+        1 => format!("{} over {} drives", array.layout, array.drives),
+        groups => format!("{} over {groups} R-groups of {} drives", array.layout, array.drives / groups),
+    };
+    let around: Vec<String> = [
+        (array.steered, "because their drive was being collected"),
+        (array.contended, "because their drive would not serve at once"),
+        (array.hedged, "because their drive was slow"),
+        (array.degraded, "because their drive was missing or failed"),
+    ]
+    .into_iter()
+    .filter(|&(count, _)| count > 0)
+    .map(|(count, why)| format!("  {} reads were reconstructed {why}\n", share(count, array.reads)))
+    .collect();
+    format!("{name}\n{}", around.concat())
+}
+
+fn share(count: u64, of: u64) -> String {
+    per_cent(count as f64 / of.max(1) as f64)
+}
+
+fn members(array: &ArrayReport, tone: Tone) -> String {
+    let head = [
+        ("drive", Align::Right),
+        ("written/s", Align::Right),
+        ("reads/s", Align::Right),
+        ("WA", Align::Right),
+        ("chips busy", Align::Right),
+        ("erases", Align::Right),
+    ];
+    let mut table = Table::new(&head, tone);
+    for (number, member) in array.members.iter().enumerate() {
+        table.row(&row(number, member));
+    }
+    format!("{table}\n")
+}
+
+fn row(number: usize, member: &MemberReport) -> [String; 6] {
+    [
+        number.to_string(),
+        show_rate(member.written_per_s),
+        per_second(member.reads_per_s),
+        format!("{:.2}", member.write_amplification),
+        per_cent(member.chip_utilisation),
+        member.erases.to_string(),
+    ]
+}

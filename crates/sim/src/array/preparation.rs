@@ -1,0 +1,145 @@
+//! How an array is prepared: one that writes in place by constructing what writing would lead to, a
+//! log by writing to it before anything counts.
+
+use super::SimulatedArray;
+use crate::workload::{Pace, Request, Source};
+use tailcut_base::random::Stream;
+use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
+use tailcut_host::{Fingerprint, Request as BlockRequest, Response};
+use tailcut_ssd::precondition::{PreparedState, prepared_content};
+use tailcut_ssd::{Precondition, Probe};
+
+/// Blocks that are prepared at a time.
+const BLOCKS_AT_A_TIME: u64 = 1024;
+
+impl<P: Probe> SimulatedArray<P> {
+    /// Prepares an array that writes in place, whose drives have room for it. Returns the number
+    /// of blocks, from block 0 on, that hold data; their content is [`prepared_content`].
+    pub fn prepare(&mut self, how: &Precondition, seed: impl Fn(u32) -> u64) -> u32 {
+        if how.state == PreparedState::Empty {
+            return 0;
+        }
+        for (drive, number) in self.drives.iter_mut().zip(0..) {
+            drive.precondition(how, seed(number));
+        }
+        let blocks = self.array.disk().blocks * u64::from(how.fill) / 1_000_000;
+        let mut block = 0;
+        while block < blocks {
+            let count = BLOCKS_AT_A_TIME.min(blocks - block);
+            let data = (block..block + count).map(|b| Fingerprint(prepared_content(b as u32))).collect();
+            self.write_at_once(block, data);
+            block += count;
+        }
+        blocks as u32
+    }
+
+    /// Writes to the array over drives that take no time, and are otherwise left as they are.
+    fn write_at_once(&mut self, block: u64, data: Vec<Fingerprint>) {
+        let (blocks, op, class) = (data.len() as u32, Op::Write, Class::DEFAULT);
+        let request = BlockRequest { id: 0, op, fua: false, class, fail_fast: false, block, blocks, data };
+        let taken = self.array.submit(Time::ZERO, request);
+        assert!(taken.is_ok(), "an array without requests takes one");
+        while !self.array.sent().is_empty() {
+            for (drive, request) in std::mem::take(self.array.sent()) {
+                let id = request.id;
+                self.contents[drive].submitted(request);
+                let data = self.contents[drive].completed(tailcut_base::CommandId(id));
+                let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
+                self.array.answered(Time::ZERO, drive, Response { id, status, data, busy_for, spans });
+            }
+        }
+        let answers = std::mem::take(self.array.answers());
+        assert!(matches!(&answers[..], [answer] if answer.status == Status::Success));
+    }
+
+    /// What prepares an array that writes a log: its region is written in order and, for the steady
+    /// state, then at random, by as much as all drives have room for together.
+    pub fn fill(&self, how: &Precondition, seed: u64) -> Fill {
+        let identity = self.identify();
+        let block = u64::from(identity.block_sectors);
+        let region = identity.sectors * u64::from(how.fill) / 1_000_000 / block * block;
+        let all: u64 = self.drives.iter().map(|drive| drive.identify().sectors).sum();
+        Fill::new(region, if how.state == PreparedState::Steady { all } else { 0 }, seed)
+    }
+}
+
+/// Writes a region once in order, and then some of it again at random: what SWAN calls ageing
+/// (section 5). It ends before the sources that count begin.
+#[derive(Clone, Debug)]
+pub struct Fill {
+    /// Sectors of the region, from sector 0 on, a multiple of [`AT_A_TIME`] but for the last request.
+    region: u64,
+    at: u64,
+    /// Random writes of [`BLOCK`] sectors still to come.
+    overwrites: u64,
+    random: Stream,
+}
+
+/// Sectors of a request in order: 256 KiB.
+const AT_A_TIME: u64 = 512;
+
+/// Sectors of a random write: 8 KiB, as in SWAN, section 5.1.
+const BLOCK: u64 = 16;
+
+/// Requests in flight.
+const DEPTH: u32 = 64;
+
+impl Fill {
+    /// Writes `region` sectors in order, then random places within them until `overwritten` sectors
+    /// have been written so.
+    pub fn new(region: u64, overwritten: u64, seed: u64) -> Fill {
+        let overwrites = if region >= BLOCK { overwritten / BLOCK } else { 0 };
+        Fill { region, at: 0, overwrites, random: Stream::new(seed, "array preparation") }
+    }
+
+    fn place(&mut self) -> Option<(u64, u64)> {
+        if self.at < self.region {
+            let sector = self.at;
+            let sectors = AT_A_TIME.min(self.region - sector);
+            self.at += sectors;
+            return Some((sector, sectors));
+        }
+        self.overwrites = self.overwrites.checked_sub(1)?;
+        Some((self.random.below(self.region / BLOCK) * BLOCK, BLOCK))
+    }
+}
+
+impl Source for Fill {
+    fn name(&self) -> &str {
+        "preparation"
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Closed { depth: DEPTH, think: Nanos::ZERO }
+    }
+
+    fn next(&mut self) -> Option<Request> {
+        let (sector, sectors) = self.place()?;
+        let class = Class::new(4).expect("4 is a class");
+        let sectors = sectors as u32;
+        Some(Request { due: Time::ZERO, op: Op::Write, fua: false, class, stream: 0, sector, sectors })
+    }
+
+    fn len_hint(&self) -> Option<u64> {
+        Some(self.region.div_ceil(AT_A_TIME) + self.overwrites)
+    }
+
+    fn prepares(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_written_once_and_then_as_much_again_as_asked() {
+        let mut fill = Fill::new(1000, 320, 1);
+        let requests: Vec<Request> = std::iter::from_fn(|| fill.next()).collect();
+        let sectors: Vec<(u64, u32)> = requests.iter().map(|r| (r.sector, r.sectors)).collect();
+        assert_eq!(sectors[..2], [(0, 512), (512, 488)]);
+        assert_eq!(requests.len(), 2 + 20);
+        assert!(sectors[2..].iter().all(|&(sector, sectors)| sector + u64::from(sectors) <= 1000));
+    }
+}

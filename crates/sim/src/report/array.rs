@@ -1,0 +1,89 @@
+//! The array in a report.
+
+use crate::scenario::Scenario;
+use crate::storage::Storage;
+use crate::world::{Witness, World};
+use serde::{Deserialize, Serialize};
+use tailcut_base::SECTOR_BYTES;
+use tailcut_host::Fingerprint;
+use tailcut_host::array::Array;
+use tailcut_ssd::Figures;
+
+/// What an array did. Counts of reads include those of preparation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArrayReport {
+    /// How data is laid out.
+    pub layout: String,
+    /// R-groups.
+    pub groups: u32,
+    /// Drives.
+    pub drives: u32,
+    /// When the sources that count began, in ns since the start of preparation.
+    pub prepared_ns: u64,
+    /// Reads of stored blocks that the layout asked for.
+    pub reads: u64,
+    /// Those reconstructed because the array knew that their drive was taken.
+    pub steered: u64,
+    /// Those that their drive would rather not have served at once.
+    pub contended: u64,
+    /// Those reconstructed because their drive was slow.
+    pub hedged: u64,
+    /// Those reconstructed because their drive was missing or gave an error.
+    pub degraded: u64,
+    /// Each drive.
+    pub members: Vec<MemberReport>,
+}
+
+/// One drive of an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Bytes per second that it wrote for the array.
+    pub written_per_s: f64,
+    /// Read commands per second.
+    pub reads_per_s: f64,
+    /// Pages programmed for each page that the array's data needed.
+    pub write_amplification: f64,
+    /// Time of ready/busy lines held by a transaction.
+    pub chip_utilisation: f64,
+    /// Blocks erased.
+    pub erases: u64,
+}
+
+impl ArrayReport {
+    pub(super) fn new<S: Storage, W: Witness>(
+        scenario: &Scenario,
+        world: &World<S, W>,
+        array: &Array<Fingerprint>,
+        figures: &[Figures],
+        seconds: f64,
+    ) -> ArrayReport {
+        let reads = array.core().reads.counts();
+        let page = scenario.device.geometry.page_sectors();
+        ArrayReport {
+            layout: scenario.array.layout.to_string(),
+            groups: scenario.array.groups,
+            drives: scenario.array.drives,
+            prepared_ns: world.prepared().map_or(0, |at| at.0),
+            reads: reads.begun,
+            steered: reads.steered,
+            contended: reads.contended,
+            hedged: reads.hedged,
+            degraded: reads.degraded,
+            members: figures.iter().map(|figures| MemberReport::new(figures, page, seconds)).collect(),
+        }
+    }
+}
+
+impl MemberReport {
+    fn new(figures: &Figures, page_sectors: u32, seconds: f64) -> MemberReport {
+        let per_s = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        let page_bytes = f64::from(page_sectors) * SECTOR_BYTES as f64;
+        MemberReport {
+            written_per_s: per_s(figures.counts.host_pages_written as f64 * page_bytes),
+            reads_per_s: per_s(figures.counts.host_reads as f64),
+            write_amplification: figures.write_amplification(),
+            chip_utilisation: figures.unit_utilisation(),
+            erases: figures.counts.erases,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a world runs on and a report speaks of: one drive, or an array of them.
+
+use crate::array::SimulatedArray;
+use tailcut_base::{Device, Time};
+use tailcut_host::Fingerprint;
+use tailcut_host::array::Array;
+use tailcut_ssd::{Figures, Probe, Ssd};
+
+/// A device that is made of simulated drives.
+pub trait Storage: Device {
+    /// What watches each of its drives.
+    type Probe: Probe;
+
+    /// Its drives.
+    fn drives(&self) -> &[Ssd<Self::Probe>];
+
+    /// The array that they form; none for a single drive.
+    fn array(&self) -> Option<&Array<Fingerprint>> {
+        None
+    }
+
+    /// What each of its drives has done by now.
+    fn figures(&self, now: Time) -> Vec<Figures> {
+        self.drives().iter().map(|drive| drive.figures(now)).collect()
+    }
+
+    /// What keeps it from going on without an event left.
+    fn why_stuck(&self) -> String;
+
+    /// Why it takes no more writes, once it does not.
+    fn read_only(&self) -> Option<String>;
+}
+
+impl<P: Probe> Storage for Ssd<P> {
+    type Probe = P;
+
+    fn drives(&self) -> &[Ssd<P>] {
+        std::slice::from_ref(self)
+    }
+
+    fn why_stuck(&self) -> String {
+        Ssd::why_stuck(self)
+    }
+
+    fn read_only(&self) -> Option<String> {
+        Ssd::read_only(self).map(str::to_string)
+    }
+}
+
+impl<P: Probe> Storage for SimulatedArray<P> {
+    type Probe = P;
+
+    fn drives(&self) -> &[Ssd<P>] {
+        SimulatedArray::drives(self)
+    }
+
+    fn array(&self) -> Option<&Array<Fingerprint>> {
+        Some(SimulatedArray::array(self))
+    }
+
+    fn why_stuck(&self) -> String {
+        let drives = SimulatedArray::drives(self);
+        let busy = drives.iter().position(|drive| drive.next_event() != Time::NEVER);
+        match busy {
+            Some(drive) => format!("drive {drive} still has work"),
+            None => format!("the array waits for no drive: {:?}", SimulatedArray::array(self).condition()),
+        }
+    }
+
+    fn read_only(&self) -> Option<String> {
+        let read_only = |(number, drive): (usize, &Ssd<P>)| {
+            Ssd::read_only(drive).map(|why| format!("drive {number}: {why}"))
+        };
+        SimulatedArray::drives(self).iter().enumerate().find_map(read_only)
+    }
+}
