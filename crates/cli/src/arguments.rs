@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::parse_time;
-use tailcut_base::{Class, Op, Time};
+use tailcut_base::{Class, Nanos, Op, Time};
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
@@ -34,6 +34,8 @@ pub enum Command {
     /// Look at traces and convert them
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Search for crashes and faults that lose data, by seed
+    Torture(TortureArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -247,6 +249,42 @@ pub enum TraceCommand {
         #[arg(long)]
         skip_bad_lines: bool,
     },
+}
+
+/// `tailcut torture`.
+#[derive(Debug, Args)]
+pub struct TortureArguments {
+    /// Run this seed alone; with --seeds or --time, the first one
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many seeds to run; for ten seconds when nothing is said
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
+    /// How long to run seeds, such as 60s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Nanos>,
+    /// What to torture: arrays, raid, log, or a layout such as raid5
+    #[arg(long, value_name = "NAME", default_value = "arrays")]
+    pub subject: String,
+    /// Run the plan in a file, or this plan itself
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seeds", "time", "subject"])]
+    pub plan: Option<String>,
+    /// Plant a bug that must be found, such as forgets-fua
+    #[arg(long, value_name = "NAME")]
+    pub canary: Option<String>,
+    /// How many runs at a time; one for each core when left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn duration(text: &str) -> Result<Nanos, String> {
+    parse_time(text).map_err(|bad| bad.message)
 }
 
 /// `tailcut bench`.

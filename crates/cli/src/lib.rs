@@ -15,4 +15,5 @@ pub mod scenario;
 pub mod show;
 pub mod study;
 pub mod terminal;
+pub mod torture;
 pub mod trace;
