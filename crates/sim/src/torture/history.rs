@@ -24,6 +24,8 @@ type Moment = u64;
 #[derive(Clone, Debug)]
 pub struct History {
     blocks: Vec<Vec<Version>>,
+    /// The last version of each block that was durable at a power cut.
+    durable: Vec<u32>,
     /// When the requests in flight were submitted.
     in_flight: BTreeSet<Moment>,
     now: Moment,
@@ -91,8 +93,9 @@ pub struct Shown {
 impl History {
     /// Of so many blocks, all zeros.
     pub fn new(blocks: u64) -> History {
+        let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
-        History { blocks, in_flight: BTreeSet::new(), now: 0, versions: 0 }
+        History { blocks, durable, in_flight: BTreeSet::new(), now: 0, versions: 0 }
     }
 
     /// How many blocks there are.
@@ -247,7 +250,9 @@ impl History {
                 }
             }
         }
-        if versions.iter().any(|version| version.is_carried && is_it(version)) {
+        // Zeros may also come from a trim since.
+        let mut shown = versions.iter().filter(|version| is_it(version)).peekable();
+        if shown.peek().is_some() && shown.all(|version| version.is_carried) {
             versions.retain(|version| !version.is_carried || is_it(version));
             decide(versions);
         }
@@ -265,14 +270,14 @@ impl History {
         let names: Vec<String> = allowed.iter().map(name).collect();
         let found = number.map_or(String::from("zeros"), |number| format!("version {number}"));
         let message = format!("block {block} holds {found}; allowed: {}", names.join(", "));
-        let durable =
-            versions.iter().filter(|version| version.is_durable).map(|version| version.number).max();
+        let durable = versions.iter().filter(|version| version.is_durable).map(|version| version.number);
+        let durable = durable.fold(self.durable[block as usize], u32::max);
         let kind = match number {
             Some(number) if number > self.versions => WrongKind::Invented,
             Some(_) if allowed.iter().all(|version| version.is_zeros && version.number > 0) => {
                 WrongKind::Resurrected
             }
-            number if number.unwrap_or(0) < durable.unwrap_or(0) => WrongKind::Lost,
+            number if number.unwrap_or(0) < durable => WrongKind::Lost,
             _ => WrongKind::Stale,
         };
         Wrong { kind, message }
@@ -283,9 +288,10 @@ impl History {
     pub fn power_cut(&mut self) {
         let now = self.tick();
         self.in_flight.clear();
-        for versions in &mut self.blocks {
+        for (versions, last) in self.blocks.iter_mut().zip(&mut self.durable) {
             let durable: Vec<(u32, Moment)> =
                 versions.iter().filter(|v| v.is_durable).map(|v| (v.number, v.submitted)).collect();
+            *last = durable.iter().map(|&(number, _)| number).fold(*last, u32::max);
             versions.retain(|version| {
                 let is_before = |&(number, submitted): &(u32, Moment)| {
                     version.answered < submitted || version.past.is_some_and(|(_, later)| later == number)
@@ -319,4 +325,135 @@ fn possible(versions: &[Version], version: &Version, since: Moment) -> bool {
     let is_over =
         |later: &Version| later.is_certain && version.answered < later.submitted && later.answered < since;
     version.past.is_none_or(|(shown, _)| shown >= since) && !versions.iter().any(is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::Class;
+
+    /// A host with a history.
+    struct Host(History);
+
+    impl Host {
+        fn new() -> Host {
+            Host(History::new(4))
+        }
+
+        fn begin(&mut self, op: Op, fua: bool) -> Pending {
+            let class = Class::DEFAULT;
+            let blocks = u32::from(op != Op::Flush);
+            let data = Vec::<()>::new();
+            let request = Request { id: 0, op, fua, class, fail_fast: false, block: 0, blocks, data };
+            self.0.submitted(&request).0
+        }
+
+        fn end(&mut self, pending: &Pending) {
+            self.0.answered(pending, true);
+        }
+
+        fn done(&mut self, op: Op) -> u32 {
+            let pending = self.begin(op, false);
+            self.end(&pending);
+            pending.first
+        }
+
+        fn returns(&mut self, pending: &Pending, version: u32) -> Result<Shown, Wrong> {
+            let block = match version {
+                0 => Bytes::default(),
+                version => Stamp { block: 0, version }.content(),
+            };
+            let result = self.0.read(pending, &[block]);
+            self.end(pending);
+            result
+        }
+
+        /// What is wrong with a read that returns this now.
+        fn sees(&mut self, version: u32) -> Option<WrongKind> {
+            let pending = self.begin(Op::Read, false);
+            self.returns(&pending, version).err().map(|wrong| wrong.kind)
+        }
+    }
+
+    #[test]
+    fn a_read_returns_the_last_write() {
+        let mut host = Host::new();
+        assert_eq!(host.sees(0), None);
+        let (first, second) = (host.done(Op::Write), host.done(Op::Write));
+        assert_eq!(host.sees(first), Some(WrongKind::Stale));
+        assert_eq!(host.sees(second), None);
+        assert_eq!(host.sees(second + 1), Some(WrongKind::Invented));
+        host.done(Op::Trim);
+        assert_eq!(host.sees(0), None);
+        assert_eq!(host.sees(second), Some(WrongKind::Resurrected));
+    }
+
+    #[test]
+    fn requests_in_flight_together_have_no_order_until_a_read_shows_one() {
+        let mut host = Host::new();
+        let (a, b) = (host.begin(Op::Write, false), host.begin(Op::Write, false));
+        let early = host.begin(Op::Read, false);
+        host.end(&a);
+        host.end(&b);
+        let late = host.begin(Op::Read, false);
+        assert_eq!(host.returns(&late, a.first).err(), None);
+        assert_eq!(host.sees(b.first), Some(WrongKind::Stale), "a came later: it was seen after both");
+        assert_eq!(host.returns(&early, 0).err(), None, "it had begun before either was answered");
+    }
+
+    #[test]
+    fn a_power_cut_leaves_what_is_durable_or_something_later() {
+        let mut host = Host::new();
+        let first = host.done(Op::Write);
+        host.done(Op::Flush);
+        let (second, third) = (host.done(Op::Write), host.done(Op::Write));
+        for (version, wrong) in [(0, Some(WrongKind::Lost)), (first, None), (second, None), (third, None)] {
+            let mut host = Host(host.0.clone());
+            host.0.power_cut();
+            assert_eq!(host.sees(version), wrong);
+        }
+    }
+
+    #[test]
+    fn what_a_power_cut_has_left_stays() {
+        let mut host = Host::new();
+        let (first, second) = (host.done(Op::Write), host.done(Op::Write));
+        host.0.power_cut();
+        assert_eq!(host.sees(first), None);
+        assert!(host.sees(second).is_some() && host.sees(0).is_some());
+        host.0.power_cut();
+        assert!(host.sees(second).is_some() && host.sees(0).is_some());
+        assert_eq!(host.sees(first), None);
+    }
+
+    #[test]
+    fn zeros_after_a_trim_tell_nothing_of_what_was_there_before() {
+        let mut host = Host::new();
+        let first = host.done(Op::Write);
+        host.0.power_cut();
+        host.done(Op::Trim);
+        assert_eq!(host.sees(0), None);
+        host.0.power_cut();
+        assert_eq!(host.sees(first), None, "the trim was not flushed");
+    }
+
+    #[test]
+    fn force_unit_access_is_durable_when_it_is_answered() {
+        let mut host = Host::new();
+        let write = host.begin(Op::Write, true);
+        host.end(&write);
+        host.0.power_cut();
+        assert_eq!(host.sees(0), Some(WrongKind::Lost));
+        assert_eq!(host.sees(write.first), None);
+    }
+
+    #[test]
+    fn a_write_that_failed_may_have_happened_or_not() {
+        let mut host = Host::new();
+        let write = host.begin(Op::Write, true);
+        host.0.answered(&write, false);
+        for version in [0, write.first] {
+            assert_eq!(Host(host.0.clone()).sees(version), None);
+        }
+    }
 }
