@@ -153,6 +153,8 @@ impl ArrayConfig {
             ));
         } else if self.width() > 64 {
             problems.push(("drives", "a group has at most 64 drives: use more R-groups".into()));
+        } else if layout.is_in_place() && layout.is_redundant() {
+            problems.extend(self.raid.problems(self.width()));
         }
         problems
     }

@@ -82,6 +82,8 @@ impl<B: Block> Array<B> {
     pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
         let core = Core::opened(config, disks, &found.record);
         let mut array = Array::new(core, false);
+        // Which drives are missing must stand on the others before anything is written without them.
+        array.core.write_record(now);
         with!(array, layout, core => layout.recover(now, core));
         array.settle(now);
         array
@@ -118,6 +120,13 @@ impl<B: Block> Array<B> {
     /// What its layouts share, for figures.
     pub fn core(&self) -> &Core<B> {
         &self.core
+    }
+
+    /// The layout, if it writes in place: for what it has found and how far it has got.
+    pub fn raid(&self) -> Option<&Raid<B>> {
+        match &self.layout {
+            Kind::Raid(raid) => Some(raid),
+        }
     }
 
     /// A request of the host.
