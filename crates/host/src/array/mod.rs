@@ -33,6 +33,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
+use log::{Log, LogFigures, RecoveryReport};
 use raid::Raid;
 use tailcut_base::{Op, Status, Time};
 
@@ -47,6 +48,7 @@ pub struct Array<B: Block> {
 #[derive(Debug)]
 enum Kind<B: Block> {
     Raid(Raid<B>),
+    Log(Box<Log<B>>),
 }
 
 /// Calls the layout with the core.
@@ -55,6 +57,7 @@ macro_rules! with {
         let $core = &mut $array.core;
         match &mut $array.layout {
             Kind::Raid($layout) => $call,
+            Kind::Log($layout) => $call,
         }
     }};
 }
@@ -90,7 +93,11 @@ impl<B: Block> Array<B> {
     }
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
-        let layout = Kind::Raid(Raid::new(&mut core, is_new));
+        let layout = if core.config.layout.is_in_place() {
+            Kind::Raid(Raid::new(&mut core, is_new))
+        } else {
+            Kind::Log(Box::new(Log::new(&mut core, is_new)))
+        };
         Array { core, layout }
     }
 
@@ -98,6 +105,7 @@ impl<B: Block> Array<B> {
     pub fn disk(&self) -> Disk {
         let blocks = match &self.layout {
             Kind::Raid(raid) => raid.blocks(),
+            Kind::Log(log) => log.blocks(),
         };
         Disk { blocks, depth: self.core.config.depth, most_blocks: MOST_BLOCKS, volatile_cache: true }
     }
@@ -106,6 +114,7 @@ impl<B: Block> Array<B> {
     pub fn is_ready(&self) -> bool {
         let is_ready = match &self.layout {
             Kind::Raid(raid) => raid.is_ready(),
+            Kind::Log(log) => log.is_ready(),
         };
         is_ready && self.core.is_recorded()
     }
@@ -114,6 +123,23 @@ impl<B: Block> Array<B> {
     pub fn condition(&self) -> Condition {
         match &self.layout {
             Kind::Raid(raid) => raid.condition(&self.core),
+            Kind::Log(log) => log.condition(&self.core),
+        }
+    }
+
+    /// What its log did, if it writes one.
+    pub fn log_figures(&self) -> Option<LogFigures> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.figures()),
+        }
+    }
+
+    /// What the recovery of its log did, if it writes one and was opened.
+    pub fn recovery_report(&self) -> Option<RecoveryReport> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => log.recovery_report(),
         }
     }
 
@@ -225,6 +251,7 @@ impl<B: Block> Array<B> {
     pub fn next_event(&self) -> Time {
         let layout = match &self.layout {
             Kind::Raid(raid) => raid.next_event(),
+            Kind::Log(log) => log.next_event(),
         };
         layout.min(self.core.reads.next_event())
     }

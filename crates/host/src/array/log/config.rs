@@ -1,18 +1,63 @@
 //! How layouts that write a log behave.
 
 use crate::array::config::whole_blocks;
-use tailcut_base::config::{Configure, Visit};
+use crate::disk::BLOCK_BYTES;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+
+tailcut_base::choice! {
+    /// Which row of segments is collected next.
+    pub enum VictimChoice {
+        /// The one with the fewest valid blocks (SWAN, section 3.4).
+        Greedy = "greedy",
+        /// The one that has been collectable for longest.
+        Fifo = "fifo",
+        /// The one with the best ratio of benefit to cost, `age · (1 - u) / (1 + u)` (Rosenblum and
+        /// Ousterhout, SOSP 1991).
+        CostBenefit = "cost-benefit",
+        /// Any.
+        Random = "random",
+        /// The one with the fewest valid blocks of ten drawn at random (Van Houdt, SIGMETRICS 2013).
+        DChoices = "d-choices",
+    }
+}
 
 /// A log, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogConfig {
     /// Bytes of a segment on one drive (SWAN, section 4.1: 1 MiB).
     pub segment: u64,
+    /// Share of the space for data that the host cannot use, in parts per million.
+    pub spare: u32,
+    /// Which rows are collected.
+    pub victim: VictimChoice,
+    /// Appends in flight on each drive for one open row.
+    pub appends: u32,
+    /// Reads of collection in flight for one victim.
+    pub collect_depth: u32,
+    /// Share of the rows below which a Log-RAID collects, in parts per million.
+    pub collect_below: u32,
+    /// Share of the rows after whose writing the map is written, in parts per million.
+    pub checkpoint_every: u32,
 }
 
 impl Default for LogConfig {
     fn default() -> LogConfig {
-        LogConfig { segment: 1 << 20 }
+        LogConfig {
+            segment: 1 << 20,
+            spare: 200_000,
+            victim: VictimChoice::Greedy,
+            appends: 2,
+            collect_depth: 32,
+            collect_below: 50_000,
+            checkpoint_every: 125_000,
+        }
+    }
+}
+
+impl LogConfig {
+    /// Blocks of a segment.
+    pub fn segment_blocks(&self) -> u32 {
+        (self.segment / BLOCK_BYTES) as u32
     }
 }
 
@@ -22,7 +67,40 @@ impl Configure for LogConfig {
             "segment",
             "Size of a segment on one drive, the unit of collection.",
             &mut self.segment,
-            65_536..=1 << 30,
+            65_536..=2 << 20,
+        );
+        visit.share(
+            "spare",
+            "Share of the space for data that the host cannot use; with little of it collection costs more.",
+            &mut self.spare,
+            50_000..=900_000,
+        );
+        choose(visit, "victim", "Which row of segments is collected next.", &mut self.victim);
+        count_u32(
+            visit,
+            "appends",
+            "Appends in flight on each drive; what comes meanwhile goes together in the next.",
+            &mut self.appends,
+            1..=256,
+        );
+        count_u32(
+            visit,
+            "collect_depth",
+            "Reads of collection in flight for one victim.",
+            &mut self.collect_depth,
+            1..=4096,
+        );
+        visit.share(
+            "collect_below",
+            "A Log-RAID collects while fewer rows than this share are free.",
+            &mut self.collect_below,
+            1_000..=500_000,
+        );
+        visit.share(
+            "checkpoint_every",
+            "The map is written whenever this share of the rows has been; recovery reads no more than them.",
+            &mut self.checkpoint_every,
+            1_000..=1_000_000,
         );
         whole_blocks(visit, "segment", self.segment);
     }

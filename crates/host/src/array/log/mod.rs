@@ -1,5 +1,300 @@
 //! Layouts that write a log: Log-RAID and SWAN.
+//!
+//! All writes are appended: to the open row of the front-end group, stripe by stripe, so each stripe
+//! is written once and whole. A Log-RAID is a SWAN with one group, which is both written and collected.
+//! What must be durable together, and in which order, is told in `stream`, `collection` and
+//! `checkpoint`; what is read again after a power cut in `recovery`.
 
+mod checkpoint;
+mod collection;
 mod config;
+mod descriptor;
+mod figures;
+mod geometry;
+mod host;
+mod map;
+mod open_row;
+mod recovery;
+mod rows;
+mod space;
+mod stream;
+mod token;
 
-pub use config::LogConfig;
+pub use config::{LogConfig, VictimChoice};
+pub use figures::{Collected, GroupReads, LogFigures};
+pub use recovery::RecoveryReport;
+
+use super::core::Core;
+use super::drives::Answered;
+use super::layout::{Condition, Layout};
+use super::reads::Done;
+use crate::Block;
+use checkpoint::Checkpoint;
+use collection::Job;
+use geometry::{Geometry, JOBS};
+use host::Runs;
+use map::Map;
+use open_row::OpenRow;
+use recovery::Recovery;
+use rows::Rows;
+use space::Space;
+use stream::{HOST, MOVED, Stream, Waiter};
+use tailcut_base::random::mix64;
+use tailcut_base::{Op, Status, Time};
+use token::Token;
+
+/// An array that writes a log.
+#[derive(Debug)]
+pub struct Log<B> {
+    geometry: Geometry,
+    map: Map,
+    rows: Rows,
+    /// The block of the host at each place plus 1, where summaries cannot be read back: in arrays that
+    /// keep no record.
+    reverse: Option<Map>,
+    /// Rows that are being written, and places for more.
+    open_rows: Vec<OpenRow<B>>,
+    free_slabs: Vec<u16>,
+    streams: [Stream; 2],
+    space: Space,
+    jobs: [Job<B>; JOBS],
+    runs: Runs,
+    checkpoint: Checkpoint,
+    /// Parts of requests that end without an answer of a drive.
+    orphans: Vec<(u32, Status)>,
+    figures: LogFigures,
+    array: u128,
+    is_ready: bool,
+    /// Collection is urgent: there is no room left.
+    is_short: bool,
+    /// Why nothing is written any more.
+    failed: Option<String>,
+    /// Where blocks are is not known: nothing can be read either.
+    is_lost: bool,
+    recovery: Option<Box<Recovery<B>>>,
+    recovery_report: Option<RecoveryReport>,
+}
+
+impl<B: Block> Log<B> {
+    /// The layout of a new array, or of one that is about to be recovered.
+    pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
+        core.reads.leave_repairs();
+        Log::keep_shape(core, is_new);
+        let geometry = Geometry::new(&core.config, core.usable().end);
+        let drives = core.drives.len();
+        let config = &core.config.log;
+        let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
+        assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
+        let is_durable = core.is_durable();
+        let mut log = Log {
+            map: Map::new(geometry.host_blocks),
+            rows: Rows::new(&geometry, config.victim),
+            reverse: (!is_durable).then(|| Map::new(places)),
+            open_rows: Vec::new(),
+            free_slabs: Vec::new(),
+            streams: [Stream::new(drives), Stream::new(drives)],
+            space: Space::new(geometry.rows, config.collect_below),
+            jobs: std::array::from_fn(|_| Job::idle()),
+            runs: Runs::new(drives),
+            checkpoint: Checkpoint::new(drives),
+            orphans: Vec::new(),
+            figures: LogFigures { row_positions: geometry.positions(), ..LogFigures::default() },
+            array: core.record().map_or(0, |record| record.array),
+            is_ready: is_new && !is_durable,
+            is_short: false,
+            failed: None,
+            is_lost: false,
+            recovery: None,
+            recovery_report: None,
+            geometry,
+        };
+        if is_new {
+            assert!(log.begin_streams(core), "a new log has free rows");
+        }
+        log
+    }
+
+    /// What the array was made with stands in its record, and is no longer to be chosen.
+    fn keep_shape(core: &mut Core<B>, is_new: bool) {
+        let LogConfig { segment, spare, .. } = core.config.log;
+        let Some(record) = core.record() else { return };
+        if is_new {
+            record.shape[..2].copy_from_slice(&[segment, u64::from(spare)]);
+        } else {
+            let (segment, spare) = (record.shape[0], record.shape[1] as u32);
+            (core.config.log.segment, core.config.log.spare) = (segment, spare);
+        }
+    }
+
+    /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
+    /// is collected first. False when there are none.
+    fn begin_streams(&mut self, core: &Core<B>) -> bool {
+        let groups = self.geometry.groups;
+        let in_turn = |turn: u32| (self.space.front + turn) % groups;
+        let has_free = |group: &u32| self.rows.free(*group) > u32::from(*group == self.space.front);
+        let Some(back) = (1..=groups).map(in_turn).find(has_free) else { return false };
+        for (stream, group) in [(HOST, self.space.front), (MOVED, back)] {
+            let Some(row) = self.rows.open(group) else { return false };
+            self.begin_row(core, stream, row);
+        }
+        true
+    }
+
+    /// What blocks of a row of this age are sealed with: arrays do not take each other's blocks for
+    /// their own.
+    fn age(&self, age: u32) -> u64 {
+        u64::from(age ^ mix64(self.array as u64 ^ (self.array >> 64) as u64) as u32)
+    }
+
+    /// Nothing more is written: a drive that nothing makes up for does not take it.
+    fn fail(&mut self, drive: usize, status: Status) {
+        if self.failed.is_none() {
+            self.failed = Some(format!("drive {drive} does not take writes any more ({status:?})"));
+        }
+    }
+
+    /// What it did.
+    pub fn figures(&self) -> LogFigures {
+        let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).collect();
+        let (front, collecting) = (self.space.front, self.space.collecting);
+        LogFigures { free_rows, front, collecting, ..self.figures.clone() }
+    }
+
+    /// What recovery did, if the array was opened.
+    pub fn recovery_report(&self) -> Option<RecoveryReport> {
+        self.recovery_report
+    }
+
+    /// Goes on with everything that may have become possible.
+    fn go(&mut self, now: Time, core: &mut Core<B>) {
+        if !self.is_ready {
+            return self.end_recovery(now, core);
+        }
+        self.check(now, core);
+        self.collect(now, core);
+        if !self.space.waiting.is_empty() {
+            self.pump(now, core);
+        }
+    }
+
+    fn missing(core: &Core<B>) -> Vec<usize> {
+        (0..core.drives.len()).filter(|&drive| !core.drives.is_present(drive)).collect()
+    }
+}
+
+impl<B: Block> Layout<B> for Log<B> {
+    fn blocks(&self) -> u64 {
+        self.geometry.host_blocks
+    }
+
+    fn create(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_checkpoint(now, core);
+    }
+
+    fn recover(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_recovery(now, core);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    fn condition(&self, core: &Core<B>) -> Condition {
+        let missing = Log::missing(core);
+        let is_beyond = |&drive: &usize| core.missing_beside(drive) > 1 || !core.config.layout.is_redundant();
+        if let Some(why) = &self.failed {
+            return Condition::Failed { why: why.clone() };
+        }
+        if missing.iter().any(is_beyond) {
+            return Condition::Failed { why: format!("drives {missing:?} are missing: find them") };
+        }
+        let rebuilding: Vec<usize> = (0..core.drives.len())
+            .filter(|&drive| core.drives.is_present(drive) && !core.drives.is_in_sync(drive))
+            .collect();
+        if missing.is_empty() && rebuilding.is_empty() {
+            return Condition::Optimal;
+        }
+        Condition::Degraded { missing, rebuilding }
+    }
+
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        if self.is_lost {
+            core.requests.fail(slot, Status::MediaError);
+            return core.finish(now, slot);
+        }
+        match core.requests.get(slot).op {
+            Op::Read => self.read_blocks(now, core, slot),
+            Op::Write | Op::Trim => {
+                self.enqueue(now, core, slot);
+                self.go(now, core);
+            }
+            Op::Flush => {
+                core.requests.expect(slot, 1);
+                self.commit(now, core, HOST, Waiter::Host(slot));
+            }
+        }
+    }
+
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, mut done: Done<B>) {
+        if done.damaged {
+            self.repair(now, core, &done);
+        }
+        match Token::from(done.wanted.token) {
+            Token::Run(run) => self.run_read(now, core, run, &done),
+            Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), &done),
+            Token::Valid { job } => self.valid_read(now, core, job as usize, &mut done),
+            Token::Recovery(at) => self.scanned(now, core, at, &mut done),
+            token => unreachable!("{token:?} reads nothing"),
+        }
+        core.drives.recycle(done.data);
+        self.go(now, core);
+    }
+
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
+        match Token::from(token) {
+            Token::Append { slab, member } => self.appended(now, core, slab, u32::from(member), answer),
+            Token::Flush { stream } => self.flushed(now, core, stream as usize, &answer),
+            Token::Trimmed { job } => self.trimmed(job as usize),
+            Token::Checkpoint => self.checkpoint_answered(now, core, answer),
+            Token::Repaired { row } => {
+                self.rows.get_mut(row).readers -= 1;
+                if let Some(recovery) = &mut self.recovery {
+                    recovery.repairs -= 1;
+                }
+                core.drives.recycle(answer.data);
+            }
+            Token::Recovery(what) => self.raw_read(now, core, what, answer),
+            token => unreachable!("{token:?} asks nothing"),
+        }
+        self.go(now, core);
+    }
+
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        if !stream::can_do_without(core, drive) {
+            self.fail(drive, Status::Gone);
+        }
+        if self.open_rows.is_empty() {
+            return;
+        }
+        self.leave_out(now, core, drive);
+        self.commit_on(now, core, HOST);
+        self.commit_on(now, core, MOVED);
+        self.go(now, core);
+    }
+
+    fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
+
+    fn rebuild(&mut self, _: Time, _: &mut Core<B>, _: usize) {
+        unimplemented!()
+    }
+
+    fn scrub(&mut self, _: Time, _: &mut Core<B>) {
+        unimplemented!()
+    }
+
+    fn next_event(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn advance(&mut self, _: Time, _: &mut Core<B>) {}
+}

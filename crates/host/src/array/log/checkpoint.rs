@@ -1,0 +1,378 @@
+//! Checkpoints: the map on the drives, so that recovery reads the log only from there on.
+//!
+//! The map is written in pieces while it changes, into one of two regions in turn. The header is
+//! written last, when all that the pieces may describe is durable. Recovery starts from the header with
+//! the highest number and reads the log from where it stood when that checkpoint began; what the map
+//! already knew of it changes nothing. For this the log since then must be whole, so rows that were
+//! closed later are not collected.
+//!
+//! Format 1 of a piece: magic, CRC-32C and format as for descriptors, array (u128), number (u64), index
+//! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. Of a
+//! header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32), blocks of the
+//! host (u64), and of each stream row, age (u32 each) and batch (u64).
+
+use super::Log;
+use super::descriptor::{Aged, Fields, sum};
+use super::geometry::DUMP_ENTRIES;
+use super::map::pack;
+use super::rows::RowState;
+use super::stream::{HOST, MOVED, Waiter};
+use super::token::Token;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::seal_of;
+use crate::disk::BLOCK_BYTES;
+use crate::planted::{Rule, holds};
+use tailcut_base::{Class, Op, Status, Time};
+
+const PIECE: [u8; 8] = *b"tailcutM";
+const HEADER: [u8; 8] = *b"tailcutC";
+const FORMAT: u32 = 1;
+
+/// Where a stream stood when a checkpoint began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its row.
+    pub here: Aged,
+    /// The batch that no descriptor covered yet.
+    pub batch: u64,
+}
+
+/// What a checkpoint is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Identity of the array.
+    pub array: u128,
+    /// Counts the checkpoints.
+    pub number: u64,
+    /// Pieces of the map; none when it is empty.
+    pub pieces: u64,
+    /// Rows that had been opened.
+    pub opened: u32,
+    /// Blocks of a segment.
+    pub segment: u32,
+    /// Blocks of the host.
+    pub host_blocks: u64,
+    /// Where the streams stood.
+    pub starts: [Start; 2],
+}
+
+/// How far the writing of a checkpoint has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// Pieces are being written, this one next.
+    Pieces(u64),
+    /// So many commits have not ended.
+    Barrier(u32),
+    /// So many drives have not flushed their caches.
+    Flushing(u32),
+    /// So many drives have not written the header.
+    Header(u32),
+}
+
+/// The writing of checkpoints.
+#[derive(Debug)]
+pub struct Checkpoint {
+    phase: Phase,
+    in_flight: u32,
+    header: Header,
+    /// Rows that it covers.
+    covers: usize,
+    /// Drives whose caches hold something of it.
+    dirty: Vec<bool>,
+    /// Some piece could be written nowhere.
+    has_failed: bool,
+}
+
+/// Pieces in flight.
+const DEPTH: u32 = 4;
+
+impl Checkpoint {
+    /// The checkpoint that an empty log starts from is number 1.
+    pub fn new(drives: usize) -> Checkpoint {
+        let start = Start { here: Aged { row: 0, age: 0 }, batch: 0 };
+        let header = Header {
+            array: 0,
+            number: 0,
+            pieces: 0,
+            opened: 0,
+            segment: 0,
+            host_blocks: 0,
+            starts: [start; 2],
+        };
+        let dirty = vec![false; drives];
+        Checkpoint { phase: Phase::Idle, in_flight: 0, header, covers: 0, dirty, has_failed: false }
+    }
+
+    /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
+    pub fn follow(&mut self, number: u64, drives: usize) {
+        self.header.number = number;
+        self.dirty = vec![true; drives];
+    }
+
+    /// True when one is being written.
+    pub fn is_under_way(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+}
+
+impl Header {
+    /// The bytes of a block.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = begin(HEADER, self.array, self.number);
+        bytes.extend(self.pieces.to_le_bytes());
+        bytes.extend(self.opened.to_le_bytes());
+        bytes.extend(self.segment.to_le_bytes());
+        bytes.extend(self.host_blocks.to_le_bytes());
+        for start in &self.starts {
+            bytes.extend(start.here.row.to_le_bytes());
+            bytes.extend(start.here.age.to_le_bytes());
+            bytes.extend(start.batch.to_le_bytes());
+        }
+        sum(&mut bytes);
+        bytes
+    }
+
+    /// The header in a block, if it is one.
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
+        let mut fields = Fields::checked(bytes, HEADER)?;
+        let array = u128::from_le_bytes(fields.take()?);
+        let (number, pieces) = (fields.u64()?, fields.u64()?);
+        let (opened, segment, host_blocks) = (fields.u32()?, fields.u32()?, fields.u64()?);
+        let mut start = || {
+            let here = Aged { row: fields.u32()?, age: fields.u32()? };
+            Some(Start { here, batch: fields.u64()? })
+        };
+        let starts = [start()?, start()?];
+        Some(Header { array, number, pieces, opened, segment, host_blocks, starts })
+    }
+}
+
+fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+    bytes.extend(magic);
+    bytes.extend([0; 4]);
+    bytes.extend(FORMAT.to_le_bytes());
+    bytes.extend(array.to_le_bytes());
+    bytes.extend(number.to_le_bytes());
+    bytes
+}
+
+/// The entries of a piece, if a block is the one that is looked for.
+pub fn decode_piece(bytes: &[u8], array: u128, number: u64, index: u64) -> Option<Vec<u64>> {
+    let mut fields = Fields::checked(bytes, PIECE)?;
+    let is_it = u128::from_le_bytes(fields.take()?) == array && fields.u64()? == number;
+    let is_it = is_it && fields.u64()? == index;
+    if !is_it {
+        return None;
+    }
+    (0..DUMP_ENTRIES).map(|_| fields.number()).collect()
+}
+
+impl<B: Block> Log<B> {
+    /// Begins a checkpoint if one is due.
+    pub(super) fn check(&mut self, now: Time, core: &mut Core<B>) {
+        if self.checkpoint.is_under_way() || self.failed.is_some() || self.rows.closed() == 0 {
+            return;
+        }
+        let every = u64::from(self.geometry.all_rows()) * u64::from(core.config.log.checkpoint_every);
+        if self.rows.closed() as u64 >= (every / 1_000_000).max(1) || self.needs_cover() {
+            self.begin_checkpoint(now, core);
+        }
+    }
+
+    /// Begins to write a checkpoint.
+    pub(super) fn begin_checkpoint(&mut self, now: Time, core: &mut Core<B>) {
+        let start = |stream: usize| Start {
+            here: self.open_row(stream).here,
+            batch: self.streams[stream].batch.number,
+        };
+        let header = Header {
+            array: self.array,
+            number: self.checkpoint.header.number + 1,
+            pieces: self.geometry.dump_blocks,
+            opened: 0,
+            segment: self.geometry.segment,
+            host_blocks: self.geometry.host_blocks,
+            starts: [start(HOST), start(MOVED)],
+        };
+        self.checkpoint.header = header;
+        self.checkpoint.covers = self.rows.closed();
+        self.checkpoint.has_failed = false;
+        if !holds(Rule::VictimsAreCovered) {
+            self.rows.cover(self.checkpoint.covers);
+            self.checkpoint.covers = 0;
+        }
+        self.checkpoint.phase = Phase::Pieces(0);
+        self.write_pieces(now, core);
+    }
+
+    fn region(&self) -> u64 {
+        self.checkpoint.header.number % 2
+    }
+
+    fn write_pieces(&mut self, now: Time, core: &mut Core<B>) {
+        while let Phase::Pieces(index) = self.checkpoint.phase {
+            if self.checkpoint.in_flight >= DEPTH {
+                return;
+            }
+            if index < self.checkpoint.header.pieces {
+                self.checkpoint.phase = Phase::Pieces(index + 1);
+                self.write_piece(now, core, index);
+            } else if self.checkpoint.in_flight == 0 {
+                return self.all_pieces(now, core);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn write_piece(&mut self, now: Time, core: &mut Core<B>, index: u64) {
+        let mut bytes = begin(PIECE, self.array, self.checkpoint.header.number);
+        bytes.extend(index.to_le_bytes());
+        let first = index * DUMP_ENTRIES;
+        for entry in first..first + DUMP_ENTRIES {
+            bytes.extend(pack(self.dump_entry(entry)));
+        }
+        sum(&mut bytes);
+        let content = B::encode(&bytes);
+        for copy in 0..self.geometry.copies() {
+            let (drive, block) = self.geometry.dump_place(self.region(), index, copy);
+            self.write_part(now, core, (drive, block), content.clone(), false);
+        }
+    }
+
+    fn dump_entry(&self, entry: u64) -> u64 {
+        if entry < self.geometry.host_blocks {
+            return self.map.raw(entry);
+        }
+        let row = entry - self.geometry.host_blocks;
+        if row >= u64::from(self.geometry.all_rows()) {
+            return 0;
+        }
+        let info = self.rows.get(row as u32);
+        if info.state == RowState::Free { 0 } else { u64::from(info.age) + 1 }
+    }
+
+    fn write_part(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        (drive, block): (usize, u64),
+        content: B,
+        fua: bool,
+    ) {
+        let mut data = core.drives.memory();
+        data.push(content);
+        data[0].seal(seal_of(drive, block, self.checkpoint.header.number));
+        let (op, class) = (Op::Write, Class::new(5).expect("a class"));
+        let ask = Ask { op, fua, fail_fast: false, class, block, blocks: 1, data };
+        let urgency = if self.needs_cover() { Urgency::Write } else { Urgency::Background };
+        core.drives.ask(now, drive, urgency, Owner::Layout(Token::Checkpoint.into()), ask);
+        self.checkpoint.in_flight += 1;
+        self.figures.checkpoint_blocks += 1;
+    }
+
+    /// All pieces are written: what they may describe is made durable, and so are they.
+    fn all_pieces(&mut self, now: Time, core: &mut Core<B>) {
+        if !holds(Rule::BarrierBeforeHeader) {
+            return self.write_header(now, core);
+        }
+        self.checkpoint.phase = Phase::Barrier(2);
+        self.commit(now, core, HOST, Waiter::Checkpoint);
+        self.commit(now, core, MOVED, Waiter::Checkpoint);
+    }
+
+    /// One of the streams has been committed.
+    pub(super) fn checkpoint_committed(&mut self, now: Time, core: &mut Core<B>) {
+        let Phase::Barrier(left) = &mut self.checkpoint.phase else { unreachable!("it waits for two") };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        let mut pending = 0;
+        for drive in 0..core.drives.len() {
+            let is_dirty = std::mem::take(&mut self.checkpoint.dirty[drive]);
+            if is_dirty && core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
+                self.flush(now, core, drive, Token::Checkpoint);
+                pending += 1;
+            }
+        }
+        self.checkpoint.phase = Phase::Flushing(pending);
+        if pending == 0 {
+            self.write_header(now, core);
+        }
+    }
+
+    fn write_header(&mut self, now: Time, core: &mut Core<B>) {
+        self.checkpoint.header.opened = self.rows.opened;
+        let content = B::encode(&self.checkpoint.header.encode());
+        let block = self.geometry.header_block(self.region());
+        let drives: Vec<usize> = (0..core.drives.len()).filter(|&d| core.drives.is_present(d)).collect();
+        self.checkpoint.phase = Phase::Header(drives.len() as u32);
+        for drive in drives {
+            self.write_part(now, core, (drive, block), content.clone(), true);
+        }
+    }
+
+    /// A drive has done a part of a checkpoint.
+    pub(super) fn checkpoint_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        let is_done = self.judge(core, &answer) == Status::Success;
+        self.checkpoint.has_failed |= !is_done;
+        if answer.op == Op::Write {
+            self.checkpoint.in_flight -= 1;
+            self.checkpoint.dirty[answer.drive] = true;
+        }
+        core.drives.recycle(answer.data);
+        match &mut self.checkpoint.phase {
+            Phase::Pieces(_) => self.write_pieces(now, core),
+            Phase::Flushing(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.write_header(now, core);
+                }
+            }
+            Phase::Header(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.checkpoint_written(now);
+                }
+            }
+            phase => unreachable!("{phase:?} has nothing in flight"),
+        }
+    }
+
+    fn checkpoint_written(&mut self, now: Time) {
+        self.checkpoint.phase = Phase::Idle;
+        if self.checkpoint.has_failed {
+            return;
+        }
+        self.figures.checkpoints += 1;
+        self.rows.cover(self.checkpoint.covers);
+        self.is_ready = true;
+        self.recovered(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_as_they_were() {
+        let start = |row| Start { here: Aged { row, age: row * 2 }, batch: 1 << 40 };
+        let header = Header {
+            array: 9,
+            number: 3,
+            pieces: 5,
+            opened: 77,
+            segment: 256,
+            host_blocks: 1 << 33,
+            starts: [start(1), start(2)],
+        };
+        assert_eq!(Header::decode(&header.encode()), Some(header.clone()));
+        assert_eq!(Header::decode(&vec![0; 4096]), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! Where things are on the drives: checkpoint regions, then rows of segments.
+//!
+//! Each drive holds the record, two checkpoint regions, and from there on segments. Segment `r` of all
+//! drives of a group make up a *row*. The last block of each segment is for the summary; of the other
+//! stripes, position `i` of the row lies in stripe `i / d` on the data member `i % d`, where `d` is the
+//! number of data members.
+
+use crate::array::config::ArrayConfig;
+use crate::array::record::RECORD_BLOCKS;
+
+/// A row, numbered through all groups.
+pub type Row = u32;
+
+/// A block on the drives, numbered through rows, members and stripes; fits 40 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub u64);
+
+/// The shape of a log.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// R-groups.
+    pub groups: u32,
+    /// Drives of a group.
+    pub width: u32,
+    /// Of them, those with data in one row.
+    pub data: u32,
+    /// The parity lies on another drive in each row.
+    rotates: bool,
+    /// Blocks of a segment.
+    pub segment: u32,
+    /// Rows of each group.
+    pub rows: u32,
+    /// First block of the first segment.
+    first: u64,
+    /// Blocks that the host can use.
+    pub host_blocks: u64,
+    /// Blocks of a checkpoint, without its header.
+    pub dump_blocks: u64,
+    /// Blocks of a checkpoint region on each drive, with the header in front.
+    pub region_blocks: u64,
+}
+
+/// Entries of 5 bytes in a block of a checkpoint.
+pub const DUMP_ENTRIES: u64 = 809;
+
+/// Victims that are collected at a time.
+pub const JOBS: usize = 2;
+
+/// Rows of each group that only collection may open.
+///
+/// A victim moves less than it holds, so `JOBS` victims need at most `JOBS` rows beside the one that
+/// is open, and free as many when they are done; one row more is needed when the stream of moved
+/// blocks goes from group to group, and one for the row that is closing then. So a collection that
+/// has begun always ends, and the capacity that is kept from the host makes sure that some
+/// collection frees more than it takes. After a power cut in the middle of all that, each stream
+/// begins a new row: two more.
+pub const RESERVE: u32 = JOBS as u32 + 4;
+
+impl Geometry {
+    /// The shape that `config` gives drives of which `blocks` are usable up to the block `end`.
+    pub fn new(config: &ArrayConfig, end: u64) -> Geometry {
+        let segment = config.log.segment_blocks();
+        let mut geometry = Geometry {
+            groups: config.groups,
+            width: config.width() as u32,
+            data: config.data_width() as u32,
+            rotates: config.layout.rotates(),
+            segment,
+            rows: 0,
+            first: 0,
+            host_blocks: 0,
+            dump_blocks: 0,
+            region_blocks: 0,
+        };
+        let spare = config.log.spare;
+        // The checkpoint takes from what it describes: the larger shape bounds its size.
+        geometry.size(end, spare);
+        geometry.size(end, spare);
+        assert!(
+            geometry.rows >= 3 * RESERVE,
+            "a log needs at least {} segments of {segment} blocks on each drive: use smaller ones",
+            3 * RESERVE
+        );
+        geometry
+    }
+
+    fn size(&mut self, end: u64, spare: u32) {
+        self.first = RECORD_BLOCKS + 2 * self.region_blocks;
+        self.rows = (end.saturating_sub(self.first) / u64::from(self.segment)) as u32;
+        let usable = u64::from(self.rows.saturating_sub(RESERVE + 2)) * u64::from(self.groups);
+        let filled = usable * u64::from(self.user_positions());
+        let kept = u128::from(filled) * u128::from(1_000_000 - spare) / 1_000_000;
+        self.host_blocks = kept as u64;
+        if self.region_blocks == 0 {
+            let entries = self.host_blocks + u64::from(self.rows) * u64::from(self.groups);
+            self.dump_blocks = entries.div_ceil(DUMP_ENTRIES);
+            let drives = u64::from(self.groups * self.width);
+            self.region_blocks = 1 + self.dump_blocks.div_ceil(drives) * self.copies();
+        }
+    }
+
+    /// Copies of each block of a checkpoint.
+    pub fn copies(&self) -> u64 {
+        if self.data < self.width { 2 } else { 1 }
+    }
+
+    /// Where copy `copy` of block `index` of a checkpoint is: drive and block. Both copies are in
+    /// one group, of which only one drive may be missing.
+    pub fn dump_place(&self, region: u64, index: u64, copy: u64) -> (usize, u64) {
+        let drives = u64::from(self.groups * self.width);
+        let (turn, at) = (index / drives, index % drives);
+        let (group, member) = (at / u64::from(self.width), at % u64::from(self.width));
+        let member = (member + copy) % u64::from(self.width);
+        let drive = (group * u64::from(self.width) + member) as usize;
+        (drive, self.header_block(region) + 1 + turn * self.copies() + copy)
+    }
+
+    /// Where the header of a checkpoint is on each drive.
+    pub fn header_block(&self, region: u64) -> u64 {
+        RECORD_BLOCKS + region * self.region_blocks
+    }
+
+    /// Rows of all groups.
+    pub fn all_rows(&self) -> u32 {
+        self.rows * self.groups
+    }
+
+    /// Stripes of a row that hold data and descriptors: all but that of the summaries.
+    pub fn stripes(&self) -> u32 {
+        self.segment - 1
+    }
+
+    /// Positions of a row.
+    pub fn positions(&self) -> u32 {
+        self.stripes() * self.data
+    }
+
+    /// Positions of a row that can be relied on for data when it is written without flushes.
+    pub fn user_positions(&self) -> u32 {
+        let descriptors = self.positions().div_ceil(super::descriptor::ENTRIES_MAX) + 1;
+        self.positions() - 2 * self.data - descriptors
+    }
+
+    /// The group of a row.
+    pub fn group_of(&self, row: Row) -> u32 {
+        row / self.rows
+    }
+
+    /// First block of a row on each of its drives.
+    pub fn address(&self, row: Row) -> u64 {
+        self.first + u64::from(row % self.rows) * u64::from(self.segment)
+    }
+
+    /// The row that a block of a drive is part of.
+    pub fn row_at(&self, drive: usize, block: u64) -> Option<Row> {
+        let within = block.checked_sub(self.first)? / u64::from(self.segment);
+        let group = drive as u32 / self.width;
+        (within < u64::from(self.rows)).then(|| group * self.rows + within as u32)
+    }
+
+    /// The member that holds the parity of a row, if there is one.
+    pub fn parity(&self, row: Row) -> Option<u32> {
+        if self.data == self.width {
+            None
+        } else if self.rotates {
+            Some(row % self.rows % self.width)
+        } else {
+            Some(self.width - 1)
+        }
+    }
+
+    /// The member that is data member `k` of a row.
+    pub fn data_member(&self, row: Row, k: u32) -> u32 {
+        match self.parity(row) {
+            Some(parity) if k >= parity => k + 1,
+            _ => k,
+        }
+    }
+
+    /// The drive of a member of a row.
+    pub fn drive(&self, row: Row, member: u32) -> usize {
+        (self.group_of(row) * self.width + member) as usize
+    }
+
+    /// The place of a position of a row.
+    pub fn place(&self, row: Row, position: u32) -> Place {
+        let member = self.data_member(row, position % self.data);
+        self.place_of(row, member, position / self.data)
+    }
+
+    /// The place of a stripe's block on a member.
+    pub fn place_of(&self, row: Row, member: u32, stripe: u32) -> Place {
+        let segment = u64::from(row) * u64::from(self.width) + u64::from(member);
+        Place(segment * u64::from(self.segment) + u64::from(stripe))
+    }
+
+    /// Row, member and stripe of a place.
+    pub fn locate(&self, place: Place) -> (Row, u32, u32) {
+        let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
+        ((segment / u64::from(self.width)) as u32, (segment % u64::from(self.width)) as u32, stripe as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::LayoutKind;
+
+    fn geometry(layout: LayoutKind, groups: u32) -> Geometry {
+        let config = ArrayConfig { drives: 8, groups, layout, ..ArrayConfig::default() };
+        Geometry::new(&config, 100_000)
+    }
+
+    #[test]
+    fn places_and_positions_agree() {
+        for (layout, groups) in [
+            (LayoutKind::LogRaid0, 1),
+            (LayoutKind::Swan4, 2),
+            (LayoutKind::Swan5, 2),
+            (LayoutKind::Swan0, 4),
+        ] {
+            let geometry = geometry(layout, groups);
+            for row in [0, 1, geometry.rows, geometry.all_rows() - 1] {
+                for position in [0, 1, geometry.data, geometry.positions() - 1] {
+                    let place = geometry.place(row, position);
+                    let (found, member, stripe) = geometry.locate(place);
+                    assert_eq!((found, stripe), (row, position / geometry.data));
+                    assert_ne!(Some(member), geometry.parity(row));
+                    assert_eq!(geometry.place_of(row, member, stripe), place);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copies_of_a_checkpoint_lie_apart_and_inside_of_the_region() {
+        let geometry = geometry(LayoutKind::Swan4, 2);
+        let mut seen = std::collections::BTreeSet::new();
+        for region in 0..2 {
+            for index in 0..geometry.dump_blocks {
+                let places = [0, 1].map(|copy| geometry.dump_place(region, index, copy));
+                assert_ne!(places[0].0, places[1].0);
+                assert_eq!(places[0].0 / 4, places[1].0 / 4);
+                for (drive, block) in places {
+                    assert!(seen.insert((drive, block)));
+                    assert!(block > geometry.header_block(region) && block < geometry.address(0));
+                    assert!(block < geometry.header_block(region) + geometry.region_blocks);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Requests of the host: writes and trims go to the log in the order in which they come, reads to
+//! wherever their blocks are.
+
+use super::Log;
+use super::geometry::Row;
+use super::stream::{HOST, Waiter};
+use super::token::Token;
+use crate::Block;
+use crate::array::config::ReadPolicy;
+use crate::array::core::Core;
+use crate::array::drives::{Ask, Owner, Urgency};
+use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::planted::{Rule, holds};
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+
+/// Blocks that are read together: they follow each other on a drive, and come in equal steps in
+/// the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    slot: u32,
+    row: Row,
+    drive: usize,
+    block: u64,
+    blocks: u32,
+    /// Index of the first in the request.
+    index: u32,
+    stride: u32,
+}
+
+/// Reads that are under way.
+#[derive(Debug, Default)]
+pub struct Runs {
+    runs: Vec<Run>,
+    free: Vec<u32>,
+    /// The run that is being put together for each drive, and the drives that have one.
+    building: Vec<Option<Run>>,
+    touched: Vec<usize>,
+}
+
+impl Runs {
+    /// None, over so many drives.
+    pub fn new(drives: usize) -> Runs {
+        Runs { building: vec![None; drives], ..Runs::default() }
+    }
+
+    fn keep(&mut self, run: Run) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.runs[id as usize] = run;
+                id
+            }
+            None => {
+                self.runs.push(run);
+                (self.runs.len() - 1) as u32
+            }
+        }
+    }
+
+    fn take(&mut self, id: u32) -> Run {
+        self.free.push(id);
+        self.runs[id as usize]
+    }
+}
+
+impl Run {
+    /// Takes one more block in, if it fits behind the others.
+    fn extend(&mut self, row: Row, block: u64, index: u32, most: u32) -> bool {
+        let step = index - self.index;
+        let is_next = self.row == row && block == self.block + u64::from(self.blocks) && self.blocks < most;
+        if !is_next || self.blocks > 1 && step != self.blocks * self.stride {
+            return false;
+        }
+        if self.blocks == 1 {
+            self.stride = step;
+        }
+        self.blocks += 1;
+        true
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// A write or trim: it goes to the log now, or waits its turn.
+    pub(super) fn enqueue(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get(slot);
+        let parts = if request.op == Op::Trim { 1 } else { request.blocks };
+        let commits = u32::from(request.fua && request.op == Op::Write);
+        core.requests.expect(slot, parts + commits);
+        self.space.waiting.push_back(slot);
+        self.pump(now, core);
+        if self.space.waiting.back() == Some(&slot) {
+            self.note_waiting(core, slot);
+        }
+    }
+
+    /// Reads of what waits must see it.
+    fn note_waiting(&mut self, core: &Core<B>, slot: u32) {
+        self.figures.throttled += 1;
+        self.space.arrivals += 1;
+        let arrival = self.space.arrivals;
+        let request = core.requests.get(slot);
+        let end = request.block + u64::from(request.blocks);
+        if request.op == Op::Trim {
+            self.space.queued_trims.push_back((slot, arrival, request.block, end));
+            return;
+        }
+        let begun = if self.space.waiting.len() == 1 { self.space.begun } else { 0 };
+        for index in begun..request.blocks {
+            self.space.queued.insert(request.block + u64::from(index), (slot, index, arrival));
+        }
+    }
+
+    /// Writes what waits, as far as there is room.
+    pub(super) fn pump(&mut self, now: Time, core: &mut Core<B>) {
+        while let Some(&slot) = self.space.waiting.front() {
+            let is_done = if core.requests.get(slot).op == Op::Trim {
+                self.pump_trim(now, core, slot)
+            } else {
+                self.pump_write(now, core, slot)
+            };
+            if !is_done {
+                break;
+            }
+            self.space.waiting.pop_front();
+            self.space.begun = 0;
+        }
+        self.send(now, core, HOST);
+        self.release_orphans(now, core);
+    }
+
+    fn pump_write(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+        let request = core.requests.get(slot);
+        let (first, blocks, fua) = (request.block, request.blocks, request.fua);
+        while self.space.begun < blocks {
+            let index = self.space.begun;
+            let block = first + u64::from(index);
+            if self.failed.is_some() {
+                self.orphans.push((slot, Status::WriteProtected));
+            } else {
+                if !self.admits() || !self.make_room(now, core, HOST) {
+                    return false;
+                }
+                let content = core.requests.get(slot).data[index as usize].clone();
+                self.append(HOST, block, content, None, slot);
+                self.figures.host_blocks += 1;
+                self.spend();
+            }
+            self.space.begun += 1;
+            if self.space.queued.get(&block).is_some_and(|&(by, ..)| by == slot) {
+                self.space.queued.remove(&block);
+            }
+        }
+        if fua {
+            self.commit(now, core, HOST, Waiter::Host(slot));
+        }
+        true
+    }
+
+    fn pump_trim(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+        let request = core.requests.get(slot);
+        let (block, blocks) = (request.block, request.blocks);
+        let mut status = Status::WriteProtected;
+        if self.failed.is_none() {
+            if !self.make_room(now, core, HOST) {
+                return false;
+            }
+            self.append_trim(block, blocks);
+            status = Status::Success;
+        }
+        if self.space.queued_trims.front().is_some_and(|&(by, ..)| by == slot) {
+            self.space.queued_trims.pop_front();
+        }
+        self.part_done(now, core, slot, status, &Spans::new());
+        true
+    }
+
+    /// A read: what is on its way comes from memory, the rest from the drives.
+    pub(super) fn read_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get(slot);
+        let (first, blocks) = (request.block, request.blocks);
+        core.requests.expect(slot, 1);
+        for index in 0..blocks {
+            let block = first + u64::from(index);
+            if !self.space.waiting.is_empty() && self.read_waiting(core, slot, index, block) {
+                continue;
+            }
+            let Some(place) = self.map.get(block) else { continue };
+            let (row, member, stripe) = self.geometry.locate(place);
+            if let Some(slab) = self.rows.get(row).slab
+                && stripe >= self.open_rows[slab as usize].complete
+                && holds(Rule::ReadFromMemory)
+            {
+                let content = self.open_rows[slab as usize].content(member, stripe).clone();
+                core.requests.get_mut(slot).data[index as usize] = content;
+                self.figures.reads_memory += 1;
+                continue;
+            }
+            let drive = self.geometry.drive(row, member);
+            let address = self.geometry.address(row) + u64::from(stripe);
+            self.gather(now, core, Run { slot, row, drive, block: address, blocks: 1, index, stride: 1 });
+        }
+        for drive in std::mem::take(&mut self.runs.touched) {
+            let run = self.runs.building[drive].take().expect("it was touched");
+            self.begin_run(now, core, run);
+        }
+        self.part_done(now, core, slot, Status::Success, &Spans::new());
+    }
+
+    /// Takes a block from a write or trim that waits; false if none touches it.
+    fn read_waiting(&self, core: &mut Core<B>, slot: u32, index: u32, block: u64) -> bool {
+        let write = self.space.queued.get(&block);
+        let covers = |&&(_, _, first, end): &&(u32, u64, u64, u64)| (first..end).contains(&block);
+        let trim = self.space.queued_trims.iter().rev().find(covers);
+        let written = write.map_or(0, |&(_, _, arrival)| arrival);
+        let trimmed = trim.map_or(0, |&(_, arrival, ..)| arrival);
+        if written == 0 && trimmed == 0 {
+            return false;
+        }
+        if let Some(&(by, at, _)) = write
+            && written > trimmed
+        {
+            let content = core.requests.get(by).data[at as usize].clone();
+            core.requests.get_mut(slot).data[index as usize] = content;
+        }
+        true
+    }
+
+    fn gather(&mut self, now: Time, core: &mut Core<B>, run: Run) {
+        let most = core.drives.disk(run.drive).most_blocks;
+        match &mut self.runs.building[run.drive] {
+            Some(building) => {
+                if !building.extend(run.row, run.block, run.index, most) {
+                    let full = std::mem::replace(building, run);
+                    self.begin_run(now, core, full);
+                }
+            }
+            empty => {
+                *empty = Some(run);
+                self.runs.touched.push(run.drive);
+            }
+        }
+    }
+
+    fn begin_run(&mut self, now: Time, core: &mut Core<B>, run: Run) {
+        core.requests.expect(run.slot, 1);
+        let info = self.rows.get_mut(run.row);
+        info.readers += 1;
+        let age = info.age;
+        let wanted = Wanted {
+            drive: run.drive,
+            block: run.block,
+            blocks: run.blocks,
+            age: self.age(age),
+            unwritten: false,
+            class: core.requests.get(run.slot).class,
+            urgency: Urgency::Read,
+            around: self.around(core, run.row),
+            token: Token::Run(self.runs.keep(run)).into(),
+        };
+        core.reads.begin(now, &mut core.drives, wanted);
+    }
+
+    /// When a read of a row may go around its drive.
+    fn around(&self, core: &Core<B>, row: Row) -> Around {
+        let group = self.geometry.group_of(row);
+        match core.config.reads {
+            ReadPolicy::FailFast => Around::WhenContended,
+            ReadPolicy::AroundCollection if self.is_busy(group) => Around::Now,
+            _ => Around::AtNeed,
+        }
+    }
+
+    /// A run has been read, or cannot be.
+    pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: &Done<B>) {
+        let run = self.runs.take(id);
+        self.rows.get_mut(run.row).readers -= 1;
+        self.count_read(run.row, done.spans.total());
+        if done.status == Status::Success {
+            let into = core.requests.get_mut(run.slot).data.iter_mut();
+            let into = into.skip(run.index as usize).step_by(run.stride as usize);
+            into.zip(&done.data).for_each(|(block, content)| block.clone_from(content));
+        }
+        self.part_done(now, core, run.slot, done.status, &done.spans);
+    }
+
+    fn count_read(&mut self, row: Row, time: Nanos) {
+        let group = self.geometry.group_of(row);
+        let reads = if group == self.space.front && self.geometry.groups > 1 {
+            &mut self.figures.reads_front
+        } else if self.is_busy(group) {
+            &mut self.figures.reads_collecting
+        } else {
+            &mut self.figures.reads_idle
+        };
+        reads.reads += 1;
+        reads.time += time;
+    }
+
+    /// Writes again what a drive has returned wrongly, or could not return. The row stays as it is for
+    /// so long.
+    pub(super) fn repair(&mut self, now: Time, core: &mut Core<B>, done: &Done<B>) {
+        let wanted = &done.wanted;
+        let Some(row) = self.geometry.row_at(wanted.drive, wanted.block) else { return };
+        if done.status != Status::Success || !core.drives.is_present(wanted.drive) {
+            return;
+        }
+        self.rows.get_mut(row).readers += 1;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.repairs += 1;
+        }
+        self.figures.repaired_blocks += u64::from(wanted.blocks);
+        let mut data = core.drives.memory();
+        data.extend_from_slice(&done.data);
+        for (content, address) in data.iter_mut().zip(wanted.block..) {
+            content.seal(seal_of(wanted.drive, address, wanted.age));
+        }
+        let (op, class) = (Op::Write, Class::new(5).expect("a class"));
+        let (block, blocks) = (wanted.block, wanted.blocks);
+        let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
+        let token = Token::Repaired { row };
+        core.drives.ask(now, wanted.drive, Urgency::Background, Owner::Layout(token.into()), ask);
+    }
+}

@@ -1,0 +1,434 @@
+//! Reading the log again after a power cut.
+//!
+//! The newest checkpoint whose header can be read is loaded; then the rows that were written since it
+//! began are read, following the last descriptor of each to the next. A batch counts if its
+//! descriptor, all of its blocks and the stripes they are in can be read; a stream ends at the first that
+//! does not. First the batches of moved blocks count, and of them only what the map does not know newer;
+//! then, in order, all that the host wrote. This is right because what was moved since the checkpoint
+//! was written before it: whatever the host has written since is newer.
+//!
+//! Rows that nothing points to are free. Those that were open are left as they are, and a checkpoint is
+//! written before anything else is.
+
+use super::Log;
+use super::checkpoint::{Header, decode_piece};
+use super::descriptor::{Aged, Descriptor};
+use super::geometry::{DUMP_ENTRIES, Place, Row};
+use super::stream::{HOST, MOVED};
+use super::token::Token;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::{Around, Done, Wanted};
+use crate::planted::{Rule, holds};
+use tailcut_base::{Class, Nanos, Op, Status, Time};
+
+/// What a recovery did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Rows of the log that were read.
+    pub rows_scanned: u64,
+    /// Blocks that were read, of the log and the checkpoint.
+    pub blocks_read: u64,
+    /// Batches that counted.
+    pub batches: u64,
+    /// Blocks and trims in them.
+    pub entries: u64,
+    /// From the beginning to the first request that is taken.
+    pub duration: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Headers,
+    Pieces,
+    Rows,
+    /// The log has been read; damaged blocks are still being written again.
+    Repairs,
+    Done,
+}
+
+/// A recovery under way.
+#[derive(Debug)]
+pub struct Recovery<B> {
+    phase: Phase,
+    began: Time,
+    pending: u32,
+    header: Option<Header>,
+    /// The next piece to ask for.
+    piece: u64,
+    /// The age plus 1 of each row that is in use.
+    ages: Vec<u32>,
+    /// Rows without a summary.
+    unfinished: Vec<Row>,
+    /// What is being read: stream, row, the next block to ask for.
+    stream: usize,
+    here: Aged,
+    asked: u32,
+    content: Vec<Option<B>>,
+    /// The batch that comes next in the stream.
+    expected: Option<u64>,
+    /// The last batch of each stream.
+    last: [u64; 2],
+    /// Blocks that are being written again.
+    pub repairs: u32,
+    report: RecoveryReport,
+}
+
+/// Reads of a recovery in flight.
+const DEPTH: u32 = 64;
+
+impl<B: Block> Recovery<B> {
+    fn new(now: Time, rows: usize) -> Recovery<B> {
+        Recovery {
+            phase: Phase::Headers,
+            began: now,
+            pending: 0,
+            header: None,
+            piece: 0,
+            ages: vec![0; rows],
+            unfinished: Vec::new(),
+            stream: MOVED,
+            here: Aged { row: 0, age: 0 },
+            asked: 0,
+            content: Vec::new(),
+            expected: None,
+            last: [0; 2],
+            repairs: 0,
+            report: RecoveryReport::default(),
+        }
+    }
+
+    fn header(&self) -> &Header {
+        self.header.as_ref().expect("it is the first that is read")
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// Begins to recover.
+    pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
+        let mut recovery = Recovery::new(now, self.geometry.all_rows() as usize);
+        for drive in 0..core.drives.len() {
+            for region in 0..if core.drives.is_in_sync(drive) { 2 } else { 0 } {
+                recovery.pending += 1;
+                self.read_raw(now, core, drive, self.geometry.header_block(region), 0);
+            }
+        }
+        self.recovery = Some(Box::new(recovery));
+    }
+
+    /// Reads a block whose age is not known: it says itself what it is.
+    fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: usize, block: u64, what: u32) {
+        let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
+        core.drives.ask(now, drive, Urgency::Read, Owner::Layout(Token::Recovery(what).into()), ask);
+    }
+
+    fn recovering(&mut self) -> &mut Recovery<B> {
+        self.recovery.as_mut().expect("a recovery is under way")
+    }
+
+    /// A header or a piece has been read, or cannot be.
+    pub(super) fn raw_read(&mut self, now: Time, core: &mut Core<B>, what: u32, answer: Answered<B>) {
+        let array = self.array;
+        let recovery = self.recovering();
+        recovery.pending -= 1;
+        recovery.report.blocks_read += 1;
+        let bytes = answer.data.first().filter(|_| answer.status == Status::Success).and_then(Block::decode);
+        if recovery.phase == Phase::Headers {
+            let header = bytes.and_then(Header::decode).filter(|header| header.array == array);
+            let newest = recovery.header.take().into_iter().chain(header).max_by_key(|h| h.number);
+            recovery.header = newest;
+            if recovery.pending == 0 {
+                self.headers_read(now, core);
+            }
+        } else {
+            let (index, copy) = (u64::from(what >> 1), u64::from(what & 1));
+            let number = recovery.header().number;
+            match bytes.and_then(|bytes| decode_piece(bytes, array, number, index)) {
+                Some(entries) => self.load(index, &entries),
+                None if copy + 1 < self.geometry.copies() => self.read_piece(now, core, index, copy + 1),
+                None => self.give_up(format!("piece {index} of checkpoint {number} cannot be read")),
+            }
+            self.read_pieces(now, core);
+        }
+        core.drives.recycle(answer.data);
+    }
+
+    /// What the map was cannot be found out any more.
+    #[cold]
+    fn give_up(&mut self, why: String) {
+        self.failed.get_or_insert(why);
+        self.is_lost = true;
+        self.is_ready = true;
+    }
+
+    fn headers_read(&mut self, now: Time, core: &mut Core<B>) {
+        let (segment, host_blocks) = (self.geometry.segment, self.geometry.host_blocks);
+        let recovery = self.recovering();
+        recovery.phase = Phase::Pieces;
+        match &recovery.header {
+            None => self.give_up("no checkpoint can be read".into()),
+            Some(header) if (header.segment, header.host_blocks) != (segment, host_blocks) => {
+                let why = format!("the checkpoint is of another shape: {header:?}");
+                self.give_up(why);
+            }
+            Some(_) => self.read_pieces(now, core),
+        }
+    }
+
+    fn read_pieces(&mut self, now: Time, core: &mut Core<B>) {
+        if self.is_lost {
+            return;
+        }
+        while self.recovering().pending < DEPTH && self.recovering().piece < self.recovering().header().pieces
+        {
+            let index = self.recovering().piece;
+            self.recovering().piece += 1;
+            self.read_piece(now, core, index, 0);
+        }
+        if self.recovering().pending == 0 {
+            self.recovering().phase = Phase::Rows;
+            self.begin_stream(now, core, MOVED);
+        }
+    }
+
+    fn read_piece(&mut self, now: Time, core: &mut Core<B>, index: u64, copy: u64) {
+        let region = self.recovering().header().number % 2;
+        self.recovering().pending += 1;
+        let (drive, block) = self.geometry.dump_place(region, index, copy);
+        self.read_raw(now, core, drive, block, (index << 1 | copy) as u32);
+    }
+
+    fn load(&mut self, index: u64, entries: &[u64]) {
+        let host_blocks = self.geometry.host_blocks;
+        let recovery = self.recovery.as_mut().expect("a recovery is under way");
+        for (entry, &raw) in (index * DUMP_ENTRIES..).zip(entries) {
+            if entry < host_blocks {
+                self.map.set_raw(entry, raw);
+            } else if let Some(age) = recovery.ages.get_mut((entry - host_blocks) as usize) {
+                *age = raw as u32;
+            }
+        }
+    }
+
+    fn begin_stream(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let recovery = self.recovering();
+        let start = recovery.header().starts[stream];
+        recovery.stream = stream;
+        recovery.expected = None;
+        recovery.last[stream] = start.batch;
+        self.begin_scan(now, core, start.here);
+    }
+
+    fn begin_scan(&mut self, now: Time, core: &mut Core<B>, here: Aged) {
+        let blocks = (self.geometry.stripes() * self.geometry.width) as usize;
+        let recovery = self.recovering();
+        (recovery.here, recovery.asked) = (here, 0);
+        recovery.content.clear();
+        recovery.content.resize(blocks, None);
+        recovery.ages[here.row as usize] = here.age + 1;
+        recovery.report.rows_scanned += 1;
+        self.scan(now, core);
+    }
+
+    fn scan(&mut self, now: Time, core: &mut Core<B>) {
+        let width = self.geometry.width;
+        while self.recovering().pending < DEPTH {
+            let recovery = self.recovering();
+            let (here, asked) = (recovery.here, recovery.asked);
+            if asked as usize == recovery.content.len() {
+                break;
+            }
+            recovery.asked += 1;
+            recovery.pending += 1;
+            recovery.report.blocks_read += 1;
+            let wanted = Wanted {
+                drive: self.geometry.drive(here.row, asked % width),
+                block: self.geometry.address(here.row) + u64::from(asked / width),
+                blocks: 1,
+                age: self.age(here.age),
+                unwritten: false,
+                class: Class::DEFAULT,
+                urgency: Urgency::Read,
+                around: Around::AtNeed,
+                token: Token::Recovery(asked).into(),
+            };
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+        if self.recovering().pending == 0 {
+            self.row_read(now, core);
+        }
+    }
+
+    /// A block of a row has been read, or cannot be.
+    pub(super) fn scanned(&mut self, now: Time, core: &mut Core<B>, at: u32, done: &mut Done<B>) {
+        let recovery = self.recovering();
+        recovery.pending -= 1;
+        if done.status == Status::Success {
+            recovery.content[at as usize] = done.data.pop();
+        }
+        self.scan(now, core);
+    }
+
+    /// All of a row has been read: what of it counts.
+    fn row_read(&mut self, now: Time, core: &mut Core<B>) {
+        let recovery = self.recovery.take().expect("a recovery is under way");
+        let mut recovery = recovery;
+        let next = self.replay_row(&mut recovery);
+        let (stream, here) = (recovery.stream, recovery.here);
+        if next.is_none() {
+            recovery.unfinished.push(here.row);
+        }
+        self.recovery = Some(recovery);
+        match next {
+            Some(next) => self.begin_scan(now, core, next),
+            None if stream == MOVED => self.begin_stream(now, core, HOST),
+            None => {
+                self.recovering().phase = Phase::Repairs;
+                self.end_recovery(now, core);
+            }
+        }
+    }
+
+    /// Applies the batches of a row; returns the row in which the stream goes on.
+    fn replay_row(&mut self, recovery: &mut Recovery<B>) -> Option<Aged> {
+        let start = recovery.header().starts[recovery.stream].batch;
+        for position in 0..self.geometry.positions() {
+            let Some(descriptor) = self.descriptor_at(recovery, position) else { continue };
+            if recovery.expected.is_some_and(|expected| expected != descriptor.batch)
+                || recovery.expected.is_none() && descriptor.batch > start
+            {
+                return None;
+            }
+            recovery.expected = Some(descriptor.batch + 1);
+            if descriptor.batch >= start {
+                if !self.is_whole(recovery, &descriptor) {
+                    return None;
+                }
+                self.replay(recovery.stream, &descriptor);
+                recovery.last[recovery.stream] = descriptor.batch + 1;
+                recovery.report.batches += 1;
+                recovery.report.entries += (descriptor.entries.len() + descriptor.trims.len()) as u64;
+            }
+            if descriptor.next.is_some() {
+                return descriptor.next;
+            }
+        }
+        None
+    }
+
+    fn content_at<'r>(&self, recovery: &'r Recovery<B>, position: u32) -> Option<&'r B> {
+        let (row, data) = (recovery.here.row, self.geometry.data);
+        let member = self.geometry.data_member(row, position % data);
+        recovery.content[(position / data * self.geometry.width + member) as usize].as_ref()
+    }
+
+    fn descriptor_at(&self, recovery: &Recovery<B>, position: u32) -> Option<Descriptor> {
+        let bytes = self.content_at(recovery, position)?.decode()?;
+        let descriptor = Descriptor::decode(bytes)?;
+        let is_right = descriptor.array == self.array
+            && descriptor.here == recovery.here
+            && descriptor.stream as usize == recovery.stream
+            && descriptor.position == position
+            && descriptor.first + descriptor.entries.len() as u32 == position;
+        is_right.then_some(descriptor)
+    }
+
+    /// True when all blocks of a batch, and all stripes they are in, can be read.
+    fn is_whole(&self, recovery: &Recovery<B>, descriptor: &Descriptor) -> bool {
+        if !holds(Rule::BatchesAreWhole) {
+            return true;
+        }
+        let (data, width) = (self.geometry.data, self.geometry.width);
+        let stripes = descriptor.first / data..=descriptor.position / data;
+        let mut slots = stripes.flat_map(|stripe| stripe * width..(stripe + 1) * width);
+        if self.geometry.parity(0).is_some() && !slots.all(|slot| recovery.content[slot as usize].is_some()) {
+            return false;
+        }
+        (descriptor.first..).zip(&descriptor.entries).all(|(position, entry)| {
+            self.content_at(recovery, position).is_some_and(|content| content.checksum() == entry.checksum)
+        })
+    }
+
+    fn replay(&mut self, stream: usize, descriptor: &Descriptor) {
+        let mut trims = descriptor.trims.iter().peekable();
+        for (index, entry) in (0u32..).zip(&descriptor.entries) {
+            while let Some(trim) = trims.next_if(|trim| u32::from(trim.after) <= index) {
+                self.replay_trim(trim.block, trim.blocks);
+            }
+            let place = self.geometry.place(descriptor.here.row, descriptor.first + index);
+            let is_newest = stream == HOST
+                || self.map.get(entry.block) == entry.source
+                || !holds(Rule::MovesAreConditional);
+            if is_newest && entry.block < self.geometry.host_blocks {
+                self.map.replace(entry.block, Some(place));
+            }
+        }
+        for trim in trims {
+            self.replay_trim(trim.block, trim.blocks);
+        }
+    }
+
+    fn replay_trim(&mut self, block: u64, blocks: u32) {
+        let end = (block + u64::from(blocks)).min(self.geometry.host_blocks);
+        for block in block..end {
+            self.map.replace(block, None);
+        }
+    }
+
+    /// The log is known: makes it one that can go on.
+    pub(super) fn end_recovery(&mut self, now: Time, core: &mut Core<B>) {
+        let Some(recovery) = &mut self.recovery else { return };
+        if recovery.phase != Phase::Repairs || recovery.repairs > 0 {
+            return;
+        }
+        recovery.phase = Phase::Done;
+        let header = recovery.header.clone().expect("it was read");
+        let (ages, unfinished) =
+            (std::mem::take(&mut recovery.ages), std::mem::take(&mut recovery.unfinished));
+        let last = recovery.last;
+        self.count_valid(&ages, &unfinished);
+        // Ages that were given and of which nothing is left are not given again: no row is opened twice
+        // without something of it becoming durable.
+        let newest = ages.iter().copied().max().unwrap_or(0).max(header.opened);
+        self.rows.opened = newest.saturating_add(self.geometry.all_rows() + 1);
+        for (stream, batch) in self.streams.iter_mut().zip(last) {
+            stream.batch.number = batch + 1;
+            stream.dirty.fill(true);
+        }
+        self.checkpoint.follow(header.number, core.drives.len());
+        let free = |group: &u32| self.rows.free(*group);
+        self.space.front = (0..self.geometry.groups).max_by_key(free).expect("there are groups");
+        if !self.begin_streams(core) {
+            self.failed = Some("no row is free to write to".into());
+            self.is_ready = true;
+            return;
+        }
+        self.begin_checkpoint(now, core);
+    }
+
+    fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) {
+        let mut valid = vec![0u32; ages.len()];
+        for block in 0..self.geometry.host_blocks {
+            let Some(place) = self.map.get(block) else { continue };
+            let row = self.geometry.locate(Place(place.0)).0 as usize;
+            valid[row] += 1;
+        }
+        for (row, (&age, &count)) in (0..).zip(ages.iter().zip(&valid)) {
+            if count > 0 {
+                assert!(age > 0, "a row that holds something has an age");
+                self.rows.restore(row, age - 1, count, !unfinished.contains(&row));
+            }
+        }
+        self.rows.rebuild_free();
+    }
+
+    /// The log takes requests.
+    pub(super) fn recovered(&mut self, now: Time) {
+        if let Some(recovery) = self.recovery.take() {
+            let duration = now.since(recovery.began);
+            self.recovery_report = Some(RecoveryReport { duration, ..recovery.report });
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The rows of segments: which are free, how much of each is valid, and which is collected next.
+
+use super::config::VictimChoice;
+use super::geometry::{Geometry, Row};
+use std::collections::VecDeque;
+use tailcut_base::random;
+
+/// What a row is being used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowState {
+    /// Nothing.
+    Free,
+    /// It is being written.
+    Open,
+    /// It is full; the last checkpoint does not cover it yet.
+    Closed,
+    /// It may be collected.
+    Collectable,
+    /// It is being collected.
+    Victim,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+pub struct RowInfo {
+    /// What it is used for.
+    pub state: RowState,
+    /// How many rows had been opened before it was.
+    pub age: u32,
+    /// Blocks of the host in it that are up to date.
+    pub valid: u32,
+    /// Reads of it that are under way: they keep it from being trimmed.
+    pub readers: u32,
+    /// Where its content is while it is written; see [`Log`](super::Log).
+    pub slab: Option<u16>,
+    /// Stripes of data in it.
+    pub stripes: u32,
+    /// It has a summary.
+    pub has_summary: bool,
+    before: u32,
+    after: u32,
+    /// Its place among the collectable rows of its group.
+    index: u32,
+}
+
+/// Rows of one group.
+#[derive(Clone, Debug)]
+struct Group {
+    free: VecDeque<Row>,
+    collectable: Vec<Row>,
+    /// First and last collectable row by valid blocks; the first has been there for longest.
+    buckets: Vec<(u32, u32)>,
+    /// Which buckets are not empty.
+    present: [u64; BUCKETS / 64],
+    valid: u64,
+}
+
+const BUCKETS: usize = 1024;
+const NONE: u32 = u32::MAX;
+
+/// All rows.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    rows: Vec<RowInfo>,
+    groups: Vec<Group>,
+    rows_of_group: u32,
+    positions: u32,
+    /// Numbers of valid blocks that share a bucket.
+    quantum: u32,
+    choice: VictimChoice,
+    random: random::Stream,
+    /// Full rows that the last checkpoint does not cover, in the order in which they were closed.
+    closed: VecDeque<Row>,
+    /// Rows that have been opened.
+    pub opened: u32,
+}
+
+impl Rows {
+    /// All of them free.
+    pub fn new(geometry: &Geometry, choice: VictimChoice) -> Rows {
+        let row = RowInfo {
+            state: RowState::Free,
+            age: 0,
+            valid: 0,
+            readers: 0,
+            slab: None,
+            stripes: 0,
+            has_summary: false,
+            before: NONE,
+            after: NONE,
+            index: 0,
+        };
+        let group = |group: u32| Group {
+            free: (group * geometry.rows..(group + 1) * geometry.rows).collect(),
+            collectable: Vec::new(),
+            buckets: vec![(NONE, NONE); BUCKETS],
+            present: [0; BUCKETS / 64],
+            valid: 0,
+        };
+        Rows {
+            rows: vec![row; geometry.all_rows() as usize],
+            groups: (0..geometry.groups).map(group).collect(),
+            rows_of_group: geometry.rows,
+            positions: geometry.positions(),
+            quantum: geometry.positions() / BUCKETS as u32 + 1,
+            choice,
+            random: random::Stream::new(0, "log victim"),
+            closed: VecDeque::new(),
+            opened: 1,
+        }
+    }
+
+    /// A row.
+    #[inline]
+    pub fn get(&self, row: Row) -> &RowInfo {
+        &self.rows[row as usize]
+    }
+
+    /// A row.
+    #[inline]
+    pub fn get_mut(&mut self, row: Row) -> &mut RowInfo {
+        &mut self.rows[row as usize]
+    }
+
+    /// Free rows of a group.
+    pub fn free(&self, group: u32) -> u32 {
+        self.groups[group as usize].free.len() as u32
+    }
+
+    /// Valid blocks of a group.
+    pub fn valid(&self, group: u32) -> u64 {
+        self.groups[group as usize].valid
+    }
+
+    /// Full rows that the last checkpoint does not cover.
+    pub fn closed(&self) -> usize {
+        self.closed.len()
+    }
+
+    fn group_of(&self, row: Row) -> &Group {
+        &self.groups[(row / self.rows_of_group) as usize]
+    }
+
+    fn group_mut(&mut self, row: Row) -> &mut Group {
+        &mut self.groups[(row / self.rows_of_group) as usize]
+    }
+
+    /// Opens a free row of a group.
+    pub fn open(&mut self, group: u32) -> Option<Row> {
+        let row = self.groups[group as usize].free.pop_front()?;
+        let age = self.opened;
+        self.opened = self.opened.checked_add(1).expect("a drive does not last for 2^32 of its segments");
+        let info = self.get_mut(row);
+        assert_eq!((info.state, info.valid, info.readers), (RowState::Free, 0, 0));
+        (info.state, info.age, info.stripes, info.has_summary) = (RowState::Open, age, 0, true);
+        Some(row)
+    }
+
+    /// A block of the row is up to date from now on.
+    #[inline]
+    pub fn validate(&mut self, row: Row) {
+        self.get_mut(row).valid += 1;
+        self.group_mut(row).valid += 1;
+    }
+
+    /// A block of the row is out of date from now on.
+    #[inline]
+    pub fn invalidate(&mut self, row: Row) {
+        let is_collectable = self.get(row).state == RowState::Collectable;
+        if is_collectable && self.bucket_of(row) != self.bucket_at(self.get(row).valid - 1) {
+            self.unlink(row);
+            self.get_mut(row).valid -= 1;
+            self.link(row);
+        } else {
+            self.get_mut(row).valid -= 1;
+        }
+        self.group_mut(row).valid -= 1;
+    }
+
+    /// The row is full, and all of it is on the drives.
+    pub fn close(&mut self, row: Row) {
+        let info = self.get_mut(row);
+        assert_eq!(info.state, RowState::Open);
+        (info.state, info.slab) = (RowState::Closed, None);
+        self.closed.push_back(row);
+    }
+
+    /// A checkpoint covers the `covered` rows that were closed first: they may be collected.
+    pub fn cover(&mut self, covered: usize) {
+        for _ in 0..covered {
+            let row = self.closed.pop_front().expect("they were closed");
+            self.get_mut(row).state = RowState::Collectable;
+            let group = self.group_mut(row);
+            let index = group.collectable.len() as u32;
+            group.collectable.push(row);
+            self.get_mut(row).index = index;
+            self.link(row);
+        }
+    }
+
+    /// A row is found to hold `valid` blocks; it is collected like any other. When all are restored,
+    /// [`Rows::rebuild_free`] follows.
+    pub fn restore(&mut self, row: Row, age: u32, valid: u32, has_summary: bool) {
+        let info = self.get_mut(row);
+        (info.state, info.age, info.valid, info.has_summary) = (RowState::Closed, age, valid, has_summary);
+        self.group_mut(row).valid += u64::from(valid);
+        self.closed.push_back(row);
+    }
+
+    /// Only rows that hold nothing are free.
+    pub fn rebuild_free(&mut self) {
+        let rows = &self.rows;
+        for group in &mut self.groups {
+            group.free.retain(|&row| rows[row as usize].state == RowState::Free);
+        }
+    }
+
+    /// Takes the row of a group that is to be collected next.
+    pub fn victim(&mut self, group: u32) -> Option<Row> {
+        let row = self.choose(group)?;
+        self.unlink(row);
+        let index = self.get(row).index as usize;
+        let collectable = &mut self.groups[group as usize].collectable;
+        collectable.swap_remove(index);
+        if let Some(&moved) = collectable.get(index) {
+            self.get_mut(moved).index = index as u32;
+        }
+        self.get_mut(row).state = RowState::Victim;
+        Some(row)
+    }
+
+    /// The row that would be collected next.
+    pub fn candidate(&self, group: u32) -> Option<Row> {
+        let group = &self.groups[group as usize];
+        let word = group.present.iter().position(|&word| word != 0)?;
+        let bucket = word * 64 + group.present[word].trailing_zeros() as usize;
+        Some(group.buckets[bucket].0)
+    }
+
+    fn choose(&mut self, group: u32) -> Option<Row> {
+        let members = self.groups[group as usize].collectable.len() as u64;
+        if members == 0 {
+            return None;
+        }
+        match self.choice {
+            VictimChoice::Greedy | VictimChoice::Fifo => self.candidate(group),
+            VictimChoice::CostBenefit => self.most_beneficial(group),
+            VictimChoice::Random => {
+                let index = self.random.below(members) as usize;
+                Some(self.groups[group as usize].collectable[index])
+            }
+            VictimChoice::DChoices => {
+                let mut drawn = [0; 10];
+                drawn.fill_with(|| self.random.below(members) as usize);
+                let collectable = &self.groups[group as usize].collectable;
+                drawn.iter().map(|&index| collectable[index]).min_by_key(|&row| self.get(row).valid)
+            }
+        }
+    }
+
+    /// Of the rows that have been in their buckets for longest, the one with the best ratio.
+    fn most_beneficial(&self, group: u32) -> Option<Row> {
+        let buckets = &self.groups[group as usize].buckets;
+        let firsts = buckets.iter().map(|&(first, _)| first).filter(|&first| first != NONE);
+        let score = |row: &Row| {
+            let info = self.get(*row);
+            let (valid, all) = (u64::from(info.valid), u64::from(self.positions));
+            let age = u64::from(self.opened - info.age);
+            age * (all - valid.min(all)) * 1024 / (all + valid)
+        };
+        firsts.max_by_key(score)
+    }
+
+    /// A collected row is free again.
+    pub fn release(&mut self, row: Row) {
+        let info = self.get_mut(row);
+        assert_eq!((info.state, info.valid, info.readers), (RowState::Victim, 0, 0));
+        info.state = RowState::Free;
+        self.group_mut(row).free.push_back(row);
+    }
+
+    fn bucket_at(&self, valid: u32) -> usize {
+        if self.choice == VictimChoice::Fifo { 0 } else { (valid / self.quantum) as usize }
+    }
+
+    fn bucket_of(&self, row: Row) -> usize {
+        self.bucket_at(self.get(row).valid)
+    }
+
+    fn link(&mut self, row: Row) {
+        let bucket = self.bucket_of(row);
+        let (_, last) = self.group_of(row).buckets[bucket];
+        (self.get_mut(row).before, self.get_mut(row).after) = (last, NONE);
+        if last != NONE {
+            self.get_mut(last).after = row;
+        }
+        let group = self.group_mut(row);
+        let slot = &mut group.buckets[bucket];
+        *slot = if last == NONE { (row, row) } else { (slot.0, row) };
+        group.present[bucket / 64] |= 1 << (bucket % 64);
+    }
+
+    fn unlink(&mut self, row: Row) {
+        let bucket = self.bucket_of(row);
+        let RowInfo { before, after, .. } = *self.get(row);
+        if before != NONE {
+            self.get_mut(before).after = after;
+        }
+        if after != NONE {
+            self.get_mut(after).before = before;
+        }
+        let group = self.group_mut(row);
+        let slot = &mut group.buckets[bucket];
+        *slot = (if slot.0 == row { after } else { slot.0 }, if slot.1 == row { before } else { slot.1 });
+        if slot.0 == NONE {
+            group.present[bucket / 64] &= !(1 << (bucket % 64));
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Appending to the log, and making durable what was appended.
+//!
+//! There are two streams: what the host writes, and what collection moves. Each has an open row and a
+//! batch that no descriptor covers yet. A commit covers the batch with a descriptor, fills its last
+//! stripe, waits until all of that is on the drives, and has them flush their caches. Who asks for a
+//! commit while one is under way shares the next.
+
+use super::Log;
+use super::descriptor::{self, Aged, Descriptor, Entry, Summary, Trim};
+use super::geometry::{Place, Row};
+use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
+use super::token::Token;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::seal_of;
+use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
+
+/// The stream of what the host writes.
+pub const HOST: usize = 0;
+/// The stream of what collection moves.
+pub const MOVED: usize = 1;
+
+/// One of the two logs.
+#[derive(Debug)]
+pub struct Stream {
+    /// Where the content of its open row is.
+    pub open: u16,
+    /// Rows that wait to be wholly on the drives, likewise.
+    pub closing: Vec<u16>,
+    /// What no descriptor covers yet.
+    pub batch: Batch,
+    /// Drives whose caches hold something of this stream.
+    pub dirty: Vec<bool>,
+    commit: Commit,
+    /// Drives did not make durable what they should have, and nothing makes up for it.
+    pub has_failed: bool,
+}
+
+/// What no descriptor covers yet.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Counts the batches of the stream.
+    pub number: u64,
+    first: u32,
+    entries: Vec<Entry>,
+    trims: Vec<Trim>,
+}
+
+/// Who waits for a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A request of the host.
+    Host(u32),
+    /// The collection of a victim.
+    Job(usize),
+    /// A checkpoint.
+    Checkpoint,
+}
+
+/// How far a commit has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// These stripes of this row must be complete, and all rows before it.
+    Writing {
+        row: Aged,
+        stripes: u32,
+    },
+    /// So many drives have not flushed their caches yet.
+    Flushing(u32),
+}
+
+#[derive(Debug)]
+struct Commit {
+    phase: Phase,
+    waiting: Vec<Waiter>,
+    next: Vec<Waiter>,
+}
+
+impl Stream {
+    /// A stream without a row, over so many drives.
+    pub fn new(drives: usize) -> Stream {
+        Stream {
+            open: 0,
+            closing: Vec::new(),
+            batch: Batch { number: 1, ..Batch::default() },
+            dirty: vec![false; drives],
+            commit: Commit { phase: Phase::Idle, waiting: Vec::new(), next: Vec::new() },
+            has_failed: false,
+        }
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// The row that a stream appends to.
+    pub(super) fn open_row(&self, stream: usize) -> &OpenRow<B> {
+        &self.open_rows[self.streams[stream].open as usize]
+    }
+
+    fn open_row_mut(&mut self, stream: usize) -> &mut OpenRow<B> {
+        &mut self.open_rows[self.streams[stream].open as usize]
+    }
+
+    /// Begins a row that has just been opened.
+    pub(super) fn begin_row(&mut self, core: &Core<B>, stream: usize, row: Row) {
+        let slab = self.free_slabs.pop().unwrap_or_else(|| {
+            self.open_rows.push(OpenRow::new(&self.geometry));
+            (self.open_rows.len() - 1) as u16
+        });
+        let here = Aged { row, age: self.rows.get(row).age };
+        let geometry = &self.geometry;
+        self.open_rows[slab as usize]
+            .begin(geometry, here, stream, |member| core.drives.is_present(geometry.drive(row, member)));
+        self.rows.get_mut(row).slab = Some(slab);
+        self.streams[stream].open = slab;
+        self.streams[stream].batch.first = 0;
+    }
+
+    /// Makes room for one more block or trim of a stream; false when there is no row for it.
+    ///
+    /// Behind the room there is always some for the descriptor of a commit with the rest of its stripe,
+    /// and for the descriptor that ends the row: a commit never needs a new row.
+    pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>, stream: usize) -> bool {
+        let batch = &self.streams[stream].batch;
+        let is_full = !descriptor::has_room(batch.entries.len(), batch.trims.len());
+        let needed = 1 + u32::from(is_full) + self.geometry.data + 1;
+        if self.open_row(stream).next + needed > self.geometry.positions() {
+            let Some(next) = self.next_row(now, core, stream) else { return false };
+            self.roll(now, core, stream, next);
+        } else if is_full {
+            self.describe(stream, None);
+        }
+        true
+    }
+
+    /// Appends a block of the host; there is room for it.
+    pub(super) fn append(
+        &mut self,
+        stream: usize,
+        block: u64,
+        content: B,
+        source: Option<Place>,
+        waiter: u32,
+    ) {
+        let checksum = content.checksum();
+        let row = self.open_row_mut(stream);
+        let (position, is_kept) = row.put(content, waiter, block + 1);
+        let here = row.here.row;
+        let place = self.geometry.place(here, position);
+        self.streams[stream].batch.entries.push(Entry { block, checksum, source });
+        if let Some(reverse) = &mut self.reverse {
+            reverse.set_raw(place.0, block + 1);
+        }
+        self.rows.validate(here);
+        self.remap(block, Some(place));
+        if !is_kept && waiter != NOBODY {
+            self.orphans.push((waiter, Status::Success));
+        }
+    }
+
+    /// Notes that the host has declared blocks unused; there is room for it.
+    pub(super) fn append_trim(&mut self, block: u64, blocks: u32) {
+        let batch = &mut self.streams[HOST].batch;
+        let after = batch.entries.len() as u16;
+        if crate::planted::holds(crate::planted::Rule::TrimsAreLogged) {
+            batch.trims.push(Trim { after, block, blocks });
+        }
+        for block in block..block + u64::from(blocks) {
+            self.remap(block, None);
+        }
+    }
+
+    /// A block is somewhere else from now on.
+    pub(super) fn remap(&mut self, block: u64, place: Option<Place>) {
+        if let Some(old) = self.map.replace(block, place) {
+            self.rows.invalidate(self.geometry.locate(old).0);
+        }
+    }
+
+    /// Appends a descriptor of the batch.
+    fn describe(&mut self, stream: usize, next: Option<Aged>) {
+        let array = self.array;
+        let row = &mut self.open_rows[self.streams[stream].open as usize];
+        let batch = &mut self.streams[stream].batch;
+        let descriptor = Descriptor {
+            array,
+            here: row.here,
+            stream: stream as u8,
+            batch: batch.number,
+            first: batch.first,
+            position: row.next,
+            next,
+            entries: std::mem::take(&mut batch.entries),
+            trims: std::mem::take(&mut batch.trims),
+        };
+        row.put(B::encode(&descriptor.encode()), NOBODY, NO_BLOCK);
+        (batch.entries, batch.trims) = (descriptor.entries, descriptor.trims);
+        batch.entries.clear();
+        batch.trims.clear();
+        batch.number += 1;
+        batch.first = row.next;
+        self.figures.descriptors += 1;
+    }
+
+    /// Fills the stripe.
+    fn pad(&mut self, stream: usize) {
+        let data = self.geometry.data;
+        let row = &mut self.open_rows[self.streams[stream].open as usize];
+        while !row.next.is_multiple_of(data) {
+            row.put(B::default(), NOBODY, NO_BLOCK);
+            self.figures.padding += 1;
+        }
+        self.streams[stream].batch.first = row.next;
+    }
+
+    /// Ends the open row of a stream, which goes on in `next`.
+    pub(super) fn roll(&mut self, now: Time, core: &mut Core<B>, stream: usize, next: Row) {
+        let after = Aged { row: next, age: self.rows.get(next).age };
+        self.describe(stream, Some(after));
+        self.pad(stream);
+        let slab = self.streams[stream].open;
+        let (array, data) = (self.array, self.geometry.data);
+        let row = &mut self.open_rows[slab as usize];
+        let here = row.here;
+        let blocks = std::mem::take(&mut row.blocks);
+        let summary = |k: u32| {
+            let blocks = blocks.iter().skip(k as usize).step_by(data as usize).copied().collect();
+            B::encode(&Summary { array, here, member: k, blocks }.encode())
+        };
+        row.close((0..data).map(summary));
+        row.blocks = blocks;
+        self.rows.get_mut(here.row).stripes = row.stripes();
+        self.streams[stream].closing.push(slab);
+        self.send_row(now, core, slab);
+        self.begin_row(core, stream, next);
+        self.drop_if_finished(slab);
+    }
+
+    /// Sends what a stream has appended to the drives, as far as they take it.
+    pub(super) fn send(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        self.send_row(now, core, self.streams[stream].open);
+    }
+
+    fn send_row(&mut self, now: Time, core: &mut Core<B>, slab: u16) {
+        for member in 0..self.geometry.width {
+            self.send_lane(now, core, slab, member);
+        }
+    }
+
+    fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+        let here = self.open_rows[slab as usize].here;
+        let age = self.age(here.age);
+        let row = &mut self.open_rows[slab as usize];
+        let stream = row.stream;
+        let drive = self.geometry.drive(here.row, member);
+        let most = core.drives.disk(drive).most_blocks;
+        if row.is_absent(member) {
+            row.take(member, 0, 0);
+            row.forget();
+            return self.drop_if_finished(slab);
+        }
+        let urgency = if stream == HOST || self.is_short { Urgency::Write } else { Urgency::Background };
+        while let Some((start, blocks)) = row.take(member, core.config.log.appends, most) {
+            let block = self.geometry.address(here.row) + u64::from(start);
+            let mut data = core.drives.memory();
+            row.copy(member, start, blocks, &mut data);
+            for (content, address) in data.iter_mut().zip(block..) {
+                content.seal(seal_of(drive, address, age));
+            }
+            let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
+            let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
+            let token = Token::Append { slab, member: member as u8 };
+            core.drives.ask(now, drive, urgency, Owner::Layout(token.into()), ask);
+        }
+    }
+
+    /// A write of a row has ended.
+    pub(super) fn appended(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        slab: u16,
+        member: u32,
+        answer: Answered<B>,
+    ) {
+        let here = self.open_rows[slab as usize].here;
+        let start = (answer.block - self.geometry.address(here.row)) as u32;
+        let status = self.judge(core, &answer);
+        let stream = self.open_rows[slab as usize].stream;
+        self.streams[stream].dirty[answer.drive] = true;
+        for stripe in start..start + answer.blocks {
+            if let Some(slot) = self.open_rows[slab as usize].take_waiter(member, stripe) {
+                self.part_done(now, core, slot, status, &answer.spans);
+            }
+        }
+        core.drives.recycle(answer.data);
+        self.open_rows[slab as usize].ended(member, start);
+        self.send_lane(now, core, slab, member);
+        self.drop_if_finished(slab);
+        self.commit_on(now, core, stream);
+    }
+
+    /// What the failure of a write means for those who wait for it.
+    pub(super) fn judge(&mut self, core: &mut Core<B>, answer: &Answered<B>) -> Status {
+        if answer.status == Status::Success {
+            return Status::Success;
+        }
+        if !can_do_without(core, answer.drive) {
+            self.fail(answer.drive, answer.status);
+        }
+        // The parity of the stripe makes up for it, and its content is kept until that is written.
+        if can_do_without(core, answer.drive) { Status::Success } else { Status::MediaError }
+    }
+
+    /// Gives back the memory of a row that is wholly on the drives.
+    pub(super) fn drop_if_finished(&mut self, slab: u16) {
+        let row = &self.open_rows[slab as usize];
+        if row.is_finished() && !row.in_flight() {
+            let closing = &mut self.streams[row.stream].closing;
+            let Some(index) = closing.iter().position(|&closing| closing == slab) else { return };
+            closing.remove(index);
+            self.rows.close(row.here.row);
+            self.free_slabs.push(slab);
+        }
+    }
+
+    /// Takes a missing drive out of the rows that are being written.
+    pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+        let status = if can_do_without(core, drive) { Status::Success } else { Status::MediaError };
+        let slabs: Vec<u16> = self
+            .streams
+            .iter()
+            .flat_map(|stream| stream.closing.iter().chain([&stream.open]))
+            .copied()
+            .collect();
+        for slab in slabs {
+            let row = &mut self.open_rows[slab as usize];
+            if self.geometry.group_of(row.here.row) != group {
+                continue;
+            }
+            row.set_absent(member);
+            for stripe in row.complete..self.geometry.segment {
+                // What is in flight is told of with its answer.
+                if let Some(slot) = self.open_rows[slab as usize].take_unsent(member, stripe) {
+                    self.part_done(now, core, slot, status, &Spans::new());
+                }
+            }
+            self.send_lane(now, core, slab, member);
+        }
+    }
+
+    /// Ends the wait of those whose blocks only the parity holds.
+    pub(super) fn release_orphans(&mut self, now: Time, core: &mut Core<B>) {
+        for (slot, status) in std::mem::take(&mut self.orphans) {
+            self.part_done(now, core, slot, status, &Spans::new());
+        }
+    }
+
+    /// Makes everything durable that a stream has appended, and tells `waiter` then.
+    pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>, stream: usize, waiter: Waiter) {
+        let commit = &mut self.streams[stream].commit;
+        if commit.phase != Phase::Idle {
+            commit.next.push(waiter);
+            return;
+        }
+        commit.waiting.push(waiter);
+        self.begin_commit(now, core, stream);
+    }
+
+    fn begin_commit(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let batch = &self.streams[stream].batch;
+        if !batch.entries.is_empty() || !batch.trims.is_empty() {
+            self.describe(stream, None);
+        }
+        self.pad(stream);
+        let row = self.open_row(stream);
+        let phase = Phase::Writing { row: row.here, stripes: row.stripes() };
+        self.streams[stream].commit.phase = phase;
+        self.send(now, core, stream);
+        self.commit_on(now, core, stream);
+    }
+
+    /// Goes on with a commit whose blocks may be on the drives now.
+    pub(super) fn commit_on(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let Phase::Writing { row, stripes } = self.streams[stream].commit.phase else { return };
+        let is_before = |&slab: &u16| {
+            let closing = &self.open_rows[slab as usize];
+            closing.here.age < row.age || closing.here == row && closing.complete < stripes
+        };
+        let open = self.open_row(stream);
+        let is_incomplete = open.here == row && open.complete < stripes;
+        if is_incomplete || self.streams[stream].closing.iter().any(is_before) {
+            return;
+        }
+        let dirty = std::mem::take(&mut self.streams[stream].dirty);
+        let mut pending = 0;
+        for drive in (0..dirty.len()).filter(|&drive| dirty[drive]) {
+            if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
+                self.flush(now, core, drive, Token::Flush { stream: stream as u8 });
+                pending += 1;
+            }
+        }
+        self.streams[stream].dirty = dirty;
+        self.streams[stream].dirty.fill(false);
+        self.streams[stream].commit.phase = Phase::Flushing(pending);
+        if pending == 0 {
+            self.committed(now, core, stream);
+        }
+    }
+
+    /// Has a drive flush its cache.
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: usize, token: Token) {
+        let class = Class::DEFAULT;
+        let (op, data) = (Op::Flush, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token.into()), ask);
+    }
+
+    /// A drive has flushed its cache.
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, stream: usize, answer: &Answered<B>) {
+        if self.judge(core, answer) != Status::Success {
+            self.streams[stream].has_failed = true;
+        }
+        let Phase::Flushing(pending) = &mut self.streams[stream].commit.phase else {
+            unreachable!("a commit waits for it")
+        };
+        *pending -= 1;
+        if *pending == 0 {
+            self.committed(now, core, stream);
+        }
+    }
+
+    fn committed(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let commit = &mut self.streams[stream].commit;
+        commit.phase = Phase::Idle;
+        let waiting = std::mem::take(&mut commit.waiting);
+        commit.waiting = std::mem::take(&mut commit.next);
+        let goes_on = !commit.waiting.is_empty();
+        for waiter in waiting {
+            self.told(now, core, waiter);
+        }
+        if goes_on && self.streams[stream].commit.phase == Phase::Idle {
+            self.begin_commit(now, core, stream);
+        }
+    }
+
+    fn told(&mut self, now: Time, core: &mut Core<B>, waiter: Waiter) {
+        match waiter {
+            Waiter::Host(slot) => {
+                core.requests.account_cause(now, slot, Cause::Flush);
+                let status = if self.streams[HOST].has_failed { Status::MediaError } else { Status::Success };
+                self.part_done(now, core, slot, status, &Spans::new());
+            }
+            Waiter::Job(job) => self.barrier_done(now, core, job),
+            Waiter::Checkpoint => self.checkpoint_committed(now, core),
+        }
+    }
+
+    /// A part of a request of the host has ended.
+    pub(super) fn part_done(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        slot: u32,
+        status: Status,
+        spans: &Spans,
+    ) {
+        if core.requests.part_done(now, slot, status, spans) {
+            core.finish(now, slot);
+        }
+    }
+}
+
+/// True when all of a group but this drive serves, so that the parity makes up for it.
+pub fn can_do_without<B: Block>(core: &Core<B>, drive: usize) -> bool {
+    let others = core.missing_beside(drive) - usize::from(!core.drives.is_in_sync(drive));
+    core.config.layout.is_redundant() && others == 0
+}

@@ -1,0 +1,89 @@
+//! The names under which the log asks drives and reads.
+
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A write of an open row.
+    Append {
+        /// Where its content is.
+        slab: u16,
+        /// The member.
+        member: u8,
+    },
+    /// A flush of a commit.
+    Flush {
+        /// The stream.
+        stream: u8,
+    },
+    /// A run of blocks for the host.
+    Run(u32),
+    /// The summary of a victim.
+    Summary {
+        /// The collection.
+        job: u8,
+        /// The data member.
+        k: u8,
+    },
+    /// Valid blocks of a victim.
+    Valid {
+        /// The collection.
+        job: u8,
+    },
+    /// The trim of a victim.
+    Trimmed {
+        /// The collection.
+        job: u8,
+    },
+    /// A block that was found damaged is written again.
+    Repaired {
+        /// The row that it is part of.
+        row: u32,
+    },
+    /// A part of a checkpoint.
+    Checkpoint,
+    /// A block of an old checkpoint, or of the log, in recovery.
+    Recovery(u32),
+    /// A part of rebuilding.
+    Rebuild,
+    /// A part of scrubbing.
+    Scrub(u32),
+}
+
+impl From<Token> for u64 {
+    fn from(token: Token) -> u64 {
+        let (kind, a, b) = match token {
+            Token::Append { slab, member } => (0, u32::from(slab), member),
+            Token::Flush { stream } => (1, 0, stream),
+            Token::Run(run) => (2, run, 0),
+            Token::Summary { job, k } => (3, u32::from(job), k),
+            Token::Valid { job } => (4, u32::from(job), 0),
+            Token::Trimmed { job } => (5, u32::from(job), 0),
+            Token::Checkpoint => (6, 0, 0),
+            Token::Recovery(what) => (7, what, 0),
+            Token::Rebuild => (8, 0, 0),
+            Token::Scrub(part) => (9, part, 0),
+            Token::Repaired { row } => (10, row, 0),
+        };
+        kind << 40 | u64::from(b) << 32 | u64::from(a)
+    }
+}
+
+impl From<u64> for Token {
+    fn from(bits: u64) -> Token {
+        let (a, b) = (bits as u32, (bits >> 32) as u8);
+        match bits >> 40 {
+            0 => Token::Append { slab: a as u16, member: b },
+            1 => Token::Flush { stream: b },
+            2 => Token::Run(a),
+            3 => Token::Summary { job: a as u8, k: b },
+            4 => Token::Valid { job: a as u8 },
+            5 => Token::Trimmed { job: a as u8 },
+            6 => Token::Checkpoint,
+            7 => Token::Recovery(a),
+            8 => Token::Rebuild,
+            9 => Token::Scrub(a),
+            10 => Token::Repaired { row: a },
+            _ => unreachable!("no token has this kind"),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Power cuts: what was durable is there, what was not is there or not, nothing else ever is.
+
+use crate::rig::{LAYOUTS, Rig, cases, config};
+use tailcut_base::Op;
+
+/// Runs random requests, cuts the power at a random event, opens, compares; several times over, and now
+/// and then in the middle of a recovery.
+pub fn lives(rig: &mut Rig, lives: u64, requests: u64, weights: [u64; 4]) {
+    for _ in 0..lives {
+        let region = rig.blocks();
+        let requests = rig.random.below(requests);
+        rig.run(requests, 16, region, weights);
+        for _ in 0..rig.random.below(30) {
+            rig.step();
+        }
+        rig.cut();
+        while rig.random.chance_ppm(300_000) {
+            rig.begin_open();
+            for _ in 0..rig.random.below(1500) {
+                if !rig.array.is_ready() {
+                    rig.step();
+                }
+            }
+            rig.cut();
+        }
+        rig.open();
+        rig.check_survivors();
+    }
+}
+
+#[test]
+fn what_was_durable_survives_power_cuts() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(3) {
+            let mut rig = Rig::create(config(layout, groups, width), 600, seed);
+            lives(&mut rig, 8, 2500, [60, 5, 10, 5]);
+            assert_eq!(rig.failures, []);
+        }
+    }
+}
+
+#[test]
+fn a_full_array_survives_power_cuts_while_it_collects() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(2) {
+            let mut rig = Rig::create(config(layout, groups, width), 600, seed);
+            let region = rig.blocks();
+            rig.run(2 * region, 16, region, [1, 0, 0, 0]);
+            lives(&mut rig, 8, 800, [60, 5, 0, 1]);
+            assert_eq!(rig.failures, []);
+        }
+    }
+}
+
+#[test]
+fn a_small_script_survives_a_cut_at_every_step() {
+    for (layout, groups, width) in LAYOUTS {
+        let script = |rig: &mut Rig, stop: u64| {
+            let steps = rig.steps;
+            let done = |rig: &Rig| rig.steps - steps >= stop;
+            for (op, block, blocks, fua) in [
+                (Op::Write, 0, 9, false),
+                (Op::Write, 3, 1, true),
+                (Op::Trim, 0, 2, false),
+                (Op::Write, 1, 1, false),
+                (Op::Flush, 0, 0, false),
+                (Op::Write, 0, 30, false),
+                (Op::Trim, 5, 4, false),
+                (Op::Flush, 0, 0, false),
+                (Op::Write, 8, 2, false),
+            ] {
+                rig.submit(op, block, blocks, fua);
+                for _ in 0..6 {
+                    if done(rig) || !rig.step() {
+                        break;
+                    }
+                }
+            }
+            while !done(rig) && rig.in_flight() > 0 && rig.step() {}
+            done(rig)
+        };
+        for stop in 0.. {
+            let mut rig = Rig::create(config(layout, groups, width), 500, stop);
+            let stopped = script(&mut rig, stop);
+            rig.cut_and_open();
+            if !stopped {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn recovery_reads_no_more_than_was_written_since_the_checkpoint() {
+    for (layout, groups, width) in LAYOUTS {
+        let mut config = config(layout, groups, width);
+        config.log.checkpoint_every = 100_000;
+        let mut rig = Rig::create(config, 2000, 5);
+        let region = rig.blocks() / 2;
+        rig.run(region, 16, region, [20, 0, 1, 1]);
+        rig.settle();
+        rig.cut_and_open();
+        let report = rig.array.recovery_report().expect("it was opened");
+        let rows = 2000 / 16 * u64::from(groups);
+        // As many rows as lie between two checkpoints, what is written while one is, and the open ones.
+        assert!(report.rows_scanned <= rows / 5 + 6, "{layout}: {report:?} of {rows} rows");
+        assert!(report.batches > 0);
+    }
+}

@@ -1,0 +1,51 @@
+//! Reading and writing while nothing goes wrong.
+
+use crate::rig::{LAYOUTS, Rig, cases, config};
+use tailcut_base::Op;
+
+#[test]
+fn a_write_at_low_load_goes_out_at_once_and_alone() {
+    for (layout, groups, width) in LAYOUTS {
+        let mut rig = Rig::fresh(config(layout, groups, width), 1000, 1);
+        rig.write(5, 1);
+        let writes: u64 = rig.machines.iter().map(|machine| machine.writes).sum();
+        // With two drives of data or more, the stripe is not full and its parity waits.
+        assert_eq!(writes, 1, "{layout}");
+        rig.settle();
+        assert!(rig.submit(Op::Read, 4, 3, false));
+        rig.settle();
+    }
+}
+
+#[test]
+fn every_read_returns_the_last_write_under_random_load() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(2) {
+            let mut rig = Rig::fresh(config(layout, groups, width), 900, seed);
+            let region = rig.blocks();
+            rig.run(6000, 24, region, [60, 30, 5, 5]);
+            rig.settle();
+            rig.read_all();
+            let figures = rig.figures();
+            assert!(figures.rows_collected > 20, "{layout}: {figures:?}");
+        }
+    }
+}
+
+#[test]
+fn a_full_array_is_overwritten_at_random_for_ever() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(2) {
+            let mut rig = Rig::fresh(config(layout, groups, width), 600, seed);
+            let region = rig.blocks();
+            for block in 0..region {
+                while !rig.submit(Op::Write, block, 1, false) {
+                    assert!(rig.step());
+                }
+            }
+            rig.run(2 * region, 32, region, [100, 0, 0, 1]);
+            rig.settle();
+            rig.read_all();
+        }
+    }
+}

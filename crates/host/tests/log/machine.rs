@@ -1,0 +1,165 @@
+//! A simple drive: it takes its time, has a cache that power cuts empty, and does what it is told in
+//! any order.
+
+use std::collections::BTreeMap;
+use tailcut_base::random::Stream;
+use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// A drive.
+pub struct Machine {
+    pub disk: Disk,
+    /// What a power cut leaves.
+    media: BTreeMap<u64, Bytes>,
+    /// What has been completed and not been flushed: of each block, in order, with the moment.
+    cache: BTreeMap<u64, Vec<(u64, Bytes)>>,
+    /// Counts what was completed.
+    moment: u64,
+    in_flight: BTreeMap<u32, Flight>,
+    /// It answers nothing but that it is gone.
+    pub is_gone: bool,
+    /// It takes no writes.
+    pub is_protected: bool,
+    pub trims: Vec<(u64, u64)>,
+    pub writes: u64,
+    pub reads: u64,
+}
+
+struct Flight {
+    request: Request<Bytes>,
+    since: Time,
+    /// Of a flush: what had been completed when it came.
+    covers: u64,
+}
+
+impl Machine {
+    pub fn new(disk: Disk) -> Machine {
+        Machine {
+            disk,
+            media: BTreeMap::new(),
+            cache: BTreeMap::new(),
+            moment: 0,
+            in_flight: BTreeMap::new(),
+            is_gone: false,
+            is_protected: false,
+            trims: Vec::new(),
+            writes: 0,
+            reads: 0,
+        }
+    }
+
+    /// Takes a request; returns when it will have ended.
+    pub fn take(&mut self, now: Time, request: Request<Bytes>, random: &mut Stream) -> Time {
+        let covers = self.moment;
+        match request.op {
+            Op::Write => self.writes += 1,
+            Op::Read => self.reads += 1,
+            _ => {}
+        }
+        let id = request.id;
+        let old = self.in_flight.insert(id, Flight { request, since: now, covers });
+        assert!(old.is_none(), "names are unique");
+        assert!(self.in_flight.len() <= self.disk.depth as usize, "no more than it takes");
+        now + Nanos(10_000 + random.below(200_000))
+    }
+
+    /// What a read sees.
+    pub fn view(&self, block: u64) -> Bytes {
+        let cached = self.cache.get(&block).and_then(|versions| versions.last()).map(|(_, content)| content);
+        cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
+    }
+
+    /// A request ends.
+    pub fn end(&mut self, now: Time, id: u32) -> Response<Bytes> {
+        let Flight { request, since, covers } = self.in_flight.remove(&id).expect("it is in flight");
+        let Request { op, fua, block, blocks, mut data, .. } = request;
+        let mut status = Status::Success;
+        if self.is_gone {
+            status = Status::Gone;
+        } else if self.is_protected && op != Op::Read {
+            status = Status::WriteProtected;
+        } else {
+            let range = block..block + u64::from(blocks);
+            match op {
+                Op::Read => {
+                    data.clear();
+                    data.extend(range.map(|at| self.view(at)));
+                }
+                Op::Write => {
+                    for (at, content) in range.zip(&data) {
+                        self.put(at, content.clone(), fua);
+                    }
+                }
+                Op::Trim => {
+                    self.trims.push((block, u64::from(blocks)));
+                    for at in range {
+                        self.put(at, Bytes::default(), false);
+                    }
+                }
+                Op::Flush => self.flush(covers),
+            }
+        }
+        let mut spans = Spans::new();
+        spans.add(Cause::Cell, now.since(since));
+        Response { id, status, data, busy_for: Nanos::ZERO, spans }
+    }
+
+    fn put(&mut self, at: u64, content: Bytes, fua: bool) {
+        self.moment += 1;
+        if fua || !self.disk.volatile_cache {
+            self.cache.remove(&at);
+            self.media.insert(at, content);
+        } else {
+            self.cache.entry(at).or_default().push((self.moment, content));
+        }
+    }
+
+    fn flush(&mut self, covers: u64) {
+        for (&at, versions) in &mut self.cache {
+            let covered = versions.partition_point(|&(moment, _)| moment <= covers);
+            if let Some((_, content)) = versions.drain(..covered).next_back() {
+                self.media.insert(at, content);
+            }
+        }
+        self.cache.retain(|_, versions| !versions.is_empty());
+    }
+
+    /// The power goes: of what was not durable each block gets to the media or does not.
+    pub fn cut(&mut self, random: &mut Stream) {
+        let cached = std::mem::take(&mut self.cache).into_iter();
+        let mut cache: Vec<(u64, Bytes)> = cached
+            .flat_map(|(at, versions)| versions.into_iter().map(move |(_, content)| (at, content)))
+            .collect();
+        for flight in std::mem::take(&mut self.in_flight).into_values() {
+            let Request { op, block, blocks, data, .. } = flight.request;
+            let range = block..block + u64::from(blocks);
+            match op {
+                Op::Write => cache.extend(range.zip(data)),
+                Op::Trim => cache.extend(range.map(|at| (at, Bytes::default()))),
+                _ => {}
+            }
+        }
+        if self.is_gone {
+            return;
+        }
+        let chance = [0, 300_000, 500_000, 900_000, 1_000_000][random.below(5) as usize];
+        for (at, content) in cache {
+            if random.chance_ppm(chance) {
+                self.media.insert(at, content);
+            }
+        }
+    }
+
+    /// What is on the media is something else from now on.
+    pub fn spoil(&mut self, block: u64) {
+        let mut content = self.view(block);
+        content.as_mut_slice()[100] ^= 0x55;
+        self.cache.remove(&block);
+        self.media.insert(block, content);
+    }
+
+    /// Blocks that were ever written.
+    pub fn written(&self) -> Vec<u64> {
+        self.media.iter().filter(|(_, content)| **content != Bytes::default()).map(|(&at, _)| at).collect()
+    }
+}

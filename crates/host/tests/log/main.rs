@@ -1,0 +1,8 @@
+//! Log-RAID and SWAN against a naive model: what is read, what survives a power cut, what is never done.
+
+mod machine;
+mod model;
+mod rig;
+
+mod crash;
+mod data_path;

@@ -1,0 +1,354 @@
+//! An array, its drives, the model, and the clock between them.
+
+use crate::machine::Machine;
+use crate::model::Model;
+use std::collections::BTreeMap;
+use tailcut_base::random::Stream;
+use tailcut_base::{Class, Op, Status, Time};
+use tailcut_host::array::log::LogFigures;
+use tailcut_host::array::{Array, ArrayConfig, LayoutKind, Opening};
+use tailcut_host::{Block, Bytes, Disk, Request};
+
+/// What is expected of a request in flight.
+struct Expected {
+    op: Op,
+    fua: bool,
+    block: u64,
+    /// Of a read: values. Of a write: versions.
+    values: Vec<u64>,
+    versions: Vec<usize>,
+    /// Of a flush: what it makes durable.
+    covers: Vec<(u64, usize)>,
+    since: Time,
+}
+
+pub struct Rig {
+    pub config: ArrayConfig,
+    pub array: Array<Bytes>,
+    pub machines: Vec<Machine>,
+    pub model: Model,
+    pub now: Time,
+    pub random: Stream,
+    events: BTreeMap<(Time, u64), (usize, u32)>,
+    expected: BTreeMap<u32, Expected>,
+    sequence: u64,
+    next_id: u32,
+    next_value: u64,
+    /// Events that were served.
+    pub steps: u64,
+    /// Answers that were no success.
+    pub failures: Vec<(Op, Status)>,
+    pub answers: u64,
+}
+
+pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
+    let mut config = ArrayConfig { drives: groups * width, layout, groups, depth: 64, ..Default::default() };
+    config.log.segment = 65_536;
+    config
+}
+
+pub fn disk(blocks: u64) -> Disk {
+    Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true }
+}
+
+impl Rig {
+    /// An array that keeps a record, over new drives.
+    pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
+        let disks = vec![disk(blocks); config.drives as usize];
+        let array = Array::create(Time::ZERO, &config, &disks, 0x5EED + u128::from(seed));
+        let mut rig = Rig::over(config, array, disks, seed);
+        rig.pump();
+        while !rig.array.is_ready() {
+            assert!(rig.step(), "an array gets ready");
+        }
+        rig
+    }
+
+    /// An array that keeps none.
+    pub fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
+        let disks = vec![disk(blocks); config.drives as usize];
+        let array = Array::fresh(&config, &disks);
+        Rig::over(config, array, disks, seed)
+    }
+
+    fn over(config: ArrayConfig, array: Array<Bytes>, disks: Vec<Disk>, seed: u64) -> Rig {
+        Rig {
+            config,
+            array,
+            machines: disks.into_iter().map(Machine::new).collect(),
+            model: Model::default(),
+            now: Time::ZERO,
+            random: Stream::new(seed, "rig"),
+            events: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            sequence: 0,
+            next_id: 0,
+            next_value: 1,
+            steps: 0,
+            failures: Vec::new(),
+            answers: 0,
+        }
+    }
+
+    pub fn figures(&self) -> LogFigures {
+        self.array.log_figures().expect("it writes a log")
+    }
+
+    pub fn blocks(&self) -> u64 {
+        self.array.disk().blocks
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.expected.len()
+    }
+
+    /// Submits a request whose content is new.
+    pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) -> bool {
+        let id = self.next_id;
+        let mut data = Vec::new();
+        let first_value = self.next_value;
+        if op == Op::Write {
+            for _ in 0..blocks {
+                data.push(Bytes::encode(&self.next_value.to_le_bytes()));
+                self.next_value += 1;
+            }
+        }
+        let class = Class::DEFAULT;
+        let request = Request { id, op, fua, class, fail_fast: false, block, blocks, data };
+        if self.array.submit(self.now, request).is_err() {
+            return false;
+        }
+        self.next_id += 1;
+        let range = block..block + u64::from(blocks);
+        let (mut values, mut versions, mut covers) = (Vec::new(), Vec::new(), Vec::new());
+        match op {
+            Op::Read => values.extend(range.map(|at| self.model.current(at))),
+            Op::Write => versions.extend(range.zip(first_value..).map(|(at, v)| self.model.submitted(at, v))),
+            Op::Trim => versions.extend(range.map(|at| self.model.submitted(at, 0))),
+            Op::Flush => covers = self.model.answered_now(),
+        }
+        let expected = Expected { op, fua, block, values, versions, covers, since: self.now };
+        self.expected.insert(id, expected);
+        self.pump();
+        true
+    }
+
+    /// Hands on what the array has come up with.
+    pub fn pump(&mut self) {
+        for (drive, request) in std::mem::take(self.array.sent()) {
+            let id = request.id;
+            let at = self.machines[drive].take(self.now, request, &mut self.random);
+            self.sequence += 1;
+            self.events.insert((at, self.sequence), (drive, id));
+        }
+        for answer in std::mem::take(self.array.answers()) {
+            self.answered(answer);
+        }
+    }
+
+    fn answered(&mut self, answer: tailcut_host::Response<Bytes>) {
+        self.answers += 1;
+        let expected = self.expected.remove(&answer.id).expect("it is in flight");
+        assert_eq!(answer.spans.total(), self.now.since(expected.since), "time is accounted for");
+        if answer.status != Status::Success {
+            self.failures.push((expected.op, answer.status));
+            return;
+        }
+        match expected.op {
+            Op::Read => {
+                let values: Vec<u64> = answer.data.iter().map(value_of).collect();
+                assert_eq!(values, expected.values, "read of block {} at {}", expected.block, self.now);
+            }
+            Op::Write | Op::Trim => {
+                for (at, version) in (expected.block..).zip(expected.versions) {
+                    self.model.answered(at, version);
+                    if expected.fua && expected.op == Op::Write {
+                        self.model.durable(at, version);
+                    }
+                }
+            }
+            Op::Flush => {
+                for (at, version) in expected.covers {
+                    self.model.durable(at, version);
+                }
+            }
+        }
+    }
+
+    /// Serves the next event; false when there is none.
+    pub fn step(&mut self) -> bool {
+        let own = self.array.next_event();
+        let next = self.events.first_key_value().map(|(&(at, _), _)| at);
+        if next.is_none_or(|at| own < at) {
+            if own == Time::NEVER {
+                return false;
+            }
+            self.now = own.max(self.now);
+            self.array.advance(self.now);
+        } else {
+            let ((at, _), (drive, id)) = self.events.pop_first().expect("there is one");
+            self.now = at;
+            let response = self.machines[drive].end(at, id);
+            self.array.answered(at, drive, response);
+        }
+        self.steps += 1;
+        self.pump();
+        true
+    }
+
+    /// Serves events until nothing is in flight.
+    pub fn settle(&mut self) {
+        while !self.expected.is_empty() {
+            assert!(self.step(), "{} requests wait for ever", self.expected.len());
+        }
+    }
+
+    /// Serves events until nothing happens any more.
+    pub fn rest(&mut self) {
+        while self.step() {}
+        assert!(self.expected.is_empty(), "{} requests wait for ever", self.expected.len());
+    }
+
+    pub fn write(&mut self, block: u64, blocks: u32) {
+        assert!(self.submit(Op::Write, block, blocks, false));
+    }
+
+    pub fn flush(&mut self) {
+        assert!(self.submit(Op::Flush, 0, 0, false));
+        self.settle();
+    }
+
+    /// A random request within the first `region` blocks; writes, reads, trims and flushes by weight.
+    pub fn random_request(&mut self, region: u64, weights: [u64; 4]) {
+        let all: u64 = weights.iter().sum();
+        let mut draw = self.random.below(all);
+        let ops = [Op::Write, Op::Read, Op::Trim, Op::Flush];
+        let mut chosen = 0;
+        while draw >= weights[chosen] {
+            draw -= weights[chosen];
+            chosen += 1;
+        }
+        let blocks = 1 + if self.random.chance_ppm(200_000) { self.random.below(20) } else { 0 };
+        let blocks = blocks.min(region);
+        let block = self.random.below(region - blocks + 1);
+        let fua = self.random.chance_ppm(50_000);
+        match ops[chosen] {
+            Op::Flush => self.submit(Op::Flush, 0, 0, false),
+            op => self.submit(op, block, blocks as u32, fua && op == Op::Write),
+        };
+    }
+
+    /// So many random requests, with some of them in flight at a time.
+    pub fn run(&mut self, requests: u64, depth: usize, region: u64, weights: [u64; 4]) {
+        for _ in 0..requests {
+            self.random_request(region, weights);
+            while self.in_flight() >= depth {
+                assert!(self.step(), "requests wait for ever: {:?}", self.figures());
+            }
+        }
+    }
+
+    /// Reads all blocks and compares them with the model.
+    pub fn read_all(&mut self) {
+        for block in 0..self.blocks() {
+            while !self.submit(Op::Read, block, 1, false) {
+                assert!(self.step());
+            }
+        }
+        self.settle();
+        assert_eq!(self.failures, []);
+    }
+
+    /// The power goes, and comes again: opens the array, of which each block must hold what it may.
+    pub fn cut_and_open(&mut self) {
+        self.cut();
+        self.open();
+        self.check_survivors();
+    }
+
+    pub fn cut(&mut self) {
+        self.events.clear();
+        self.expected.clear();
+        for machine in &mut self.machines {
+            machine.cut(&mut self.random);
+        }
+    }
+
+    /// Begins to open the array.
+    pub fn begin_open(&mut self) {
+        let disks: Vec<Disk> = self.machines.iter().map(|machine| machine.disk.clone()).collect();
+        let mut opening = Opening::new(self.now, &disks);
+        loop {
+            for (drive, request) in std::mem::take(opening.sent()) {
+                let id = request.id;
+                let _ = self.machines[drive].take(self.now, request, &mut self.random);
+                let response = self.machines[drive].end(self.now, id);
+                opening.answered(self.now, drive, response);
+            }
+            if let Some(found) = opening.found() {
+                let found = found.expect("an array");
+                self.array = Array::open(self.now, &self.config, &disks, &found);
+                break;
+            }
+        }
+        self.pump();
+    }
+
+    pub fn open(&mut self) {
+        self.begin_open();
+        while !self.array.is_ready() {
+            assert!(self.step(), "recovery ends");
+        }
+    }
+
+    /// Every block holds what it may.
+    pub fn check_survivors(&mut self) {
+        for block in 0..self.blocks() {
+            let id = self.next_id;
+            self.next_id += 1;
+            let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
+            let request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+            assert!(self.array.submit(self.now, request).is_ok());
+            let answer = loop {
+                let answers = std::mem::take(self.array.answers());
+                if let Some(answer) = answers.into_iter().next() {
+                    break answer;
+                }
+                for (drive, request) in std::mem::take(self.array.sent()) {
+                    let id = request.id;
+                    let at = self.machines[drive].take(self.now, request, &mut self.random);
+                    self.sequence += 1;
+                    self.events.insert((at, self.sequence), (drive, id));
+                }
+                let ((at, _), (drive, id)) = self.events.pop_first().expect("a read is answered");
+                self.now = at;
+                let response = self.machines[drive].end(at, id);
+                self.array.answered(at, drive, response);
+            };
+            assert_eq!(answer.status, Status::Success, "block {block}");
+            self.model.survived(block, value_of(&answer.data[0]));
+        }
+    }
+}
+
+/// The value that a block holds.
+fn value_of(block: &Bytes) -> u64 {
+    u64::from_le_bytes(block.as_slice()[..8].try_into().expect("8 bytes"))
+}
+
+/// So many cases, or as many as the environment asks for, each with its seed.
+pub fn cases(count: u64) -> impl Iterator<Item = u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("TAILCUT_SEED").unwrap_or(1);
+    first..first + number("TAILCUT_CASES").unwrap_or(count)
+}
+
+pub const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
+    (LayoutKind::LogRaid0, 1, 2),
+    (LayoutKind::LogRaid4, 1, 4),
+    (LayoutKind::LogRaid5, 1, 3),
+    (LayoutKind::Swan0, 3, 1),
+    (LayoutKind::Swan0, 4, 2),
+    (LayoutKind::Swan4, 3, 3),
+    (LayoutKind::Swan5, 2, 4),
+];
