@@ -152,6 +152,7 @@ impl<B: Block> Array<B> {
     pub fn raid(&self) -> Option<&Raid<B>> {
         match &self.layout {
             Kind::Raid(raid) => Some(raid),
+            Kind::Log(_) => None,
         }
     }
 

@@ -126,12 +126,14 @@ impl Subject for Arrays {
     fn findings(&self) -> Findings {
         let State::Open(array, _) = &self.state else { return Findings::default() };
         let counts = array.core().reads.counts();
+        let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
         Findings {
-            corrupt: counts.corrupt,
-            repaired: counts.repaired,
+            corrupt: counts.corrupt + raid.corrupt_blocks,
+            repaired: counts.repaired + raid.repaired + raid.repaired_on_read,
             degraded: counts.degraded,
             hedged: counts.hedged,
-            mismatched: 0,
+            mismatched: raid.parity_mismatches,
+            hopeless: raid.unrepairable + raid.not_rebuilt,
         }
     }
 

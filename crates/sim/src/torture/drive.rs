@@ -29,6 +29,9 @@
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
 //! limit: what is promised of the answers holds, only later.
 //!
+//! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
+//! cuts, not both.
+//!
 //! Not in the model: two faulty drives in a group, blocks that are torn inside, drives that lie about
 //! flushes, bits that change together with their seal. Some of these serve as canaries
 //! ([`Canary`](super::canary::Canary)): what the checkers must see.

@@ -21,6 +21,7 @@ use std::fmt;
 use std::str::FromStr;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 use tailcut_host::disk::BLOCK_BYTES;
 
@@ -45,6 +46,10 @@ pub struct Plan {
     pub latency: (u64, u64),
     /// Blocks of a chunk; of layouts that write in place.
     pub chunk: u64,
+    /// What is done about the write hole; of layouts that write in place, with parity.
+    pub write_hole: WriteHole,
+    /// Blocks of the journal on each drive.
+    pub journal: u64,
     /// Blocks of a segment; of layouts that write a log.
     pub segment: u64,
     /// Requests that the array takes at a time.
@@ -116,6 +121,8 @@ impl Default for Plan {
             cache: true,
             latency: (20_000, 100_000),
             chunk: 2,
+            write_hole: WriteHole::Journal,
+            journal: 24,
             segment: 16,
             depth: 16,
             drive_depth: 8,
@@ -141,6 +148,8 @@ impl Plan {
             ..ArrayConfig::default()
         };
         config.raid.chunk = self.chunk * BLOCK_BYTES;
+        config.raid.write_hole = self.write_hole;
+        config.raid.journal = self.journal * BLOCK_BYTES;
         config.log.segment = self.segment * BLOCK_BYTES;
         config
     }
@@ -155,8 +164,9 @@ impl Plan {
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
         }
-        if !(16..=1 << 20).contains(&self.blocks) {
-            return Some("blocks is the size of a drive, 16 to 1048576".into());
+        let least = if self.layout.is_in_place() { self.journal + 4 * self.chunk } else { 20 * self.segment };
+        if !(16 + least..=1 << 20).contains(&self.blocks) {
+            return Some(format!("blocks is the size of a drive, here {} to 1048576", 16 + least));
         }
         self.array().problems().into_iter().next().map(|(key, message)| format!("{key}: {message}"))
     }
@@ -189,6 +199,8 @@ impl Plan {
                 self.latency = (number(least)?, number(most)?);
             }
             "chunk" => self.chunk = number(value)?,
+            "write_hole" => self.write_hole = name(value)?,
+            "journal" => self.journal = number(value)?,
             "segment" => self.segment = number(value)?,
             "depth" => self.depth = number(value)?,
             "drive_depth" => self.drive_depth = number(value)?,
@@ -207,7 +219,12 @@ impl fmt::Display for Plan {
         write!(f, "layout={} drives={} groups={} ", self.layout, self.drives, self.groups)?;
         write!(f, "blocks={} most={} cache={cache} ", self.blocks, self.most)?;
         write!(f, "latency={}..{} ", self.latency.0, self.latency.1)?;
-        write!(f, "chunk={} segment={} depth={} ", self.chunk, self.segment, self.depth)?;
+        if self.layout.is_in_place() {
+            write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
+        } else {
+            write!(f, "segment={} ", self.segment)?;
+        }
+        write!(f, "depth={} ", self.depth)?;
         write!(f, "drive_depth={} queue={} reads={} ", self.drive_depth, self.queue, self.reads)?;
         writeln!(f, "slow_after={} seed={}", self.slow_after, self.seed)?;
         self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))

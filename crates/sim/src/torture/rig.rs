@@ -17,6 +17,7 @@ use tailcut_base::digest::Digest;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_host::array::ArrayConfig;
+use tailcut_host::array::raid::WriteHole;
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// Why a run ends before its plan does.
@@ -386,6 +387,12 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
 
     fn allows(&self, fault: &Fault) -> bool {
         let drive = fault.drive as usize;
+        let is_resynced = self.config.layout.is_redundant()
+            && self.config.layout.is_in_place()
+            && self.config.raid.write_hole == WriteHole::Resync;
+        if is_resynced && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
+            return false;
+        }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
             return false;
         }

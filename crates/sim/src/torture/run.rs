@@ -4,6 +4,7 @@ use super::arrays::Arrays;
 use super::canary::Canary;
 use super::plan::{Plan, Step};
 use super::rig::{End, Rig, Watch};
+use super::seeds::can_repair;
 use super::subject::{Findings, Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
@@ -85,7 +86,7 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
 
     /// Replaces and compares until nothing is missing and nothing is found.
     fn make_whole(&mut self) -> Result<(), End> {
-        if !self.config().layout.is_redundant() {
+        if !can_repair(self.config().layout) {
             return Ok(());
         }
         for _ in 0..ROUNDS {
@@ -121,6 +122,9 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.settle()?;
         let after = self.subject.inner().findings();
         let found = |findings: Findings| (findings.corrupt, findings.repaired, findings.mismatched);
+        if after.hopeless > 0 {
+            return self.not_repaired(format!("some blocks could not be had for repair: {after:?}"));
+        }
         if found(before) == found(after) {
             return Ok(());
         }

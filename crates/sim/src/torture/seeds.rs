@@ -7,6 +7,7 @@ use super::plan::{Plan, Step};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
+use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
 /// The layouts that are tortured under a name: its own, or a word for several.
@@ -32,7 +33,22 @@ pub fn subjects() -> Vec<&'static str> {
 }
 
 /// The layouts that there are.
-const READY: &[LayoutKind] = &[LayoutKind::Raid0];
+const READY: &[LayoutKind] = &[
+    LayoutKind::Raid0,
+    LayoutKind::Raid4,
+    LayoutKind::Raid5,
+    LayoutKind::LogRaid0,
+    LayoutKind::LogRaid4,
+    LayoutKind::LogRaid5,
+    LayoutKind::Swan0,
+    LayoutKind::Swan4,
+    LayoutKind::Swan5,
+];
+
+/// Whether a layout can rebuild and scrub.
+pub fn can_repair(layout: LayoutKind) -> bool {
+    layout.is_redundant() && layout.is_in_place()
+}
 
 /// Draws the plan of a seed for one of `layouts`.
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
@@ -80,8 +96,18 @@ impl Draw {
                 self.insert(&mut plan.steps, Step::Wait);
             }
         }
-        self.faults(&mut plan);
-        self.cuts(&mut plan);
+        // A bitmap of intents withstands a fault or a power cut, not both.
+        let is_either = layout.is_redundant() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
+        let (has_faults, has_cuts) = match (is_either, self.one_in(2)) {
+            (true, has_faults) => (has_faults, !has_faults),
+            (false, _) => (true, true),
+        };
+        if has_faults {
+            self.faults(&mut plan);
+        }
+        if has_cuts {
+            self.cuts(&mut plan);
+        }
         plan
     }
 
@@ -91,9 +117,13 @@ impl Draw {
         plan.drives = plan.groups * (least + self.below(3) as u32);
         plan.chunk = self.one_of(&[1, 2, 3, 8]);
         plan.segment = 16;
-        plan.blocks = self.one_of(&[192, 256, 400]);
-        if !plan.layout.is_in_place() {
-            plan.blocks *= 2;
+        if plan.layout.is_in_place() {
+            plan.blocks = self.one_of(&[160, 200, 400]);
+            let least = 2 * u64::from(plan.drives) + 3;
+            plan.journal = self.one_of(&[least, least + 5, 40, 64]).max(least);
+            plan.write_hole = self.one_of(&[WriteHole::Journal, WriteHole::Journal, WriteHole::Resync]);
+        } else {
+            plan.blocks = self.one_of(&[352, 480, 720]);
         }
         plan.most = self.one_of(&[8, 32, 256]);
         plan.cache = !self.one_in(4);
@@ -161,7 +191,7 @@ impl Draw {
                 self.insert(&mut plan.steps, Step::Fault(fault));
             }
         }
-        if plan.layout.is_redundant() {
+        if can_repair(plan.layout) {
             for _ in 0..self.below(4) {
                 self.insert(&mut plan.steps, Step::Replace);
             }
@@ -197,6 +227,7 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
     use FaultKind::*;
     match kind {
         Slow => true,
+        _ if layout.is_redundant() && !can_repair(layout) => false,
         Kill | FailWrite | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
         Pull => layout.is_redundant(),

@@ -33,6 +33,8 @@ pub struct Findings {
     pub hedged: u64,
     /// Stripes whose parity did not belong to their data.
     pub mismatched: u64,
+    /// Blocks that could not be had for repair or rebuilding.
+    pub hopeless: u64,
 }
 
 /// What is tortured. A machine without a clock: handed requests of the host and answers of
