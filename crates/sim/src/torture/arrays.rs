@@ -128,11 +128,11 @@ impl Subject for Arrays {
         let counts = array.core().reads.counts();
         let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
         Findings {
-            corrupt: counts.corrupt + raid.corrupt_blocks,
-            repaired: counts.repaired + raid.repaired + raid.repaired_on_read,
+            corrupt: counts.corrupt,
+            repaired: counts.repaired + raid.repaired_on_read,
             degraded: counts.degraded,
             hedged: counts.hedged,
-            mismatched: raid.parity_mismatches,
+            last_scrub: raid.corrupt_blocks + raid.parity_mismatches,
             hopeless: raid.unrepairable + raid.not_rebuilt,
         }
     }

@@ -52,6 +52,8 @@ pub struct Rig<'r, S> {
     /// Events until the power goes; then again, and again.
     pub(super) fuse: VecDeque<u32>,
     events: u64,
+    /// Calls of the subject's own since time has gone on.
+    calls: u32,
     random: Stream,
     /// Drives that may lack something.
     suspect: Vec<bool>,
@@ -103,6 +105,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             ids: 0,
             fuse: VecDeque::new(),
             events: 0,
+            calls: 0,
             random: Stream::new(plan.seed, "torture rig"),
             suspect: vec![false; count],
             scarred: vec![false; count],
@@ -173,6 +176,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty() && rig.fuse.is_empty())?;
         if std::mem::take(&mut self.is_scrubbing) {
             self.tally.reach(Reached::Scrubbed, 1);
+            self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
             self.scarred.fill(false);
         }
         self.judge();
@@ -199,6 +203,10 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.stuck(format!("no end in sight after {EVENTS} events"))?;
         }
         if own <= command {
+            self.calls = if own > self.now { 0 } else { self.calls + 1 };
+            if self.calls > CALLS {
+                self.stuck(format!("it wants to be called again and again at {}", self.now))?;
+            }
             self.now = self.now.max(own);
             self.subject.inner_mut().advance(self.now);
         } else {
@@ -387,10 +395,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
 
     fn allows(&self, fault: &Fault) -> bool {
         let drive = fault.drive as usize;
-        let is_resynced = self.config.layout.is_redundant()
-            && self.config.layout.is_in_place()
-            && self.config.raid.write_hole == WriteHole::Resync;
-        if is_resynced && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
+        if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
             return false;
         }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
@@ -400,6 +405,12 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
         fault.kind == FaultKind::Slow || !self.config.layout.is_redundant() || !others
+    }
+
+    /// A fault or a power cut can be borne, not both.
+    pub(super) fn is_resynced(&self) -> bool {
+        let layout = self.config.layout;
+        layout.is_redundant() && layout.is_in_place() && self.config.raid.write_hole == WriteHole::Resync
     }
 
     /// Clears drives of suspicion, when the subject says that it is whole and nothing is known that it
@@ -517,4 +528,7 @@ fn names(data: &[Bytes]) -> String {
 }
 
 /// More than any run needs: one has a few thousand.
-const EVENTS: u64 = 2_000_000;
+const EVENTS: u64 = 1_000_000;
+
+/// More calls than anything needs in one moment.
+const CALLS: u32 = 10_000;

@@ -5,7 +5,7 @@ use super::canary::Canary;
 use super::plan::{Plan, Step};
 use super::rig::{End, Rig, Watch};
 use super::seeds::can_repair;
-use super::subject::{Findings, Subject, Wellness};
+use super::subject::{Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -121,11 +121,10 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.scrub()?;
         self.settle()?;
         let after = self.subject.inner().findings();
-        let found = |findings: Findings| (findings.corrupt, findings.repaired, findings.mismatched);
         if after.hopeless > 0 {
             return self.not_repaired(format!("some blocks could not be had for repair: {after:?}"));
         }
-        if found(before) == found(after) {
+        if after.last_scrub == 0 && before.corrupt == after.corrupt {
             return Ok(());
         }
         self.not_repaired(format!("a second scrub still finds something: {before:?}, then {after:?}"))
@@ -160,7 +159,7 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.power_off();
         let (drives, width) = (self.drives.len(), self.config().width());
         let away = self.plan.seed as usize % width;
-        let is_taken = self.config().layout.is_redundant();
+        let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
         let is_left =
             |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && drive % width == away);
         let left: Vec<usize> = (0..drives).filter(|&drive| is_left(self, drive)).collect();

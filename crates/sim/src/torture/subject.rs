@@ -31,8 +31,8 @@ pub struct Findings {
     pub degraded: u64,
     /// Because one was slow.
     pub hedged: u64,
-    /// Stripes whose parity did not belong to their data.
-    pub mismatched: u64,
+    /// Blocks that the last scrub found to be wrong, and stripes whose parity did not belong to their data.
+    pub last_scrub: u64,
     /// Blocks that could not be had for repair or rebuilding.
     pub hopeless: u64,
 }

@@ -38,6 +38,8 @@ tailcut_base::choice! {
         Scrubbed = "scrub completed",
         /// A read found something else than was written.
         FoundCorrupt = "corrupt block found by a read",
+        /// A scrub did, or found a parity that did not belong to its data.
+        FoundByScrub = "damage found by a scrub",
         /// What was found was written again.
         Repaired = "block repaired",
         /// A read was answered from the other drives because one was missing or gave an error.
