@@ -272,6 +272,9 @@ pub struct TortureArguments {
     /// Plant a bug that must be found, such as forgets-fua
     #[arg(long, value_name = "NAME")]
     pub canary: Option<String>,
+    /// How many events before a violation are shown
+    #[arg(long, value_name = "COUNT", default_value_t = 60)]
+    pub events: usize,
     /// How many runs at a time; one for each core when left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

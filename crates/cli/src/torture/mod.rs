@@ -78,7 +78,7 @@ fn report(
     let canary = arguments.canary.as_deref().map(canary).transpose()?;
     let verdict = harvest.found.as_ref().zip(plan).map(|((_, wrong), plan)| {
         let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
-        verdict::judge(plan, wrong, canary, TRIES)
+        verdict::judge(plan, wrong, canary, TRIES, arguments.events)
     });
     let name = if arguments.plan.is_some() { "plan" } else { &arguments.subject };
     if !to_stdout {

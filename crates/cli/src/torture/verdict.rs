@@ -23,15 +23,16 @@ pub fn attempt(plan: &Plan, canary: Option<Canary>) -> Outcome {
     apart(move || run(&plan, canary, None)).unwrap_or_else(Outcome::panicked)
 }
 
-/// Makes the plan smaller that has broken a promise, in at most `tries` runs, and looks at it once more.
-pub fn judge(plan: &Plan, wrong: &Wrong, canary: Option<Canary>, tries: u32) -> Verdict {
+/// Makes the plan smaller that has broken a promise, in at most `tries` runs, and looks at it once more,
+/// at its last `kept` events.
+pub fn judge(plan: &Plan, wrong: &Wrong, canary: Option<Canary>, tries: u32, kept: usize) -> Verdict {
     let plan = shrink(plan, tries, &mut |plan| {
         attempt(plan, canary).wrong.is_some_and(|other| other.kind == wrong.kind)
     });
     let events: Arc<Mutex<VecDeque<String>>> = Arc::default();
-    let (watched, kept) = (plan.clone(), Arc::clone(&events));
+    let (watched, list) = (plan.clone(), Arc::clone(&events));
     let outcome = apart(move || {
-        let mut watch = |now: Time, text: String| keep(&kept, now, &text);
+        let mut watch = |now: Time, text: String| keep(&list, kept, now, &text);
         run(&watched, canary, Some(&mut watch))
     });
     let outcome = outcome.unwrap_or_else(Outcome::panicked);
@@ -40,13 +41,10 @@ pub fn judge(plan: &Plan, wrong: &Wrong, canary: Option<Canary>, tries: u32) -> 
     Verdict { wrong: outcome.wrong.unwrap_or_else(|| wrong.clone()), plan, events }
 }
 
-fn keep(events: &Mutex<VecDeque<String>>, now: Time, text: &str) {
+fn keep(events: &Mutex<VecDeque<String>>, most: usize, now: Time, text: &str) {
     let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
-    if events.len() == KEPT {
+    if events.len() >= most.max(1) {
         events.pop_front();
     }
     events.push_back(format!("{:>10.3} ms  {text}", now.0 as f64 / 1e6));
 }
-
-/// Events that are kept.
-const KEPT: usize = 60;

@@ -42,6 +42,8 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
+    /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
+    was_ready: bool,
 }
 
 /// The layouts.
@@ -98,7 +100,7 @@ impl<B: Block> Array<B> {
         } else {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
-        Array { core, layout }
+        Array { core, layout, was_ready: false }
     }
 
     /// What it is to the host.
@@ -116,7 +118,7 @@ impl<B: Block> Array<B> {
             Kind::Raid(raid) => raid.is_ready(),
             Kind::Log(log) => log.is_ready(),
         };
-        is_ready && self.core.is_recorded()
+        self.was_ready || is_ready && self.core.is_recorded()
     }
 
     /// How it is.
@@ -243,6 +245,7 @@ impl<B: Block> Array<B> {
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
+                self.was_ready = self.is_ready();
                 return;
             }
         }

@@ -170,7 +170,9 @@ impl<B: Block> Raid<B> {
 
     /// When the next unit may begin.
     pub(super) fn next_walk(&self) -> Time {
-        let can_begin = |walk: &&Walk| walk.next < walk.end && walk.under_way.len() < AHEAD;
+        // A resync has no rate: it goes on when a unit is done.
+        let can_begin =
+            |walk: &&Walk| walk.task != Task::Resync && walk.next < walk.end && walk.under_way.len() < AHEAD;
         let moments = self.walks.iter().filter(can_begin).map(|walk| walk.due);
         moments.min().unwrap_or(Time::NEVER)
     }
