@@ -33,7 +33,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
-use log::{Log, LogFigures, RecoveryReport};
+use log::{Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
 use tailcut_base::{Op, Status, Time};
 
@@ -142,6 +142,14 @@ impl<B: Block> Array<B> {
         match &self.layout {
             Kind::Raid(_) => None,
             Kind::Log(log) => log.recovery_report(),
+        }
+    }
+
+    /// What scrubbing of its log has found, if it writes one.
+    pub fn log_scrub(&self) -> Option<ScrubReport> {
+        match &self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.scrub_report()),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
-use tailcut_host::{Bytes, Disk, Request, Response};
+use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A drive.
 pub struct Machine {
@@ -30,6 +30,8 @@ struct Flight {
     since: Time,
     /// Of a flush: what had been completed when it came.
     covers: u64,
+    /// The drive that had it is no longer there.
+    is_lost: bool,
 }
 
 impl Machine {
@@ -57,10 +59,11 @@ impl Machine {
             _ => {}
         }
         let id = request.id;
-        let old = self.in_flight.insert(id, Flight { request, since: now, covers });
+        let old = self.in_flight.insert(id, Flight { request, since: now, covers, is_lost: false });
         assert!(old.is_none(), "names are unique");
         assert!(self.in_flight.len() <= self.disk.depth as usize, "no more than it takes");
-        now + Nanos(10_000 + random.below(200_000))
+        let hiccup = if random.chance_ppm(10_000) { random.below(10_000_000) } else { 0 };
+        now + Nanos(10_000 + random.below(200_000) + hiccup)
     }
 
     /// What a read sees.
@@ -71,10 +74,10 @@ impl Machine {
 
     /// A request ends.
     pub fn end(&mut self, now: Time, id: u32) -> Response<Bytes> {
-        let Flight { request, since, covers } = self.in_flight.remove(&id).expect("it is in flight");
+        let Flight { request, since, covers, is_lost } = self.in_flight.remove(&id).expect("it is in flight");
         let Request { op, fua, block, blocks, mut data, .. } = request;
         let mut status = Status::Success;
-        if self.is_gone {
+        if self.is_gone || is_lost {
             status = Status::Gone;
         } else if self.is_protected && op != Op::Read {
             status = Status::WriteProtected;
@@ -148,6 +151,17 @@ impl Machine {
                 self.media.insert(at, content);
             }
         }
+    }
+
+    /// Another drive, with something on it, takes its place.
+    pub fn replace(&mut self) {
+        (self.is_gone, self.is_protected) = (false, false);
+        for content in self.media.values_mut() {
+            *content = Bytes::encode(b"somebody else's");
+        }
+        self.media.retain(|&at, _| at > 1);
+        self.cache.clear();
+        self.in_flight.values_mut().for_each(|flight| flight.is_lost = true);
     }
 
     /// What is on the media is something else from now on.

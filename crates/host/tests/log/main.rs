@@ -6,3 +6,5 @@ mod rig;
 
 mod crash;
 mod data_path;
+mod failures;
+mod planted;

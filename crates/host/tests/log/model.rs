@@ -1,6 +1,6 @@
 //! What each block of an array may hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The values that were submitted for a block, in order; 0 is a block of zeros.
 #[derive(Default)]
@@ -16,6 +16,7 @@ struct Block {
 #[derive(Default)]
 pub struct Model {
     blocks: BTreeMap<u64, Block>,
+    refused: BTreeSet<u64>,
 }
 
 impl Model {
@@ -33,6 +34,16 @@ impl Model {
     /// What a read that is submitted now returns.
     pub fn current(&mut self, block: u64) -> u64 {
         *self.block(block).versions.last().expect("there is always one")
+    }
+
+    /// A version was refused: the block still holds an earlier one, or holds it all the same.
+    pub fn refused(&mut self, block: u64) {
+        self.refused.insert(block);
+    }
+
+    /// True when it is known what a block holds.
+    pub fn is_known(&self, block: u64) -> bool {
+        !self.refused.contains(&block)
     }
 
     /// A version was answered.

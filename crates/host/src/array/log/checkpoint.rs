@@ -201,10 +201,6 @@ impl<B: Block> Log<B> {
         self.checkpoint.header = header;
         self.checkpoint.covers = self.rows.closed();
         self.checkpoint.has_failed = false;
-        if !holds(Rule::VictimsAreCovered) {
-            self.rows.cover(self.checkpoint.covers);
-            self.checkpoint.covers = 0;
-        }
         self.checkpoint.phase = Phase::Pieces(0);
         self.write_pieces(now, core);
     }
@@ -337,22 +333,24 @@ impl<B: Block> Log<B> {
             Phase::Header(left) => {
                 *left -= 1;
                 if *left == 0 {
-                    self.checkpoint_written(now);
+                    self.checkpoint_written(now, core);
                 }
             }
             phase => unreachable!("{phase:?} has nothing in flight"),
         }
     }
 
-    fn checkpoint_written(&mut self, now: Time) {
+    fn checkpoint_written(&mut self, now: Time, core: &Core<B>) {
         self.checkpoint.phase = Phase::Idle;
         if self.checkpoint.has_failed {
+            // Nothing is written any more, but what there is can be read.
+            self.is_ready |= self.failed.is_some();
             return;
         }
         self.figures.checkpoints += 1;
         self.rows.cover(self.checkpoint.covers);
         self.is_ready = true;
-        self.recovered(now);
+        self.recovered(now, core);
     }
 }
 

@@ -14,6 +14,7 @@ mod geometry;
 mod host;
 mod map;
 mod open_row;
+mod patrol;
 mod recovery;
 mod rows;
 mod space;
@@ -22,6 +23,7 @@ mod token;
 
 pub use config::{LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
+pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;
 
 use super::core::Core;
@@ -35,9 +37,11 @@ use geometry::{Geometry, JOBS};
 use host::Runs;
 use map::Map;
 use open_row::OpenRow;
+use patrol::Patrol;
 use recovery::Recovery;
 use rows::Rows;
 use space::Space;
+use std::collections::VecDeque;
 use stream::{HOST, MOVED, Stream, Waiter};
 use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
@@ -73,6 +77,13 @@ pub struct Log<B> {
     is_lost: bool,
     recovery: Option<Box<Recovery<B>>>,
     recovery_report: Option<RecoveryReport>,
+    /// The walk over all rows that is under way, and those that are to follow.
+    patrol: Option<Box<Patrol<B>>>,
+    to_rebuild: VecDeque<usize>,
+    wants_scrub: bool,
+    /// The walk waits for something else than time.
+    patrol_waits: bool,
+    scrub_report: ScrubReport,
 }
 
 impl<B: Block> Log<B> {
@@ -106,6 +117,11 @@ impl<B: Block> Log<B> {
             is_lost: false,
             recovery: None,
             recovery_report: None,
+            patrol: None,
+            to_rebuild: VecDeque::new(),
+            wants_scrub: false,
+            patrol_waits: false,
+            scrub_report: ScrubReport::default(),
             geometry,
         };
         if is_new {
@@ -172,6 +188,7 @@ impl<B: Block> Log<B> {
         }
         self.check(now, core);
         self.collect(now, core);
+        self.walk(now, core);
         if !self.space.waiting.is_empty() {
             self.pump(now, core);
         }
@@ -244,6 +261,7 @@ impl<B: Block> Layout<B> for Log<B> {
             Token::Summary { job, k } => self.summary_read(job as usize, u32::from(k), &done),
             Token::Valid { job } => self.valid_read(now, core, job as usize, &mut done),
             Token::Recovery(at) => self.scanned(now, core, at, &mut done),
+            Token::Scrub(part) => self.part_read(now, core, part as usize, &mut done),
             token => unreachable!("{token:?} reads nothing"),
         }
         core.drives.recycle(done.data);
@@ -264,6 +282,7 @@ impl<B: Block> Layout<B> for Log<B> {
                 core.drives.recycle(answer.data);
             }
             Token::Recovery(what) => self.raw_read(now, core, what, answer),
+            Token::Rebuild => self.patrol_answered(now, core, answer),
             token => unreachable!("{token:?} asks nothing"),
         }
         self.go(now, core);
@@ -276,6 +295,7 @@ impl<B: Block> Layout<B> for Log<B> {
         if self.open_rows.is_empty() {
             return;
         }
+        self.stop_rebuild(drive);
         self.leave_out(now, core, drive);
         self.commit_on(now, core, HOST);
         self.commit_on(now, core, MOVED);
@@ -284,17 +304,23 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
 
-    fn rebuild(&mut self, _: Time, _: &mut Core<B>, _: usize) {
-        unimplemented!()
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.begin_rebuild(drive);
+        self.go(now, core);
     }
 
-    fn scrub(&mut self, _: Time, _: &mut Core<B>) {
-        unimplemented!()
+    fn scrub(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_scrub();
+        self.go(now, core);
     }
 
     fn next_event(&self) -> Time {
-        Time::NEVER
+        self.patrol_at()
     }
 
-    fn advance(&mut self, _: Time, _: &mut Core<B>) {}
+    fn advance(&mut self, now: Time, core: &mut Core<B>) {
+        if self.patrol_at() <= now {
+            self.go(now, core);
+        }
+    }
 }

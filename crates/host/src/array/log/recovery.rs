@@ -18,7 +18,7 @@ use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted};
 use crate::planted::{Rule, holds};
 use tailcut_base::{Class, Nanos, Op, Status, Time};
@@ -425,10 +425,13 @@ impl<B: Block> Log<B> {
     }
 
     /// The log takes requests.
-    pub(super) fn recovered(&mut self, now: Time) {
+    pub(super) fn recovered(&mut self, now: Time, core: &Core<B>) {
         if let Some(recovery) = self.recovery.take() {
             let duration = now.since(recovery.began);
             self.recovery_report = Some(RecoveryReport { duration, ..recovery.report });
+            // What of a drive had been filled is not known: it is filled again.
+            let is_unfilled = |&drive: &usize| core.drives.presence(drive) == Presence::Rebuilding;
+            self.to_rebuild.extend((0..core.drives.len()).filter(is_unfilled));
         }
     }
 }

@@ -203,6 +203,7 @@ impl Rows {
     pub fn restore(&mut self, row: Row, age: u32, valid: u32, has_summary: bool) {
         let info = self.get_mut(row);
         (info.state, info.age, info.valid, info.has_summary) = (RowState::Closed, age, valid, has_summary);
+        info.stripes = 0;
         self.group_mut(row).valid += u64::from(valid);
         self.closed.push_back(row);
     }

@@ -322,6 +322,9 @@ impl<B: Block> Log<B> {
             closing.remove(index);
             self.rows.close(row.here.row);
             self.free_slabs.push(slab);
+            if !crate::planted::holds(crate::planted::Rule::VictimsAreCovered) {
+                self.rows.cover(1);
+            }
         }
     }
 

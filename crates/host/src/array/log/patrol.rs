@@ -1,0 +1,424 @@
+//! Walks over all rows in the background: rebuilding a drive, and scrubbing.
+
+use super::Log;
+use super::geometry::Row;
+use super::rows::RowState;
+use super::stream::{HOST, MOVED};
+use super::token::Token;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::disk::BLOCK_BYTES;
+use std::collections::VecDeque;
+use tailcut_base::{Class, Nanos, Op, Status, Time};
+
+/// What scrubbing has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubReport {
+    /// Rows that were read.
+    pub rows: u64,
+    /// Blocks that were read.
+    pub blocks: u64,
+    /// Blocks that were wrong or could not be read, and have been written again.
+    pub repaired: u64,
+    /// Parities that did not fit their stripe, and have been written again.
+    pub parities: u64,
+    /// Blocks of the host that cannot be read at all.
+    pub unreadable: u64,
+    /// It has come to its end.
+    pub is_done: bool,
+}
+
+/// What a walk does at each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Fills this drive with what belongs on it from rows older than this.
+    Rebuild { drive: usize, before: u32 },
+    /// Compares everything with its seal and its parity.
+    Scrub,
+}
+
+/// A walk over rows.
+#[derive(Debug)]
+pub struct Patrol<B> {
+    task: Task,
+    /// The next row, the end, and the row that is worked on with its next stripe.
+    next: Row,
+    end: Row,
+    row: Option<Row>,
+    stripe: u32,
+    /// Stripes to be looked at once more, one by one.
+    singles: VecDeque<u32>,
+    /// Rows that were open or being collected when it was their turn.
+    postponed: VecDeque<Row>,
+    /// What is known of the stripes that are being read.
+    parts: Vec<Option<Part<B>>>,
+    /// Requests in flight.
+    pending: u32,
+    /// Not before then, so that it keeps to its rate.
+    not_before: Time,
+    is_flushing: bool,
+    is_given_up: bool,
+    report: ScrubReport,
+}
+
+/// Stripes of a row that are read on all members.
+#[derive(Debug)]
+struct Part<B> {
+    stripe: u32,
+    stripes: u32,
+    pending: u32,
+    has_failed: bool,
+    is_repaired: bool,
+    data: Vec<B>,
+    parity: Vec<B>,
+}
+
+/// Stripes that are read together.
+const STRIPES: u32 = 16;
+
+/// Such parts in flight.
+const PARTS: usize = 2;
+
+impl<B: Block> Patrol<B> {
+    fn new(task: Task, next: Row, end: Row) -> Patrol<B> {
+        Patrol {
+            task,
+            next,
+            end,
+            row: None,
+            stripe: 0,
+            singles: VecDeque::new(),
+            postponed: VecDeque::new(),
+            parts: (0..PARTS).map(|_| None).collect(),
+            pending: 0,
+            not_before: Time::ZERO,
+            is_flushing: false,
+            is_given_up: false,
+            report: ScrubReport::default(),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.pending > 0 || self.parts.iter().any(Option::is_some)
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// Begins to fill a drive that has taken the place of another.
+    pub(super) fn begin_rebuild(&mut self, drive: usize) {
+        self.to_rebuild.push_back(drive);
+    }
+
+    /// Begins to scrub, unless that is under way.
+    pub(super) fn begin_scrub(&mut self) {
+        self.wants_scrub = true;
+    }
+
+    /// A drive is gone: it is not filled any more.
+    pub(super) fn stop_rebuild(&mut self, drive: usize) {
+        self.to_rebuild.retain(|&waiting| waiting != drive);
+        if let Some(patrol) = &mut self.patrol
+            && matches!(patrol.task, Task::Rebuild { drive: filled, .. } if filled == drive)
+        {
+            patrol.is_given_up = true;
+        }
+    }
+
+    /// When the walk goes on by itself.
+    pub(super) fn patrol_at(&self) -> Time {
+        let has_work =
+            |patrol: &&Box<Patrol<B>>| !patrol.is_flushing && patrol.parts.iter().any(Option::is_none);
+        self.patrol
+            .as_ref()
+            .filter(has_work)
+            .map_or(Time::NEVER, |patrol| if self.patrol_waits { Time::NEVER } else { patrol.not_before })
+    }
+
+    /// Goes on with the walk, as far as its rate allows.
+    pub(super) fn walk(&mut self, now: Time, core: &mut Core<B>) {
+        self.patrol_waits = false;
+        self.begin_patrol();
+        while let Some(patrol) = &self.patrol {
+            if patrol.is_given_up {
+                return self.end_if_idle(core);
+            }
+            let free = patrol.parts.iter().position(Option::is_none);
+            let Some(part) = free.filter(|_| now >= patrol.not_before && !patrol.is_flushing) else { return };
+            if !self.walk_on(now, core, part) {
+                self.patrol_waits = true;
+                return;
+            }
+        }
+    }
+
+    fn begin_patrol(&mut self) {
+        if self.patrol.is_some() || self.failed.is_some() {
+            return;
+        }
+        if let Some(drive) = self.to_rebuild.pop_front() {
+            let first = drive as u32 / self.geometry.width * self.geometry.rows;
+            let task = Task::Rebuild { drive, before: self.rows.opened };
+            self.patrol = Some(Box::new(Patrol::new(task, first, first + self.geometry.rows)));
+        } else if std::mem::take(&mut self.wants_scrub) {
+            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, 0, self.geometry.all_rows())));
+        }
+    }
+
+    fn patrol_mut(&mut self) -> &mut Patrol<B> {
+        self.patrol.as_mut().expect("a walk is under way")
+    }
+
+    /// Begins the next part; false when there is none to begin now.
+    fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
+        let Some(row) = self.patrol_mut().row else { return self.next_row_of_walk(now, core) };
+        let segment = self.geometry.segment;
+        let patrol = self.patrol_mut();
+        let (stripe, stripes) = match patrol.singles.pop_front() {
+            Some(stripe) => (stripe, 1),
+            None if patrol.stripe < segment => {
+                let (stripe, stripes) = (patrol.stripe, STRIPES.min(segment - patrol.stripe));
+                patrol.stripe += stripes;
+                (stripe, stripes)
+            }
+            None if patrol.is_busy() => return false,
+            None => {
+                patrol.row = None;
+                self.rows.get_mut(row).readers -= 1;
+                return true;
+            }
+        };
+        let bytes = u64::from(stripes) * BLOCK_BYTES;
+        let pause = Nanos::for_bytes(bytes, core.config.background_rate);
+        patrol.not_before = now.max(patrol.not_before) + pause;
+        self.begin_part(now, core, part, (row, stripe, stripes));
+        true
+    }
+
+    fn next_row_of_walk(&mut self, now: Time, core: &mut Core<B>) -> bool {
+        let patrol = self.patrol.as_mut().expect("a walk is under way");
+        let task = patrol.task;
+        let before = if let Task::Rebuild { before, .. } = task { before } else { u32::MAX };
+        while patrol.next < patrol.end {
+            let row = patrol.next;
+            patrol.next += 1;
+            let info = self.rows.get_mut(row);
+            match info.state {
+                RowState::Free => {}
+                _ if info.age >= before => {}
+                RowState::Open if task == Task::Scrub => {}
+                // Of a victim nothing may be left in a moment.
+                RowState::Open | RowState::Victim => patrol.postponed.push_back(row),
+                _ => {
+                    self.take_row(core, row);
+                    return true;
+                }
+            }
+        }
+        self.postponed_row(now, core, before)
+    }
+
+    fn take_row(&mut self, core: &mut Core<B>, row: Row) {
+        self.rows.get_mut(row).readers += 1;
+        let address = self.geometry.address(row);
+        let patrol = self.patrol_mut();
+        (patrol.row, patrol.stripe) = (Some(row), 0);
+        patrol.report.rows += 1;
+        if let Task::Rebuild { drive, .. } = patrol.task
+            && patrol.postponed.is_empty()
+        {
+            core.drives.set_filled(drive, address);
+        }
+    }
+
+    /// Rows that were open: those that are streams' own are ended early.
+    fn postponed_row(&mut self, now: Time, core: &mut Core<B>, before: u32) -> bool {
+        let Some(row) = self.patrol_mut().postponed.pop_front() else {
+            self.end_walk(now, core);
+            return false;
+        };
+        let info = *self.rows.get(row);
+        if info.state == RowState::Open && info.age < before {
+            self.patrol_mut().postponed.push_front(row);
+            for stream in [HOST, MOVED] {
+                if self.open_row(stream).here.row == row
+                    && let Some(next) = self.next_row(now, core, stream)
+                {
+                    // To find the next row may have ended this one.
+                    if self.open_row(stream).here.row == row {
+                        self.roll(now, core, stream, next);
+                        self.send(now, core, stream);
+                    }
+                }
+            }
+            return false;
+        }
+        if self.jobs.iter().any(|job| !job.is_idle() && job.row == row) {
+            self.patrol_mut().postponed.push_front(row);
+            return false;
+        }
+        if info.state != RowState::Free && info.age < before {
+            self.take_row(core, row);
+        }
+        true
+    }
+
+    fn begin_part(&mut self, now: Time, core: &mut Core<B>, part: usize, what: (Row, u32, u32)) {
+        let (row, stripe, stripes) = what;
+        let task = self.patrol_mut().task;
+        let of_drive = |member: u32| match task {
+            Task::Rebuild { drive, .. } => drive as u32 % self.geometry.width == member,
+            Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, member)),
+        };
+        let members: Vec<u32> = (0..self.geometry.width).filter(|&member| of_drive(member)).collect();
+        let count = stripes as usize;
+        let (data, parity) = (vec![B::default(); count], Vec::new());
+        let pending = members.len() as u32;
+        let (has_failed, is_repaired) = (false, pending < self.geometry.width);
+        let this = Part { stripe, stripes, pending, has_failed, is_repaired, data, parity };
+        self.patrol_mut().parts[part] = Some(this);
+        for member in members {
+            let wanted = Wanted {
+                drive: self.geometry.drive(row, member),
+                block: self.geometry.address(row) + u64::from(stripe),
+                blocks: stripes,
+                age: self.age(self.rows.get(row).age),
+                unwritten: false,
+                class: Class::new(5).expect("a class"),
+                urgency: Urgency::Background,
+                around: if stripes > 1 { Around::Later } else { Around::AtNeed },
+                token: Token::Scrub(part as u32).into(),
+            };
+            let wanted = match task {
+                Task::Rebuild { .. } => Wanted { around: Around::AtNeed, ..wanted },
+                Task::Scrub => wanted,
+            };
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+    }
+
+    /// A member of a part has been read, or cannot be.
+    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
+        let width = self.geometry.width;
+        let patrol = self.patrol.as_mut().expect("a walk is under way");
+        let row = patrol.row.expect("it is being read");
+        let this = patrol.parts[part].as_mut().expect("it is being read");
+        this.pending -= 1;
+        patrol.report.blocks += u64::from(done.wanted.blocks);
+        this.has_failed |= done.status != Status::Success;
+        this.is_repaired |= done.reconstructed;
+        patrol.report.repaired += u64::from(done.damaged && done.status == Status::Success);
+        if done.status == Status::Success {
+            if Some(done.wanted.drive as u32 % width) == self.geometry.parity(row) {
+                this.parity.append(&mut done.data);
+            } else {
+                this.data.iter_mut().zip(&done.data).for_each(|(sum, block)| sum.xor(block));
+            }
+        }
+        if this.pending > 0 {
+            return;
+        }
+        let this = patrol.parts[part].take().expect("it was read");
+        if this.has_failed {
+            self.part_failed(row, &this);
+        } else if let Task::Rebuild { drive, .. } = patrol.task {
+            let content = if this.parity.is_empty() { this.data } else { this.parity };
+            self.write_blocks(now, core, (row, drive, this.stripe), content);
+        } else if !this.is_repaired {
+            self.compare(now, core, row, this);
+        }
+    }
+
+    /// Together they cannot be read: perhaps one by one. What cannot be read then has never been
+    /// written, or is lost.
+    fn part_failed(&mut self, row: Row, part: &Part<B>) {
+        if part.stripes > 1 {
+            self.patrol_mut().singles.extend(part.stripe..part.stripe + part.stripes);
+            return;
+        }
+        if part.stripe < self.rows.get(row).stripes.min(self.geometry.stripes()) {
+            self.patrol_mut().report.unreadable += 1;
+        }
+    }
+
+    fn compare(&mut self, now: Time, core: &mut Core<B>, row: Row, part: Part<B>) {
+        let Some(parity) = self.geometry.parity(row) else { return };
+        let is_right =
+            part.data.iter().zip(&part.parity).all(|(sum, parity)| sum.checksum() == parity.checksum());
+        if !is_right {
+            self.patrol_mut().report.parities += 1;
+            let drive = self.geometry.drive(row, parity);
+            self.write_blocks(now, core, (row, drive, part.stripe), part.data);
+        }
+    }
+
+    fn write_blocks(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        (row, drive, stripe): (Row, usize, u32),
+        content: Vec<B>,
+    ) {
+        let age = self.age(self.rows.get(row).age);
+        let block = self.geometry.address(row) + u64::from(stripe);
+        let (blocks, mut data) = (content.len() as u32, content);
+        for (content, address) in data.iter_mut().zip(block..) {
+            content.seal(seal_of(drive, address, age));
+        }
+        let (op, class) = (Op::Write, Class::new(5).expect("a class"));
+        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        core.drives.ask(now, drive, Urgency::Background, Owner::Layout(Token::Rebuild.into()), ask);
+        self.patrol_mut().pending += 1;
+    }
+
+    /// Everything is where it belongs: a rebuilt drive must keep it before it counts.
+    fn end_walk(&mut self, now: Time, core: &mut Core<B>) {
+        if self.patrol_mut().is_busy() {
+            return;
+        }
+        if let Task::Rebuild { drive, .. } = self.patrol_mut().task {
+            self.patrol_mut().is_flushing = true;
+            self.patrol_mut().pending += 1;
+            self.flush(now, core, drive, Token::Rebuild);
+        } else {
+            let patrol = self.patrol.take().expect("it ends");
+            self.scrub_report = ScrubReport { is_done: true, ..patrol.report };
+        }
+    }
+
+    /// A write or flush of the walk has ended.
+    pub(super) fn patrol_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        let patrol = self.patrol_mut();
+        patrol.pending -= 1;
+        if let Task::Rebuild { drive, .. } = patrol.task
+            && patrol.is_flushing
+            && !patrol.is_given_up
+            && answer.status == Status::Success
+        {
+            self.patrol = None;
+            core.drives.set_presence(drive, Presence::InSync);
+            core.write_record(now);
+        }
+    }
+
+    /// Ends a walk that has lost its drive.
+    fn end_if_idle(&mut self, _: &mut Core<B>) {
+        if self.patrol_mut().is_busy() {
+            return;
+        }
+        if let Some(row) = self.patrol_mut().row.take() {
+            self.rows.get_mut(row).readers -= 1;
+        }
+        self.patrol = None;
+    }
+
+    /// What scrubbing has found so far.
+    pub fn scrub_report(&self) -> ScrubReport {
+        match &self.patrol {
+            Some(patrol) if patrol.task == Task::Scrub => patrol.report,
+            _ => self.scrub_report,
+        }
+    }
+}
