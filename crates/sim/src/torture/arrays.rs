@@ -127,13 +127,14 @@ impl Subject for Arrays {
         let State::Open(array, _) = &self.state else { return Findings::default() };
         let counts = array.core().reads.counts();
         let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
+        let log = array.log_scrub().unwrap_or_default();
         Findings {
             corrupt: counts.corrupt,
             repaired: counts.repaired + raid.repaired_on_read,
             degraded: counts.degraded,
             hedged: counts.hedged,
-            last_scrub: raid.corrupt_blocks + raid.parity_mismatches,
-            hopeless: raid.unrepairable + raid.not_rebuilt,
+            last_scrub: raid.corrupt_blocks + raid.parity_mismatches + log.repaired + log.parities,
+            hopeless: raid.unrepairable + raid.not_rebuilt + log.unreadable,
         }
     }
 

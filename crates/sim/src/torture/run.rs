@@ -4,7 +4,6 @@ use super::arrays::Arrays;
 use super::canary::Canary;
 use super::plan::{Plan, Step};
 use super::rig::{End, Rig, Watch};
-use super::seeds::can_repair;
 use super::subject::{Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
@@ -86,7 +85,7 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
 
     /// Replaces and compares until nothing is missing and nothing is found.
     fn make_whole(&mut self) -> Result<(), End> {
-        if !can_repair(self.config().layout) {
+        if !self.config().layout.is_redundant() {
             return Ok(());
         }
         for _ in 0..ROUNDS {
@@ -124,7 +123,7 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         if after.hopeless > 0 {
             return self.not_repaired(format!("some blocks could not be had for repair: {after:?}"));
         }
-        if after.last_scrub == 0 && before.corrupt == after.corrupt {
+        if after.last_scrub == 0 {
             return Ok(());
         }
         self.not_repaired(format!("a second scrub still finds something: {before:?}, then {after:?}"))

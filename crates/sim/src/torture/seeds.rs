@@ -45,11 +45,6 @@ const READY: &[LayoutKind] = &[
     LayoutKind::Swan5,
 ];
 
-/// Whether a layout can rebuild and scrub.
-pub fn can_repair(layout: LayoutKind) -> bool {
-    layout.is_redundant() && layout.is_in_place()
-}
-
 /// Draws the plan of a seed for one of `layouts`.
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts)
@@ -191,7 +186,7 @@ impl Draw {
                 self.insert(&mut plan.steps, Step::Fault(fault));
             }
         }
-        if can_repair(plan.layout) {
+        if plan.layout.is_redundant() {
             for _ in 0..self.below(4) {
                 self.insert(&mut plan.steps, Step::Replace);
             }
@@ -227,7 +222,6 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
     use FaultKind::*;
     match kind {
         Slow => true,
-        _ if layout.is_redundant() && !can_repair(layout) => false,
         Kill | FailWrite | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
         Pull => layout.is_redundant(),
