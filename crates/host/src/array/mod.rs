@@ -219,6 +219,7 @@ impl<B: Block> Array<B> {
     }
 
     /// Gives a missing drive's place to another one, and begins to rebuild on it.
+    /// It must have as many blocks as the array uses of each drive.
     pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         self.core.drives.replace(drive, disk);
         self.core.write_record(now);

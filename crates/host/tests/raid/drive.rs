@@ -15,6 +15,9 @@ pub struct Drive {
     pub is_gone: bool,
     /// Writes are refused.
     pub refuses: bool,
+    /// Of reads that rather fail than wait every third fails.
+    pub is_often_taken: bool,
+    asked: u64,
     pub writes: u64,
     pub reads: u64,
 }
@@ -28,6 +31,8 @@ impl Drive {
             serial: 0,
             is_gone: false,
             refuses: false,
+            is_often_taken: false,
+            asked: 0,
             writes: 0,
             reads: 0,
         }
@@ -61,6 +66,11 @@ impl Drive {
         }
     }
 
+    fn is_taken(&mut self) -> bool {
+        self.asked += 1;
+        self.is_often_taken && self.asked.is_multiple_of(3)
+    }
+
     /// Begins a request; what comes back is handed to [`Drive::end`].
     pub fn begin(&self) -> u64 {
         self.serial
@@ -74,6 +84,7 @@ impl Drive {
         let blocks = request.block..request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || blocks.end <= self.disk.blocks, "within the drive");
         match request.op {
+            Op::Read if request.fail_fast && self.is_taken() => return Status::Contended,
             Op::Read => {
                 self.reads += u64::from(request.blocks);
                 request.data.clear();
@@ -127,5 +138,5 @@ impl Drive {
 
 pub fn response(request: Request<Bytes>, status: Status, spans: Spans) -> Response<Bytes> {
     let Request { id, data, .. } = request;
-    Response { id, status, data, busy_for: tailcut_base::Nanos::ZERO, spans }
+    Response { id, status, data, busy_for: tailcut_base::Nanos(u64::from(id) % 7), spans }
 }

@@ -19,6 +19,9 @@ struct Asked {
     marks: Vec<usize>,
 }
 
+/// A request on a drive: which, since when, what [`Drive::begin`] said, and the request.
+type UnderWay = (usize, Time, u64, Request<Bytes>);
+
 pub struct Rig {
     pub array: Array<Bytes>,
     pub drives: Vec<Drive>,
@@ -26,8 +29,8 @@ pub struct Rig {
     pub now: Time,
     pub stream: Stream,
     pub config: ArrayConfig,
-    /// Requests on drives: when they end, in which order they came; drive, begin, serial, request.
-    under_way: BTreeMap<(Time, u64), (usize, Time, u64, Request<Bytes>)>,
+    /// Requests on drives, by when they end and in which order they came.
+    under_way: BTreeMap<(Time, u64), UnderWay>,
     order: u64,
     asked: BTreeMap<u32, Asked>,
     next: u32,
@@ -70,6 +73,15 @@ impl Rig {
         let mut rig = Rig::around(array, drives, model, stream, config);
         rig.until_ready();
         rig
+    }
+
+    /// An array over blank drives that keeps no record.
+    pub fn fresh(config: &ArrayConfig, seed: u64) -> Rig {
+        let disks = vec![disk(); config.drives as usize];
+        let drives = disks.iter().map(Drive::new).collect();
+        let array = Array::fresh(config, &disks);
+        let model = Model::new(array.disk().blocks);
+        Rig::around(array, drives, model, Stream::new(seed, "rig"), config)
     }
 
     fn around(
@@ -324,8 +336,8 @@ impl Rig {
     /// Puts a blank drive in a place.
     pub fn replace(&mut self, drive: usize) {
         let mut blank = Drive::new(&disk());
-        // Not so blank: it has been part of something before.
-        for block in 0..blank.disk.blocks {
+        // Not so blank: it has been part of something before, of which only the record is erased.
+        for block in 2..blank.disk.blocks {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
         self.drives[drive] = blank;

@@ -118,6 +118,10 @@ impl<B: Block> Batch<B> {
     /// Of the cells that are written, those that can be trimmed instead: whole rows, as the parity of
     /// trimmed blocks is a trimmed block.
     pub fn trimmable(&self, shape: &Geometry) -> Cells {
+        if self.fua {
+            // No trim is durable at its end, and it may have replaced a write of the batch that must be.
+            return Cells::NONE;
+        }
         if !shape.has_parity() {
             return self.trimmed;
         }
