@@ -33,7 +33,7 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
-use log::{Log, LogFigures, RecoveryReport, ScrubReport};
+use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
 use tailcut_base::{Op, Status, Time};
 
@@ -134,6 +134,15 @@ impl<B: Block> Array<B> {
         match &self.layout {
             Kind::Raid(_) => None,
             Kind::Log(log) => Some(log.figures()),
+        }
+    }
+
+    /// The rows of its log that were collected, in order, to be emptied by whoever draws a curve of
+    /// them; of more than 4096 the later ones are left out.
+    pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
+        match &mut self.layout {
+            Kind::Raid(_) => None,
+            Kind::Log(log) => Some(log.recent()),
         }
     }
 

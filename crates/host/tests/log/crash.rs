@@ -102,8 +102,9 @@ fn recovery_reads_no_more_than_was_written_since_the_checkpoint() {
         rig.cut_and_open();
         let report = rig.array.recovery_report().expect("it was opened");
         let rows = 2000 / 16 * u64::from(groups);
-        // As many rows as lie between two checkpoints, what is written while one is, and the open ones.
-        assert!(report.rows_scanned <= rows / 5 + 6, "{layout}: {report:?} of {rows} rows");
+        // Writes wait for a checkpoint before it is four intervals old; rows of collection and open ones
+        // come on top.
+        assert!(report.rows_scanned <= rows * 4 / 10 + 12, "{layout}: {report:?} of {rows} rows");
         assert!(report.batches > 0);
     }
 }

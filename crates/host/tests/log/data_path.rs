@@ -2,6 +2,9 @@
 
 use crate::rig::{LAYOUTS, Rig, cases, config};
 use tailcut_base::Op;
+use tailcut_base::config::Choice;
+use tailcut_host::array::LayoutKind;
+use tailcut_host::array::log::VictimChoice;
 
 #[test]
 fn a_write_at_low_load_goes_out_at_once_and_alone() {
@@ -48,4 +51,22 @@ fn a_full_array_is_overwritten_at_random_for_ever() {
             rig.read_all();
         }
     }
+}
+
+#[test]
+fn every_choice_of_victims_keeps_a_full_array_going() {
+    let mut moved = Vec::new();
+    for &choice in VictimChoice::all() {
+        let mut config = config(LayoutKind::LogRaid5, 1, 3);
+        config.log.victim = choice;
+        let mut rig = Rig::fresh(config, 800, 2);
+        let region = rig.blocks();
+        rig.run(4 * region, 32, region, [1, 0, 0, 0]);
+        rig.settle();
+        rig.read_all();
+        moved.push((rig.figures().moved_blocks, choice));
+    }
+    moved.sort_unstable();
+    assert_eq!(moved[0].1, VictimChoice::Greedy, "overwritten evenly: {moved:?}");
+    assert_eq!(moved[4].1, VictimChoice::Random, "{moved:?}");
 }

@@ -20,7 +20,8 @@ pub struct Machine {
     pub is_gone: bool,
     /// It takes no writes.
     pub is_protected: bool,
-    pub trims: Vec<(u64, u64)>,
+    /// Now and then it takes its time.
+    pub has_hiccups: bool,
     pub writes: u64,
     pub reads: u64,
 }
@@ -44,7 +45,7 @@ impl Machine {
             in_flight: BTreeMap::new(),
             is_gone: false,
             is_protected: false,
-            trims: Vec::new(),
+            has_hiccups: true,
             writes: 0,
             reads: 0,
         }
@@ -62,7 +63,7 @@ impl Machine {
         let old = self.in_flight.insert(id, Flight { request, since: now, covers, is_lost: false });
         assert!(old.is_none(), "names are unique");
         assert!(self.in_flight.len() <= self.disk.depth as usize, "no more than it takes");
-        let hiccup = if random.chance_ppm(10_000) { random.below(10_000_000) } else { 0 };
+        let hiccup = if self.has_hiccups && random.chance_ppm(10_000) { random.below(10_000_000) } else { 0 };
         now + Nanos(10_000 + random.below(200_000) + hiccup)
     }
 
@@ -94,7 +95,6 @@ impl Machine {
                     }
                 }
                 Op::Trim => {
-                    self.trims.push((block, u64::from(blocks)));
                     for at in range {
                         self.put(at, Bytes::default(), false);
                     }

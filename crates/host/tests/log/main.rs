@@ -8,3 +8,4 @@ mod crash;
 mod data_path;
 mod failures;
 mod planted;
+mod swan;

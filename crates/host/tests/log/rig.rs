@@ -39,6 +39,18 @@ pub struct Rig {
     /// Answers that were no success.
     pub failures: Vec<(Op, Status)>,
     pub answers: u64,
+    /// What was sent to the drives, if a test wants to know.
+    pub log_sent: Option<Vec<Sent>>,
+}
+
+/// A request to a drive, and how the array was then.
+pub struct Sent {
+    pub drive: usize,
+    pub op: Op,
+    pub class: u8,
+    pub block: u64,
+    pub front: u32,
+    pub collecting: Option<u32>,
 }
 
 pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
@@ -87,6 +99,7 @@ impl Rig {
             steps: 0,
             failures: Vec::new(),
             answers: 0,
+            log_sent: None,
         }
     }
 
@@ -136,6 +149,7 @@ impl Rig {
     /// Hands on what the array has come up with.
     pub fn pump(&mut self) {
         for (drive, request) in std::mem::take(self.array.sent()) {
+            self.note(drive, &request);
             let id = request.id;
             let at = self.machines[drive].take(self.now, request, &mut self.random);
             self.sequence += 1;
@@ -143,6 +157,15 @@ impl Rig {
         }
         for answer in std::mem::take(self.array.answers()) {
             self.answered(answer);
+        }
+    }
+
+    fn note(&mut self, drive: usize, request: &Request<Bytes>) {
+        if self.log_sent.is_some() {
+            let LogFigures { front, collecting, .. } = self.figures();
+            let (op, class, block) = (request.op, request.class.number(), request.block);
+            let sent = Sent { drive, op, class, block, front, collecting };
+            self.log_sent.as_mut().expect("it is kept").push(sent);
         }
     }
 

@@ -12,11 +12,12 @@
 //! host (u64), and of each stream row, age (u32 each) and batch (u64).
 
 use super::Log;
+use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
 use super::geometry::DUMP_ENTRIES;
 use super::map::pack;
 use super::rows::RowState;
-use super::stream::{HOST, MOVED, Waiter};
+use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
@@ -84,6 +85,8 @@ pub struct Checkpoint {
     dirty: Vec<bool>,
     /// Some piece could be written nowhere.
     has_failed: bool,
+    /// One is due when so many rows have been closed since the last.
+    every: usize,
 }
 
 /// Pieces in flight.
@@ -91,7 +94,7 @@ const DEPTH: u32 = 4;
 
 impl Checkpoint {
     /// The checkpoint that an empty log starts from is number 1.
-    pub fn new(drives: usize) -> Checkpoint {
+    pub fn new(drives: usize, every: usize) -> Checkpoint {
         let start = Start { here: Aged { row: 0, age: 0 }, batch: 0 };
         let header = Header {
             array: 0,
@@ -103,7 +106,15 @@ impl Checkpoint {
             starts: [start; 2],
         };
         let dirty = vec![false; drives];
-        Checkpoint { phase: Phase::Idle, in_flight: 0, header, covers: 0, dirty, has_failed: false }
+        Checkpoint {
+            phase: Phase::Idle,
+            in_flight: 0,
+            header,
+            covers: 0,
+            dirty,
+            has_failed: false,
+            every: every.max(1),
+        }
     }
 
     /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
@@ -177,10 +188,15 @@ impl<B: Block> Log<B> {
         if self.checkpoint.is_under_way() || self.failed.is_some() || self.rows.closed() == 0 {
             return;
         }
-        let every = u64::from(self.geometry.all_rows()) * u64::from(core.config.log.checkpoint_every);
-        if self.rows.closed() as u64 >= (every / 1_000_000).max(1) || self.needs_cover() {
+        if self.rows.closed() >= self.checkpoint.every || self.needs_cover() {
             self.begin_checkpoint(now, core);
         }
+    }
+
+    /// True when so much has been written since the last checkpoint that the host must wait for the next:
+    /// recovery would take too long.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.rows.closed() >= 4 * self.checkpoint.every && self.checkpoint.is_under_way()
     }
 
     /// Begins to write a checkpoint.
@@ -265,7 +281,8 @@ impl<B: Block> Log<B> {
         data[0].seal(seal_of(drive, block, self.checkpoint.header.number));
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let ask = Ask { op, fua, fail_fast: false, class, block, blocks: 1, data };
-        let urgency = if self.needs_cover() { Urgency::Write } else { Urgency::Background };
+        let is_late = self.rows.closed() >= 2 * self.checkpoint.every;
+        let urgency = if is_late || self.needs_cover() { Urgency::Write } else { Urgency::Background };
         core.drives.ask(now, drive, urgency, Owner::Layout(Token::Checkpoint.into()), ask);
         self.checkpoint.in_flight += 1;
         self.figures.checkpoint_blocks += 1;

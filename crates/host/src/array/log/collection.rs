@@ -2,11 +2,12 @@
 //! and 4.2).
 
 use super::Log;
+use super::commit::Waiter;
 use super::descriptor::Summary;
 use super::figures::{Collected, RECENT_MAX};
 use super::geometry::{JOBS, Place, Row};
 use super::open_row::{NO_BLOCK, NOBODY};
-use super::stream::{HOST, MOVED, Waiter};
+use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
@@ -121,7 +122,7 @@ impl<B: Block> Log<B> {
         {
             return;
         }
-        let Some(row) = self.rows.victim(group) else { return };
+        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else { return };
         let valid = self.rows.get(row).valid;
         let (data, positions) = (self.geometry.data, self.geometry.positions());
         let this = &mut self.jobs[job];
@@ -378,8 +379,8 @@ impl<B: Block> Log<B> {
         self.figures.rows_collected += 1;
         self.figures.victim_blocks += u64::from(valid);
         let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).sum();
-        if self.figures.recent.len() < RECENT_MAX {
-            self.figures.recent.push(Collected { row, valid, free_rows });
+        if self.recent.len() < RECENT_MAX {
+            self.recent.push(Collected { row, valid, free_rows });
         }
     }
 }

@@ -46,8 +46,6 @@ pub struct LogFigures {
     pub row_positions: u32,
     /// Rows that could not be collected because blocks of them cannot be read.
     pub rows_stuck: u64,
-    /// Rows that were collected since this was last emptied; at most [`RECENT_MAX`].
-    pub recent: Vec<Collected>,
     /// Rows that are free, in each group.
     pub free_rows: Vec<u32>,
     /// The group that is written.

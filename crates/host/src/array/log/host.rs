@@ -2,8 +2,9 @@
 //! wherever their blocks are.
 
 use super::Log;
+use super::commit::Waiter;
 use super::geometry::Row;
-use super::stream::{HOST, Waiter};
+use super::stream::HOST;
 use super::token::Token;
 use crate::Block;
 use crate::array::config::ReadPolicy;

@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod collection;
+mod commit;
 mod config;
 mod descriptor;
 mod figures;
@@ -33,6 +34,7 @@ use super::reads::Done;
 use crate::Block;
 use checkpoint::Checkpoint;
 use collection::Job;
+use commit::Waiter;
 use geometry::{Geometry, JOBS};
 use host::Runs;
 use map::Map;
@@ -42,7 +44,7 @@ use recovery::Recovery;
 use rows::Rows;
 use space::Space;
 use std::collections::VecDeque;
-use stream::{HOST, MOVED, Stream, Waiter};
+use stream::{HOST, MOVED, Stream};
 use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
@@ -67,6 +69,8 @@ pub struct Log<B> {
     /// Parts of requests that end without an answer of a drive.
     orphans: Vec<(u32, Status)>,
     figures: LogFigures,
+    /// Rows that were collected since somebody asked.
+    recent: Vec<Collected>,
     array: u128,
     is_ready: bool,
     /// Collection is urgent: there is no room left.
@@ -96,6 +100,8 @@ impl<B: Block> Log<B> {
         let config = &core.config.log;
         let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
         assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
+        let every = u64::from(geometry.all_rows()) * u64::from(config.checkpoint_every) / 1_000_000;
+        let every = every as usize;
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
@@ -107,9 +113,10 @@ impl<B: Block> Log<B> {
             space: Space::new(geometry.rows, config.collect_below),
             jobs: std::array::from_fn(|_| Job::idle()),
             runs: Runs::new(drives),
-            checkpoint: Checkpoint::new(drives),
+            checkpoint: Checkpoint::new(drives, every),
             orphans: Vec::new(),
             figures: LogFigures { row_positions: geometry.positions(), ..LogFigures::default() },
+            recent: Vec::new(),
             array: core.record().map_or(0, |record| record.array),
             is_ready: is_new && !is_durable,
             is_short: false,
@@ -174,6 +181,12 @@ impl<B: Block> Log<B> {
         let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).collect();
         let (front, collecting) = (self.space.front, self.space.collecting);
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
+    }
+
+    /// The rows that were collected, in order, to be emptied by whoever draws a curve of them; of more
+    /// than 4096 the later ones are left out.
+    pub fn recent(&mut self) -> &mut Vec<Collected> {
+        &mut self.recent
     }
 
     /// What recovery did, if the array was opened.

@@ -100,6 +100,10 @@ impl<B: Block> Patrol<B> {
         }
     }
 
+    fn can_begin(&self) -> bool {
+        !self.is_flushing && self.parts.iter().any(Option::is_none)
+    }
+
     fn is_busy(&self) -> bool {
         self.pending > 0 || self.parts.iter().any(Option::is_some)
     }
@@ -128,12 +132,10 @@ impl<B: Block> Log<B> {
 
     /// When the walk goes on by itself.
     pub(super) fn patrol_at(&self) -> Time {
-        let has_work =
-            |patrol: &&Box<Patrol<B>>| !patrol.is_flushing && patrol.parts.iter().any(Option::is_none);
-        self.patrol
-            .as_ref()
-            .filter(has_work)
-            .map_or(Time::NEVER, |patrol| if self.patrol_waits { Time::NEVER } else { patrol.not_before })
+        match &self.patrol {
+            Some(patrol) if !self.patrol_waits && patrol.can_begin() => patrol.not_before,
+            _ => Time::NEVER,
+        }
     }
 
     /// Goes on with the walk, as far as its rate allows.

@@ -48,6 +48,9 @@ pub struct RowInfo {
 struct Group {
     free: VecDeque<Row>,
     collectable: Vec<Row>,
+    /// The same in the order in which they came, with their ages, where that is what counts; those
+    /// that are gone are passed over.
+    order: VecDeque<(Row, u32)>,
     /// First and last collectable row by valid blocks; the first has been there for longest.
     buckets: Vec<(u32, u32)>,
     /// Which buckets are not empty.
@@ -93,6 +96,7 @@ impl Rows {
         let group = |group: u32| Group {
             free: (group * geometry.rows..(group + 1) * geometry.rows).collect(),
             collectable: Vec::new(),
+            order: VecDeque::new(),
             buckets: vec![(NONE, NONE); BUCKETS],
             present: [0; BUCKETS / 64],
             valid: 0,
@@ -190,9 +194,13 @@ impl Rows {
         for _ in 0..covered {
             let row = self.closed.pop_front().expect("they were closed");
             self.get_mut(row).state = RowState::Collectable;
+            let (age, is_fifo) = (self.get(row).age, self.choice == VictimChoice::Fifo);
             let group = self.group_mut(row);
             let index = group.collectable.len() as u32;
             group.collectable.push(row);
+            if is_fifo {
+                group.order.push_back((row, age));
+            }
             self.get_mut(row).index = index;
             self.link(row);
         }
@@ -216,9 +224,11 @@ impl Rows {
         }
     }
 
-    /// Takes the row of a group that is to be collected next.
-    pub fn victim(&mut self, group: u32) -> Option<Row> {
-        let row = self.choose(group)?;
+    /// Takes the row of a group that is to be collected next. One with more than `most` valid blocks
+    /// would free nothing: then it is the one with the fewest.
+    pub fn victim(&mut self, group: u32, most: u32) -> Option<Row> {
+        let chosen = self.choose(group).filter(|&row| self.get(row).valid <= most);
+        let row = chosen.or_else(|| self.candidate(group))?;
         self.unlink(row);
         let index = self.get(row).index as usize;
         let collectable = &mut self.groups[group as usize].collectable;
@@ -230,7 +240,7 @@ impl Rows {
         Some(row)
     }
 
-    /// The row that would be collected next.
+    /// A row with the fewest valid blocks, as far as buckets tell.
     pub fn candidate(&self, group: u32) -> Option<Row> {
         let group = &self.groups[group as usize];
         let word = group.present.iter().position(|&word| word != 0)?;
@@ -244,7 +254,8 @@ impl Rows {
             return None;
         }
         match self.choice {
-            VictimChoice::Greedy | VictimChoice::Fifo => self.candidate(group),
+            VictimChoice::Greedy => self.candidate(group),
+            VictimChoice::Fifo => self.oldest(group),
             VictimChoice::CostBenefit => self.most_beneficial(group),
             VictimChoice::Random => {
                 let index = self.random.below(members) as usize;
@@ -257,6 +268,18 @@ impl Rows {
                 drawn.iter().map(|&index| collectable[index]).min_by_key(|&row| self.get(row).valid)
             }
         }
+    }
+
+    fn oldest(&mut self, group: u32) -> Option<Row> {
+        let (rows, order) = (&self.rows, &mut self.groups[group as usize].order);
+        let is_gone = |&(row, age): &(Row, u32)| {
+            let info = &rows[row as usize];
+            info.state != RowState::Collectable || info.age != age
+        };
+        while order.front().is_some_and(is_gone) {
+            order.pop_front();
+        }
+        order.front().map(|&(row, _)| row)
     }
 
     /// Of the rows that have been in their buckets for longest, the one with the best ratio.
@@ -281,7 +304,7 @@ impl Rows {
     }
 
     fn bucket_at(&self, valid: u32) -> usize {
-        if self.choice == VictimChoice::Fifo { 0 } else { (valid / self.quantum) as usize }
+        (valid / self.quantum) as usize
     }
 
     fn bucket_of(&self, row: Row) -> usize {

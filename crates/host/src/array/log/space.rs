@@ -81,7 +81,7 @@ impl<B: Block> Log<B> {
 
     /// True when the host may write one more block now.
     pub(super) fn admits(&self) -> bool {
-        if self.streams[HOST].closing.len() >= CLOSING_MAX {
+        if self.streams[HOST].closing.len() >= CLOSING_MAX || self.is_overdue() {
             return false;
         }
         self.room() >= self.space.scarce || self.space.credit >= PARTS || !self.is_collecting()

@@ -1,11 +1,10 @@
-//! Appending to the log, and making durable what was appended.
+//! Appending to the log.
 //!
 //! There are two streams: what the host writes, and what collection moves. Each has an open row and a
-//! batch that no descriptor covers yet. A commit covers the batch with a descriptor, fills its last
-//! stripe, waits until all of that is on the drives, and has them flush their caches. Who asks for a
-//! commit while one is under way shares the next.
+//! batch that no descriptor covers yet.
 
 use super::Log;
+use super::commit::Commit;
 use super::descriptor::{self, Aged, Descriptor, Entry, Summary, Trim};
 use super::geometry::{Place, Row};
 use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
@@ -14,7 +13,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
-use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
+use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
 pub const HOST: usize = 0;
@@ -32,7 +31,8 @@ pub struct Stream {
     pub batch: Batch,
     /// Drives whose caches hold something of this stream.
     pub dirty: Vec<bool>,
-    commit: Commit,
+    /// What is being made durable.
+    pub commit: Commit,
     /// Drives did not make durable what they should have, and nothing makes up for it.
     pub has_failed: bool,
 }
@@ -47,35 +47,11 @@ pub struct Batch {
     trims: Vec<Trim>,
 }
 
-/// Who waits for a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiter {
-    /// A request of the host.
-    Host(u32),
-    /// The collection of a victim.
-    Job(usize),
-    /// A checkpoint.
-    Checkpoint,
-}
-
-/// How far a commit has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Idle,
-    /// These stripes of this row must be complete, and all rows before it.
-    Writing {
-        row: Aged,
-        stripes: u32,
-    },
-    /// So many drives have not flushed their caches yet.
-    Flushing(u32),
-}
-
-#[derive(Debug)]
-struct Commit {
-    phase: Phase,
-    waiting: Vec<Waiter>,
-    next: Vec<Waiter>,
+impl Batch {
+    /// True with nothing that a descriptor would have to cover.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.trims.is_empty()
+    }
 }
 
 impl Stream {
@@ -86,7 +62,7 @@ impl Stream {
             closing: Vec::new(),
             batch: Batch { number: 1, ..Batch::default() },
             dirty: vec![false; drives],
-            commit: Commit { phase: Phase::Idle, waiting: Vec::new(), next: Vec::new() },
+            commit: Commit::default(),
             has_failed: false,
         }
     }
@@ -179,7 +155,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Appends a descriptor of the batch.
-    fn describe(&mut self, stream: usize, next: Option<Aged>) {
+    pub(super) fn describe(&mut self, stream: usize, next: Option<Aged>) {
         let array = self.array;
         let row = &mut self.open_rows[self.streams[stream].open as usize];
         let batch = &mut self.streams[stream].batch;
@@ -204,7 +180,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Fills the stripe.
-    fn pad(&mut self, stream: usize) {
+    pub(super) fn pad(&mut self, stream: usize) {
         let data = self.geometry.data;
         let row = &mut self.open_rows[self.streams[stream].open as usize];
         while !row.next.is_multiple_of(data) {
@@ -358,106 +334,6 @@ impl<B: Block> Log<B> {
     pub(super) fn release_orphans(&mut self, now: Time, core: &mut Core<B>) {
         for (slot, status) in std::mem::take(&mut self.orphans) {
             self.part_done(now, core, slot, status, &Spans::new());
-        }
-    }
-
-    /// Makes everything durable that a stream has appended, and tells `waiter` then.
-    pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>, stream: usize, waiter: Waiter) {
-        let commit = &mut self.streams[stream].commit;
-        if commit.phase != Phase::Idle {
-            commit.next.push(waiter);
-            return;
-        }
-        commit.waiting.push(waiter);
-        self.begin_commit(now, core, stream);
-    }
-
-    fn begin_commit(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
-        let batch = &self.streams[stream].batch;
-        if !batch.entries.is_empty() || !batch.trims.is_empty() {
-            self.describe(stream, None);
-        }
-        self.pad(stream);
-        let row = self.open_row(stream);
-        let phase = Phase::Writing { row: row.here, stripes: row.stripes() };
-        self.streams[stream].commit.phase = phase;
-        self.send(now, core, stream);
-        self.commit_on(now, core, stream);
-    }
-
-    /// Goes on with a commit whose blocks may be on the drives now.
-    pub(super) fn commit_on(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
-        let Phase::Writing { row, stripes } = self.streams[stream].commit.phase else { return };
-        let is_before = |&slab: &u16| {
-            let closing = &self.open_rows[slab as usize];
-            closing.here.age < row.age || closing.here == row && closing.complete < stripes
-        };
-        let open = self.open_row(stream);
-        let is_incomplete = open.here == row && open.complete < stripes;
-        if is_incomplete || self.streams[stream].closing.iter().any(is_before) {
-            return;
-        }
-        let dirty = std::mem::take(&mut self.streams[stream].dirty);
-        let mut pending = 0;
-        for drive in (0..dirty.len()).filter(|&drive| dirty[drive]) {
-            if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
-                self.flush(now, core, drive, Token::Flush { stream: stream as u8 });
-                pending += 1;
-            }
-        }
-        self.streams[stream].dirty = dirty;
-        self.streams[stream].dirty.fill(false);
-        self.streams[stream].commit.phase = Phase::Flushing(pending);
-        if pending == 0 {
-            self.committed(now, core, stream);
-        }
-    }
-
-    /// Has a drive flush its cache.
-    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: usize, token: Token) {
-        let class = Class::DEFAULT;
-        let (op, data) = (Op::Flush, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token.into()), ask);
-    }
-
-    /// A drive has flushed its cache.
-    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, stream: usize, answer: &Answered<B>) {
-        if self.judge(core, answer) != Status::Success {
-            self.streams[stream].has_failed = true;
-        }
-        let Phase::Flushing(pending) = &mut self.streams[stream].commit.phase else {
-            unreachable!("a commit waits for it")
-        };
-        *pending -= 1;
-        if *pending == 0 {
-            self.committed(now, core, stream);
-        }
-    }
-
-    fn committed(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
-        let commit = &mut self.streams[stream].commit;
-        commit.phase = Phase::Idle;
-        let waiting = std::mem::take(&mut commit.waiting);
-        commit.waiting = std::mem::take(&mut commit.next);
-        let goes_on = !commit.waiting.is_empty();
-        for waiter in waiting {
-            self.told(now, core, waiter);
-        }
-        if goes_on && self.streams[stream].commit.phase == Phase::Idle {
-            self.begin_commit(now, core, stream);
-        }
-    }
-
-    fn told(&mut self, now: Time, core: &mut Core<B>, waiter: Waiter) {
-        match waiter {
-            Waiter::Host(slot) => {
-                core.requests.account_cause(now, slot, Cause::Flush);
-                let status = if self.streams[HOST].has_failed { Status::MediaError } else { Status::Success };
-                self.part_done(now, core, slot, status, &Spans::new());
-            }
-            Waiter::Job(job) => self.barrier_done(now, core, job),
-            Waiter::Checkpoint => self.checkpoint_committed(now, core),
         }
     }
 

@@ -1,0 +1,145 @@
+//! Making durable what was appended.
+//!
+//! A commit covers the batch with a descriptor, fills its last stripe, waits until all of that is on
+//! the drives, and has them flush their caches. Who asks for a commit while one is under way shares the
+//! next.
+
+use super::Log;
+use super::descriptor::Aged;
+use super::stream::HOST;
+use super::token::Token;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
+
+/// Who waits for a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A request of the host.
+    Host(u32),
+    /// The collection of a victim.
+    Job(usize),
+    /// A checkpoint.
+    Checkpoint,
+}
+
+/// How far a commit has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    /// These stripes of this row must be complete, and all rows before it.
+    Writing { row: Aged, stripes: u32 },
+    /// So many drives have not flushed their caches yet.
+    Flushing(u32),
+}
+
+/// What a stream makes durable.
+#[derive(Debug, Default)]
+pub struct Commit {
+    phase: Phase,
+    waiting: Vec<Waiter>,
+    next: Vec<Waiter>,
+}
+
+impl<B: Block> Log<B> {
+    /// Makes everything durable that a stream has appended, and tells `waiter` then.
+    pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>, stream: usize, waiter: Waiter) {
+        let commit = &mut self.streams[stream].commit;
+        if commit.phase != Phase::Idle {
+            commit.next.push(waiter);
+            return;
+        }
+        commit.waiting.push(waiter);
+        self.begin_commit(now, core, stream);
+    }
+
+    fn begin_commit(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        if !self.streams[stream].batch.is_empty() {
+            self.describe(stream, None);
+        }
+        self.pad(stream);
+        let row = self.open_row(stream);
+        let phase = Phase::Writing { row: row.here, stripes: row.stripes() };
+        self.streams[stream].commit.phase = phase;
+        self.send(now, core, stream);
+        self.commit_on(now, core, stream);
+    }
+
+    /// Goes on with a commit whose blocks may be on the drives now.
+    pub(super) fn commit_on(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let Phase::Writing { row, stripes } = self.streams[stream].commit.phase else { return };
+        let is_before = |&slab: &u16| {
+            let closing = &self.open_rows[slab as usize];
+            closing.here.age < row.age || closing.here == row && closing.complete < stripes
+        };
+        let open = self.open_row(stream);
+        let is_incomplete = open.here == row && open.complete < stripes;
+        if is_incomplete || self.streams[stream].closing.iter().any(is_before) {
+            return;
+        }
+        let dirty = std::mem::take(&mut self.streams[stream].dirty);
+        let mut pending = 0;
+        for drive in (0..dirty.len()).filter(|&drive| dirty[drive]) {
+            if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
+                self.flush(now, core, drive, Token::Flush { stream: stream as u8 });
+                pending += 1;
+            }
+        }
+        self.streams[stream].dirty = dirty;
+        self.streams[stream].dirty.fill(false);
+        self.streams[stream].commit.phase = Phase::Flushing(pending);
+        if pending == 0 {
+            self.committed(now, core, stream);
+        }
+    }
+
+    /// Has a drive flush its cache.
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: usize, token: Token) {
+        let class = Class::DEFAULT;
+        let (op, data) = (Op::Flush, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token.into()), ask);
+    }
+
+    /// A drive has flushed its cache.
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, stream: usize, answer: &Answered<B>) {
+        if self.judge(core, answer) != Status::Success {
+            self.streams[stream].has_failed = true;
+        }
+        let Phase::Flushing(pending) = &mut self.streams[stream].commit.phase else {
+            unreachable!("a commit waits for it")
+        };
+        *pending -= 1;
+        if *pending == 0 {
+            self.committed(now, core, stream);
+        }
+    }
+
+    fn committed(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let commit = &mut self.streams[stream].commit;
+        commit.phase = Phase::Idle;
+        let waiting = std::mem::take(&mut commit.waiting);
+        commit.waiting = std::mem::take(&mut commit.next);
+        let goes_on = !commit.waiting.is_empty();
+        for waiter in waiting {
+            self.told(now, core, waiter);
+        }
+        if goes_on && self.streams[stream].commit.phase == Phase::Idle {
+            self.begin_commit(now, core, stream);
+        }
+    }
+
+    fn told(&mut self, now: Time, core: &mut Core<B>, waiter: Waiter) {
+        match waiter {
+            Waiter::Host(slot) => {
+                core.requests.account_cause(now, slot, Cause::Flush);
+                let status = if self.streams[HOST].has_failed { Status::MediaError } else { Status::Success };
+                self.part_done(now, core, slot, status, &Spans::new());
+            }
+            Waiter::Job(job) => self.barrier_done(now, core, job),
+            Waiter::Checkpoint => self.checkpoint_committed(now, core),
+        }
+    }
+}
