@@ -110,9 +110,8 @@ impl Draw {
         let least = if plan.layout.is_redundant() { 3 } else { 1 };
         plan.groups = if plan.layout.is_swan() { 2 + self.below(2) as u32 } else { 1 };
         plan.drives = plan.groups * (least + self.below(3) as u32);
-        plan.chunk = self.one_of(&[1, 2, 3, 8]);
-        plan.segment = 16;
         if plan.layout.is_in_place() {
+            plan.chunk = self.one_of(&[1, 2, 3, 8]);
             plan.blocks = self.one_of(&[160, 200, 400]);
             let least = 2 * u64::from(plan.drives) + 3;
             plan.journal = self.one_of(&[least, least + 5, 40, 64]).max(least);
