@@ -39,6 +39,8 @@ pub enum Command {
     Trace(TraceCommand),
     /// Work out how many drives an array of separated groups needs for a network
     Size(SizeArguments),
+    /// Search for crashes and faults that lose data, by seed
+    Torture(TortureArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -326,6 +328,45 @@ fn some(text: &str) -> Result<u64, String> {
     let count = parse_count(text).map_err(|bad| bad.message)?;
     let is_segment = (1..=1 << 30).contains(&count);
     if is_segment { Ok(count) } else { Err(String::from("write a number from 1 to 1073741824, such as 256")) }
+}
+
+/// `tailcut torture`.
+#[derive(Debug, Args)]
+pub struct TortureArguments {
+    /// Run this seed alone; with --seeds or --time, the first one
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many seeds to run; for ten seconds when nothing is said
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
+    /// How long to run seeds, such as 60s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Nanos>,
+    /// What to torture: arrays, raid, log, or a layout such as raid5
+    #[arg(long, value_name = "NAME", default_value = "arrays")]
+    pub subject: String,
+    /// Run the plan in a file, or this plan itself
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seeds", "time", "subject"])]
+    pub plan: Option<String>,
+    /// Plant a bug that must be found, such as forgets-fua
+    #[arg(long, value_name = "NAME")]
+    pub canary: Option<String>,
+    /// How many events before a violation are shown
+    #[arg(long, value_name = "COUNT", default_value_t = 60)]
+    pub events: usize,
+    /// How many runs at a time; one for each core when left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn duration(text: &str) -> Result<Nanos, String> {
+    parse_time(text).map_err(|bad| bad.message)
 }
 
 /// `tailcut bench`.

@@ -16,4 +16,5 @@ pub mod show;
 pub mod size;
 pub mod study;
 pub mod terminal;
+pub mod torture;
 pub mod trace;

@@ -8,6 +8,7 @@ pub mod scenario;
 pub mod sizing;
 pub mod storage;
 pub mod study;
+pub mod torture;
 pub mod trace;
 pub mod workload;
 pub mod world;

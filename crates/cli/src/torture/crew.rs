@@ -1,0 +1,147 @@
+//! Runs seeds on all cores, and finds the first that shows something.
+
+use super::trap::guarded;
+use crate::interrupt::Interrupt;
+use crate::terminal::Progress;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+use tailcut_base::random::mix64;
+use tailcut_host::array::LayoutKind;
+use tailcut_sim::torture::{Canary, Outcome, Tally, Wrong, run, seeds};
+
+/// Which seeds are run, and for how long.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The first seed.
+    pub first: u64,
+    /// How many; without end if that is left open.
+    pub count: Option<u64>,
+    /// How long new runs begin.
+    pub time: Option<Duration>,
+    /// What is tortured.
+    pub layouts: Vec<LayoutKind>,
+    /// A bug to be found.
+    pub canary: Option<Canary>,
+    /// Threads; one for each core if that is left open.
+    pub jobs: Option<usize>,
+}
+
+/// What the seeds have shown.
+#[derive(Clone, Debug)]
+pub struct Harvest {
+    /// Runs that have ended.
+    pub runs: u64,
+    /// Wall clock.
+    pub took: Duration,
+    /// Of all runs; does not depend on their order.
+    pub digest: u64,
+    /// What was reached.
+    pub tally: Tally,
+    /// The lowest seed that broke a promise.
+    pub found: Option<(u64, Wrong)>,
+    /// Somebody asked to stop.
+    pub interrupted: bool,
+}
+
+/// What all threads share.
+struct Shared {
+    search: Search,
+    next: AtomicU64,
+    is_over: AtomicBool,
+    started: Instant,
+}
+
+enum Told {
+    Ran(u64, Box<Outcome>),
+    Ended,
+}
+
+impl Shared {
+    /// The next seed, until it is enough. Seeds are taken in their order, so that below one that shows
+    /// something all have been run.
+    fn next(&self) -> Option<u64> {
+        let search = &self.search;
+        let is_late = search.time.is_some_and(|time| self.started.elapsed() >= time);
+        if is_late || self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        (search.count.is_none_or(|count| index < count)).then(|| search.first.wrapping_add(index))
+    }
+
+    fn work(&self, tell: &Sender<Told>) {
+        while let Some(seed) = self.next() {
+            let panicked = tell.clone();
+            let report = move |message| {
+                let _ = panicked.send(Told::Ran(seed, Box::new(Outcome::panicked(message))));
+                let _ = panicked.send(Told::Ended);
+            };
+            let search = &self.search;
+            let outcome = guarded(report, || run(&seeds::plan(seed, &search.layouts), search.canary, None));
+            let Some(outcome) = outcome else { return };
+            let _ = tell.send(Told::Ran(seed, Box::new(outcome)));
+        }
+        let _ = tell.send(Told::Ended);
+    }
+}
+
+/// Runs the seeds of a search until one shows something, all are done, the time is up or somebody
+/// asks to stop.
+pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
+    let jobs = search.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let mut progress = Progress::counting("runs", "torture", search.count, quiet);
+    let shared = Arc::new(Shared {
+        search: search.clone(),
+        next: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+        started: Instant::now(),
+    });
+    let (tell, told) = mpsc::channel();
+    for _ in 0..jobs {
+        let (shared, tell) = (Arc::clone(&shared), tell.clone());
+        thread::spawn(move || shared.work(&tell));
+    }
+    let mut harvest = Harvest {
+        runs: 0,
+        took: Duration::ZERO,
+        digest: 0,
+        tally: Tally::default(),
+        found: None,
+        interrupted: false,
+    };
+    let mut working = jobs;
+    while working > 0 {
+        match told.recv_timeout(TICK) {
+            Ok(Told::Ran(seed, outcome)) => harvest.take(seed, *outcome),
+            Ok(Told::Ended) => working -= 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        harvest.interrupted |= interrupt.asked();
+        if harvest.found.is_some() || harvest.interrupted {
+            shared.is_over.store(true, Ordering::Relaxed);
+        }
+        progress.count(harvest.runs);
+    }
+    harvest.took = shared.started.elapsed();
+    harvest
+}
+
+impl Harvest {
+    fn take(&mut self, seed: u64, outcome: Outcome) {
+        self.runs += 1;
+        self.digest = self.digest.wrapping_add(mix64(outcome.digest ^ mix64(seed)));
+        self.tally.merge(&outcome.tally);
+        if let Some(wrong) = outcome.wrong
+            && self.found.as_ref().is_none_or(|&(found, _)| seed < found)
+        {
+            self.found = Some((seed, wrong));
+        }
+    }
+}
+
+/// How often the progress is looked at.
+const TICK: Duration = Duration::from_millis(200);

@@ -1,0 +1,101 @@
+//! Searches as a person and as a program read them.
+
+use super::crew::Harvest;
+use super::verdict::Verdict;
+use crate::terminal::{Align, Ink, Table, Tone};
+use serde_json::{Map, Value, json};
+use tailcut_base::config::Choice;
+use tailcut_sim::torture::{FaultKind, Reached, Tally};
+
+/// What a search has done, in tables.
+pub fn summary(harvest: &Harvest, subject: &str, tone: Tone) -> String {
+    let mut table = Table::new(&[("torture", Align::Left), (subject, Align::Right)], tone);
+    for (name, value) in figures(harvest) {
+        table.row(&[name, &value]);
+    }
+    format!("{table}\n\n{}\n\n{}\n", faults(&harvest.tally, tone), reached(&harvest.tally, tone))
+}
+
+fn figures(harvest: &Harvest) -> Vec<(&'static str, String)> {
+    let tally = &harvest.tally;
+    let mut figures = vec![("runs", harvest.runs.to_string())];
+    if harvest.runs > 1 {
+        figures.push(("runs per second", format!("{:.0}", harvest.runs_per_second())));
+    }
+    figures.push(("requests of the host", tally.requests.to_string()));
+    figures.push(("requests of drives", tally.drive_requests.to_string()));
+    figures.push(("power cuts", tally.cuts.to_string()));
+    figures.push(("recoveries", tally.reached(Reached::Recovered).to_string()));
+    figures.push(("longest recovery, blocks read", tally.longest_recovery.to_string()));
+    figures.push(("violations", u64::from(harvest.found.is_some()).to_string()));
+    figures.push(("digest", format!("{:016x}", harvest.digest)));
+    figures
+}
+
+fn faults(tally: &Tally, tone: Tone) -> String {
+    let mut table = Table::new(&[("fault", Align::Left), ("injected", Align::Right)], tone);
+    for &kind in FaultKind::all() {
+        table.row(&[kind.name(), &tally.faults(kind).to_string()]);
+    }
+    table.to_string()
+}
+
+fn reached(tally: &Tally, tone: Tone) -> String {
+    let mut table = Table::new(&[("reached", Align::Left), ("times", Align::Right)], tone);
+    for &what in Reached::all() {
+        table.row(&[what.name(), &tally.reached(what).to_string()]);
+    }
+    table.to_string()
+}
+
+/// A broken promise with everything that is needed to see it again.
+pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: Tone) -> String {
+    let events: String = verdict.events.iter().map(|event| format!("  {event}\n")).collect();
+    let plan: String = verdict.plan.to_string().lines().map(|line| format!("  {line}\n")).collect();
+    format!(
+        "\n{}\n  {}\n\n{}\n{events}\n{}\n{plan}\n{}\n  {replay}\n  tailcut torture{canary} --plan '{}'\n",
+        tone.paint(Ink::Error, "violation"),
+        verdict.wrong,
+        tone.paint(Ink::Heading, "the last events of the smallest plan that shows it"),
+        tone.paint(Ink::Heading, "the plan"),
+        tone.paint(Ink::Heading, "to see it again, in full and small"),
+        verdict.plan.in_line(),
+    )
+}
+
+/// The same for programs.
+pub fn to_json(harvest: &Harvest, subject: &str, verdict: Option<(&Verdict, &str)>) -> Value {
+    let tally = &harvest.tally;
+    let faults: Map<String, Value> =
+        FaultKind::all().iter().map(|&kind| (kind.name().into(), tally.faults(kind).into())).collect();
+    let reached: Map<String, Value> =
+        Reached::all().iter().map(|&what| (what.name().into(), tally.reached(what).into())).collect();
+    let violation = verdict.map(|(verdict, replay)| {
+        json!({
+            "kind": verdict.wrong.kind.name(),
+            "message": verdict.wrong.message,
+            "replay": replay,
+            "plan": verdict.plan.to_string(),
+            "events": verdict.events,
+        })
+    });
+    json!({
+        "subject": subject,
+        "runs": harvest.runs,
+        "runs_per_second": harvest.runs_per_second(),
+        "requests": tally.requests,
+        "drive_requests": tally.drive_requests,
+        "power_cuts": tally.cuts,
+        "longest_recovery_blocks": tally.longest_recovery,
+        "digest": format!("{:016x}", harvest.digest),
+        "faults": faults,
+        "reached": reached,
+        "violation": violation,
+    })
+}
+
+impl Harvest {
+    fn runs_per_second(&self) -> f64 {
+        self.runs as f64 / self.took.as_secs_f64().max(1e-9)
+    }
+}

@@ -1,0 +1,73 @@
+//! `tailcut torture`: what it finds, how it says so, and that it can be seen again.
+
+mod support;
+
+use support::{Place, stderr, stdout};
+
+/// What stands behind the last line that begins so.
+fn after<'t>(text: &'t str, begin: &str) -> &'t str {
+    let line = text.lines().rfind(|line| line.trim_start().starts_with(begin)).expect("there is such a line");
+    line.trim_start()[begin.len()..].trim()
+}
+
+#[test]
+fn a_search_says_what_it_has_reached_and_is_the_same_every_time() {
+    let place = Place::new();
+    let run = |jobs| {
+        let text = place.text(&["torture", "--subject", "raid0", "--seeds", "40", "--jobs", jobs]);
+        let steady = |line: &&str| !line.starts_with("runs per second");
+        text.lines().filter(steady).collect::<Vec<&str>>().join("\n")
+    };
+    let text = run("1");
+    assert!(text.contains("violations                                    0"), "{text}");
+    assert_eq!(text, run("3"), "it does not depend on the number of threads");
+}
+
+#[test]
+fn a_violation_ends_with_1_and_can_be_seen_again_in_full_and_small() {
+    let place = Place::new();
+    let canary = ["torture", "--canary", "forgets-fua", "--subject", "raid0"];
+    let found = place.run(&[&canary[..], &["--seeds", "200"]].concat());
+    assert_eq!(found.status.code(), Some(1), "{}", stderr(&found));
+    let (text, complaint) = (stdout(&found), stderr(&found));
+    assert!(complaint.starts_with("error: durable data lost: block "), "{complaint}");
+    let seed =
+        after(&complaint, "see it again with: tailcut torture --canary forgets-fua --subject raid0 --seed ");
+    let again = place.run(&[&canary[..], &["--seed", seed]].concat());
+    assert_eq!(again.status.code(), Some(1));
+    let plan = after(&text, "tailcut torture --canary forgets-fua --plan ").trim_matches('\'');
+    let small = place.run(&["torture", "--canary", "forgets-fua", "--plan", plan]);
+    assert_eq!(small.status.code(), Some(1));
+    place.put("plan.txt", plan.replace("; ", "\n").as_bytes());
+    let from_file = place.run(&["torture", "--canary", "forgets-fua", "--plan", "plan.txt"]);
+    assert_eq!(from_file.status.code(), Some(1));
+    assert!(place.run(&["torture", "--plan", "plan.txt"]).status.success(), "without the bug all is well");
+}
+
+#[test]
+fn json_has_everything() {
+    let place = Place::new();
+    let text = place.run(&[
+        "torture",
+        "--canary",
+        "forgets-trims",
+        "--seeds",
+        "200",
+        "--subject",
+        "raid0",
+        "--json",
+        "-",
+    ]);
+    let value: serde_json::Value = serde_json::from_str(&stdout(&text)).expect("JSON");
+    assert_eq!(value["violation"]["kind"], "trimmed data came back");
+    assert!(value["faults"]["kill"].is_u64() && value["reached"]["recovery"].is_u64());
+}
+
+#[test]
+fn bad_input_is_told_with_its_remedy() {
+    let place = Place::new();
+    assert!(place.refused(2, &["torture", "--subject", "raid50"]).contains("raid5"));
+    assert!(place.refused(2, &["torture", "--canary", "forget-fua"]).contains("forgets-fua"));
+    assert!(place.refused(2, &["torture", "--plan", "drives=2; rite 4+1"]).contains("statement 2"));
+    assert!(place.refused(2, &["torture", "--plan", "nowhere.txt"]).contains("nowhere.txt"));
+}

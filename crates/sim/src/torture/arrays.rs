@@ -1,0 +1,193 @@
+//! Arrays as a subject.
+
+use super::subject::{Findings, Subject, Wellness};
+use tailcut_base::Time;
+use tailcut_host::array::{Array, ArrayConfig, Condition, Opening};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// An array, or the search for it.
+#[derive(Debug)]
+pub struct Arrays {
+    config: ArrayConfig,
+    /// Place of each drive that was handed over, in that order.
+    places: Vec<usize>,
+    disks: Vec<Disk>,
+    state: State,
+    stale: Vec<usize>,
+}
+
+#[derive(Debug)]
+enum State {
+    Opening(Opening<Bytes>),
+    Refused(String),
+    /// The array, and the place of the drive that is each of its members.
+    Open(Box<Array<Bytes>>, Vec<usize>),
+}
+
+impl Arrays {
+    /// Goes on from the search to the array.
+    fn found(&mut self, now: Time) {
+        let State::Opening(opening) = &self.state else { return };
+        let found = match opening.found() {
+            None => return,
+            Some(Ok(found)) => found,
+            Some(Err(why)) => {
+                self.state = State::Refused(why.to_string());
+                return;
+            }
+        };
+        self.stale = found.stale.iter().map(|&drive| self.places[drive]).collect();
+        let disk = |member: usize| match found.order[member] {
+            Some(drive) => self.disks[drive].clone(),
+            None => self.disks[0].clone(),
+        };
+        let place = |member: usize| found.order[member].map_or(member, |drive| self.places[drive]);
+        let disks: Vec<Disk> = (0..found.order.len()).map(disk).collect();
+        let members = (0..found.order.len()).map(place).collect();
+        let array = Array::open(now, &self.config, &disks, &found);
+        self.state = State::Open(Box::new(array), members);
+    }
+
+    fn array(&self) -> &Array<Bytes> {
+        match &self.state {
+            State::Open(array, _) => array,
+            _ => panic!("it is not open"),
+        }
+    }
+
+    fn array_mut(&mut self) -> &mut Array<Bytes> {
+        match &mut self.state {
+            State::Open(array, _) => array,
+            _ => panic!("it is not open"),
+        }
+    }
+
+    fn member_at(&self, place: usize) -> usize {
+        match &self.state {
+            State::Open(_, members) => {
+                members.iter().position(|&at| at == place).expect("each place has a member")
+            }
+            _ => self.places.iter().position(|&at| at == place).expect("it was handed over"),
+        }
+    }
+}
+
+impl Subject for Arrays {
+    type Config = ArrayConfig;
+
+    fn create(now: Time, config: &ArrayConfig, drives: &[Disk]) -> Arrays {
+        let array = Array::create(now, config, drives, IDENTITY);
+        let places: Vec<usize> = (0..drives.len()).collect();
+        let state = State::Open(Box::new(array), places.clone());
+        Arrays { config: config.clone(), places, disks: drives.to_vec(), state, stale: Vec::new() }
+    }
+
+    fn open(now: Time, config: &ArrayConfig, drives: &[(usize, Disk)]) -> Arrays {
+        let places = drives.iter().map(|&(place, _)| place).collect();
+        let disks: Vec<Disk> = drives.iter().map(|(_, disk)| disk.clone()).collect();
+        let state = match drives {
+            [] => State::Refused(String::from("there is no drive")),
+            _ => State::Opening(Opening::new(now, &disks)),
+        };
+        Arrays { config: config.clone(), places, disks, state, stale: Vec::new() }
+    }
+
+    fn refused(&self) -> Option<String> {
+        match &self.state {
+            State::Refused(why) => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    fn stale(&self) -> &[usize] {
+        &self.stale
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(&self.state, State::Open(array, _) if array.is_ready())
+    }
+
+    fn disk(&self) -> Disk {
+        self.array().disk()
+    }
+
+    fn wellness(&self) -> Wellness {
+        let State::Open(array, members) = &self.state else { panic!("it is not open") };
+        let places = |list: Vec<usize>| list.into_iter().map(|member| members[member]).collect();
+        match array.condition() {
+            Condition::Optimal => Wellness::Whole,
+            Condition::Degraded { missing, rebuilding } => {
+                Wellness::Degraded { missing: places(missing), rebuilding: places(rebuilding) }
+            }
+            Condition::Failed { why } => Wellness::Failed(why),
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        let State::Open(array, _) = &self.state else { return Findings::default() };
+        let counts = array.core().reads.counts();
+        let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
+        let log = array.log_scrub().unwrap_or_default();
+        Findings {
+            corrupt: counts.corrupt,
+            repaired: counts.repaired + raid.repaired_on_read,
+            degraded: counts.degraded,
+            hedged: counts.hedged,
+            last_scrub: raid.corrupt_blocks + raid.parity_mismatches + log.repaired + log.parities,
+            hopeless: raid.unrepairable + raid.not_rebuilt + log.unreadable,
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
+        self.array_mut().submit(now, request)
+    }
+
+    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
+        let member = self.member_at(drive);
+        match &mut self.state {
+            State::Opening(opening) => opening.answered(now, member, response),
+            State::Open(array, _) => array.answered(now, member, response),
+            State::Refused(_) => {}
+        }
+        self.found(now);
+    }
+
+    fn next_event(&self) -> Time {
+        match &self.state {
+            State::Open(array, _) => array.next_event(),
+            _ => Time::NEVER,
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.array_mut().advance(now);
+    }
+
+    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
+        let (sent, places) = match &mut self.state {
+            State::Opening(opening) => (opening.sent(), &self.places),
+            State::Open(array, members) => (array.sent(), &*members),
+            State::Refused(_) => return Vec::new(),
+        };
+        sent.drain(..).map(|(member, request)| (places[member], request)).collect()
+    }
+
+    fn answers(&mut self) -> Vec<Response<Bytes>> {
+        match &mut self.state {
+            State::Open(array, _) => array.answers().drain(..).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
+        let member = self.member_at(drive);
+        self.array_mut().replace(now, member, disk);
+    }
+
+    fn scrub(&mut self, now: Time) {
+        self.array_mut().scrub(now);
+    }
+}
+
+/// Whose records they are.
+const IDENTITY: u128 = 0x7A11_C070;

@@ -1,0 +1,51 @@
+//! Faults by name.
+
+use std::fmt;
+
+tailcut_base::choice! {
+    /// What goes wrong with a drive. What each does, and what is within the declared model, stands at
+    /// the top of [`drive`](super::drive).
+    pub enum FaultKind {
+        /// The drive answers nothing but "gone" from now on.
+        Kill = "kill",
+        /// As `kill`, until the power comes back: then it is there again with what it had.
+        Pull = "pull",
+        /// The next commands take longer.
+        Slow = "slow",
+        /// One bit of a stored block changes; its seal does not.
+        Flip = "flip",
+        /// A stored block cannot be read until it is written again.
+        Unreadable = "unreadable",
+        /// The next writes fail, and leave anything behind that they might have.
+        FailWrite = "fail-write",
+        /// Writes fail from now on; what is stored can be read.
+        ReadOnly = "read-only",
+        /// A block of the next write lands in the place of another.
+        Misdirect = "misdirect",
+    }
+}
+
+/// A fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// The drive, by its place in the array.
+    pub drive: u32,
+    /// Of `slow` and `fail-write`: how many commands. Of the others that strike a block: which, by its rank
+    /// among those that are stored, modulo their number.
+    pub pick: u32,
+    /// Of `slow`: how many times longer.
+    pub factor: u32,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.drive)?;
+        match self.kind {
+            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly => Ok(()),
+            FaultKind::Slow => write!(f, " {} x{}", self.pick, self.factor),
+            _ => write!(f, " {}", self.pick),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Crash and fault search: everything that stores data, run against everything that may happen to it.
+//!
+//! A seed draws a [`Plan`] ([`seeds`]): what is tortured, what is asked of it, what goes wrong
+//! and when the power goes. [`run`] carries a plan out on simulated [`drive`]s, whose fault model
+//! stands at the top of that file, while checkers look on that know nothing of the subject:
+//!
+//! - *content* ([`history`]): what was acknowledged and made durable is there; no read is stale, of two
+//!   minds within a block, or of what nobody wrote; what was trimmed stays so;
+//! - *honesty*: an error is answered only where the fault model allows one;
+//! - *progress*: every request is answered, every rebuild and scrub ends, nothing is left over;
+//! - *redundancy*: at the end everything is repaired, a second scrub finds nothing, and after one more power cut
+//!   everything can be read without one drive of each group.
+//!
+//! A plan that shows a violation is made smaller ([`shrink`]) and can be run again from its text.
+//! [`Canary`]s are bugs that the checkers must find.
+
+pub mod arrays;
+pub mod canary;
+pub mod drive;
+pub mod fault;
+pub mod history;
+pub mod plan;
+pub mod planted;
+pub mod rig;
+pub mod run;
+pub mod seeds;
+pub mod shrink;
+pub mod stamp;
+pub mod subject;
+pub mod tally;
+pub mod wrong;
+
+pub use canary::Canary;
+pub use fault::{Fault, FaultKind};
+pub use plan::{Plan, PlanError, Step};
+pub use run::{Outcome, attempt, run};
+pub use shrink::shrink;
+pub use subject::Subject;
+pub use tally::{Reached, Tally};
+pub use wrong::{Wrong, WrongKind};

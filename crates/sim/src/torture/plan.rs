@@ -1,0 +1,346 @@
+//! What a run does, step by step, as text that a person can read, change and run again.
+//!
+//! A plan is a list of statements, one in a line or separated by semicolons; `#` begins a comment.
+//! The first ones are settings, `key=value`; the others are steps in their order:
+//!
+//! | step | meaning |
+//! | --- | --- |
+//! | `write B+N`, `write B+N fua` | write N blocks from B on |
+//! | `read B+N`, `trim B+N`, `flush` | the other requests of a host |
+//! | `wait` | go on when everything is answered |
+//! | `kill D` and other [faults](super::fault::FaultKind) | something goes wrong with drive D |
+//! | `replace` | a missing drive gets a blank one in its place, when it is known to be missing |
+//! | `scrub` | everything is read and compared |
+//! | `cut N`, `cut N again M L` | the power goes N events later; and again M and L events after it has come back |
+//!
+//! Blocks count modulo the blocks that there are, drives modulo the drives: so a plan that has been made
+//! smaller still means something.
+
+use super::fault::{Fault, FaultKind};
+use std::fmt;
+use std::str::FromStr;
+use tailcut_base::config::Choice;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::array::raid::WriteHole;
+use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
+use tailcut_host::disk::BLOCK_BYTES;
+
+/// What a run does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Of what drives decide: times, order, what a power cut leaves.
+    pub seed: u64,
+    /// How data is laid out.
+    pub layout: LayoutKind,
+    /// Drives.
+    pub drives: u32,
+    /// R-groups.
+    pub groups: u32,
+    /// Blocks of a drive.
+    pub blocks: u64,
+    /// The most blocks of a command to a drive.
+    pub most: u32,
+    /// Drives acknowledge writes before they are durable.
+    pub cache: bool,
+    /// The shortest and the longest time of a command, in ns.
+    pub latency: (u64, u64),
+    /// Blocks of a chunk; of layouts that write in place.
+    pub chunk: u64,
+    /// What is done about the write hole; of layouts that write in place, with parity.
+    pub write_hole: WriteHole,
+    /// Blocks of the journal on each drive.
+    pub journal: u64,
+    /// Blocks of a segment; of layouts that write a log.
+    pub segment: u64,
+    /// Requests that the array takes at a time.
+    pub depth: u32,
+    /// Requests on a drive at a time.
+    pub drive_depth: u32,
+    /// Requests that the host has in flight.
+    pub queue: u32,
+    /// Which reads go around a drive.
+    pub reads: ReadPolicy,
+    /// When a read becomes slow, in ns; 0 for never.
+    pub slow_after: u64,
+    /// What is done.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request of the host.
+    Io {
+        /// What for.
+        op: Op,
+        /// First block.
+        block: u64,
+        /// Number of blocks; 0 for a flush.
+        blocks: u32,
+        /// Of a write: force unit access.
+        fua: bool,
+    },
+    /// Everything is answered before the next step.
+    Wait,
+    /// Something goes wrong.
+    Fault(Fault),
+    /// Drives that are missing are replaced.
+    Replace,
+    /// Everything is read and compared.
+    Scrub,
+    /// The power goes.
+    Cut {
+        /// So many events from now.
+        after: u32,
+        /// And again, so many events after it has come back.
+        again: Vec<u32>,
+    },
+}
+
+/// What is wrong with the text of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("statement {number} of the plan, '{statement}': {message}")]
+pub struct PlanError {
+    /// Which statement, from 1.
+    pub number: usize,
+    /// What it says.
+    pub statement: String,
+    /// What would be right.
+    pub message: String,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            seed: 1,
+            layout: LayoutKind::Raid0,
+            drives: 2,
+            groups: 1,
+            blocks: 256,
+            most: 32,
+            cache: true,
+            latency: (20_000, 100_000),
+            chunk: 2,
+            write_hole: WriteHole::Journal,
+            journal: 24,
+            segment: 16,
+            depth: 16,
+            drive_depth: 8,
+            queue: 4,
+            reads: ReadPolicy::Direct,
+            slow_after: 0,
+            steps: Vec::new(),
+        }
+    }
+}
+
+impl Plan {
+    /// The array of this plan.
+    pub fn array(&self) -> ArrayConfig {
+        let mut config = ArrayConfig {
+            drives: self.drives,
+            layout: self.layout,
+            groups: self.groups,
+            depth: self.depth,
+            drive_depth: self.drive_depth,
+            reads: self.reads,
+            slow_after: Nanos(self.slow_after),
+            ..ArrayConfig::default()
+        };
+        config.raid.chunk = self.chunk * BLOCK_BYTES;
+        config.raid.write_hole = self.write_hole;
+        config.raid.journal = self.journal * BLOCK_BYTES;
+        config.log.segment = self.segment * BLOCK_BYTES;
+        config
+    }
+
+    /// What does not fit together.
+    pub fn problem(&self) -> Option<String> {
+        let (least, most) = self.latency;
+        let counts = [self.depth, self.drive_depth, self.queue, self.drives, self.most];
+        if counts.contains(&0) || self.chunk == 0 || self.segment == 0 {
+            return Some("depth, drive_depth, queue, drives, most, chunk and segment are at least 1".into());
+        }
+        if least == 0 || least > most {
+            return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
+        }
+        let least = if self.layout.is_in_place() { self.journal + 4 * self.chunk } else { 20 * self.segment };
+        if !(16 + least..=1 << 20).contains(&self.blocks) {
+            return Some(format!("blocks is the size of a drive, here {} to 1048576", 16 + least));
+        }
+        self.array().problems().into_iter().next().map(|(key, message)| format!("{key}: {message}"))
+    }
+
+    /// Power cuts in it.
+    pub fn cuts(&self) -> usize {
+        let of = |step: &Step| match step {
+            Step::Cut { again, .. } => 1 + again.len(),
+            _ => 0,
+        };
+        self.steps.iter().map(of).sum()
+    }
+
+    /// All in one line, for a command line.
+    pub fn in_line(&self) -> String {
+        self.to_string().trim_end().replace('\n', "; ")
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "seed" => self.seed = number(value)?,
+            "layout" => self.layout = name(value)?,
+            "drives" => self.drives = number(value)?,
+            "groups" => self.groups = number(value)?,
+            "blocks" => self.blocks = number(value)?,
+            "most" => self.most = number(value)?,
+            "cache" => self.cache = yes(value)?,
+            "latency" => {
+                let (least, most) = value.split_once("..").ok_or("write LEAST..MOST in ns")?;
+                self.latency = (number(least)?, number(most)?);
+            }
+            "chunk" => self.chunk = number(value)?,
+            "write_hole" => self.write_hole = name(value)?,
+            "journal" => self.journal = number(value)?,
+            "segment" => self.segment = number(value)?,
+            "depth" => self.depth = number(value)?,
+            "drive_depth" => self.drive_depth = number(value)?,
+            "queue" => self.queue = number(value)?,
+            "reads" => self.reads = name(value)?,
+            "slow_after" => self.slow_after = number(value)?,
+            _ => return Err(format!("there is no setting '{key}'")),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cache = if self.cache { "yes" } else { "no" };
+        write!(f, "layout={} drives={} groups={} ", self.layout, self.drives, self.groups)?;
+        write!(f, "blocks={} most={} cache={cache} ", self.blocks, self.most)?;
+        write!(f, "latency={}..{} ", self.latency.0, self.latency.1)?;
+        if self.layout.is_in_place() {
+            write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
+        } else {
+            write!(f, "segment={} ", self.segment)?;
+        }
+        write!(f, "depth={} ", self.depth)?;
+        write!(f, "drive_depth={} queue={} reads={} ", self.drive_depth, self.queue, self.reads)?;
+        writeln!(f, "slow_after={} seed={}", self.slow_after, self.seed)?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Io { op: Op::Flush, .. } => f.write_str("flush"),
+            Step::Io { op, block, blocks, fua } => {
+                write!(f, "{op} {block}+{blocks}{}", if *fua { " fua" } else { "" })
+            }
+            Step::Wait => f.write_str("wait"),
+            Step::Fault(fault) => fault.fmt(f),
+            Step::Replace => f.write_str("replace"),
+            Step::Scrub => f.write_str("scrub"),
+            Step::Cut { after, again } => {
+                write!(f, "cut {after}{}", if again.is_empty() { "" } else { " again" })?;
+                again.iter().try_for_each(|after| write!(f, " {after}"))
+            }
+        }
+    }
+}
+
+impl FromStr for Plan {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Plan, PlanError> {
+        let mut plan = Plan::default();
+        let uncommented = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        let statements = uncommented.flat_map(|line| line.split(';')).map(str::trim);
+        let (mut last, mut statement) = (0, "");
+        for (index, text) in statements.filter(|statement| !statement.is_empty()).enumerate() {
+            (last, statement) = (index + 1, text);
+            let read = if text.contains('=') {
+                text.split_whitespace().try_for_each(|setting| {
+                    let (key, value) = setting.split_once('=').ok_or("write KEY=VALUE")?;
+                    plan.set(key, value)
+                })
+            } else {
+                text.parse().map(|step| plan.steps.push(step))
+            };
+            read.map_err(|message| PlanError { number: last, statement: text.into(), message })?;
+        }
+        match plan.problem() {
+            Some(message) => Err(PlanError { number: last, statement: statement.into(), message }),
+            None => Ok(plan),
+        }
+    }
+}
+
+impl FromStr for Step {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Step, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            ["flush"] => Ok(Step::Io { op: Op::Flush, block: 0, blocks: 0, fua: false }),
+            ["wait"] => Ok(Step::Wait),
+            ["replace"] => Ok(Step::Replace),
+            ["scrub"] => Ok(Step::Scrub),
+            ["write", range, "fua"] => io(Op::Write, range, true),
+            ["write", range] => io(Op::Write, range, false),
+            ["read", range] => io(Op::Read, range, false),
+            ["trim", range] => io(Op::Trim, range, false),
+            ["cut", after] => Ok(Step::Cut { after: number(after)?, again: Vec::new() }),
+            ["cut", after, "again", ref again @ ..] => {
+                let again = again.iter().map(|after| number(after)).collect::<Result<_, _>>()?;
+                Ok(Step::Cut { after: number(after)?, again })
+            }
+            [kind, drive, ref rest @ ..] => fault(kind, drive, rest),
+            _ => Err(String::from(STEPS)),
+        }
+    }
+}
+
+fn io(op: Op, range: &str, fua: bool) -> Result<Step, String> {
+    let (block, blocks) = range.split_once('+').ok_or("write BLOCK+COUNT, such as 12+3")?;
+    let blocks = number(blocks)?;
+    if blocks == 0 {
+        return Err(String::from("a request has at least one block"));
+    }
+    Ok(Step::Io { op, block: number(block)?, blocks, fua })
+}
+
+fn fault(kind: &str, drive: &str, rest: &[&str]) -> Result<Step, String> {
+    let kind = FaultKind::by_name(kind).ok_or(STEPS)?;
+    let drive = number(drive)?;
+    let (pick, factor) = match (kind, rest) {
+        (FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly, []) => (0, 1),
+        (FaultKind::Slow, [pick, factor]) => {
+            (number(pick)?, number(factor.strip_prefix('x').ok_or("write slow DRIVE COMMANDS xFACTOR")?)?)
+        }
+        (FaultKind::Slow, _) => return Err(String::from("write slow DRIVE COMMANDS xFACTOR")),
+        (_, [pick]) => (number(pick)?, 1),
+        _ => return Err(format!("write {kind} DRIVE, and a number where it strikes a block or some writes")),
+    };
+    Ok(Step::Fault(Fault { kind, drive, pick, factor }))
+}
+
+fn number<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("'{text}' is no number that fits here"))
+}
+
+fn name<C: Choice>(text: &str) -> Result<C, String> {
+    C::by_name(text).ok_or_else(|| format!("'{text}' is none of {}", C::NAMES.join(", ")))
+}
+
+fn yes(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(String::from("write yes or no")),
+    }
+}
+
+const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, cut, or a fault: kill, pull, slow, flip, \
+                     unreadable, fail-write, read-only, misdirect";

@@ -1,0 +1,177 @@
+//! A run: the steps of a plan, then repair, and the last looks at everything.
+
+use super::arrays::Arrays;
+use super::canary::Canary;
+use super::plan::{Plan, Step};
+use super::rig::{End, Rig, Watch};
+use super::subject::{Subject, Wellness};
+use super::tally::{Reached, Tally};
+use super::wrong::{Wrong, WrongKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tailcut_base::Op;
+use tailcut_host::array::ArrayConfig;
+
+/// How a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The promise that was broken, if one was.
+    pub wrong: Option<Wrong>,
+    /// Of all events: two runs of one plan have the same.
+    pub digest: u64,
+    /// What was reached.
+    pub tally: Tally,
+}
+
+/// Carries a plan out. The subject's own assertions panic.
+pub fn run<'r>(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Outcome {
+    let mut rig: Rig<'r, Arrays> = Rig::new(plan, canary, watch);
+    let wrong = match rig.carry_out() {
+        Ok(()) | Err(End::Over) => None,
+        Err(End::Wrong(wrong)) => {
+            rig.say(|| format!("VIOLATION: {wrong}"));
+            Some(wrong)
+        }
+    };
+    let (digest, tally) = rig.done();
+    Outcome { wrong, digest, tally }
+}
+
+/// As [`run`]; a panic is a broken promise like any other. Only where panics unwind.
+pub fn attempt(plan: &Plan, canary: Option<Canary>) -> Outcome {
+    catch_unwind(AssertUnwindSafe(|| run(plan, canary, None))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let message = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+        Outcome::panicked(message.unwrap_or_default())
+    })
+}
+
+impl Outcome {
+    /// Of a run that ended with a panic.
+    pub fn panicked(message: String) -> Outcome {
+        Outcome { wrong: Some(Wrong { kind: WrongKind::Panic, message }), digest: 0, tally: Tally::default() }
+    }
+}
+
+impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
+    fn carry_out(&mut self) -> Result<(), End> {
+        self.until("ready", |rig| rig.subject.inner().is_ready())?;
+        let plan = self.plan;
+        for step in &plan.steps {
+            self.carry_out_step(step)?;
+        }
+        self.settle()?;
+        self.make_whole()?;
+        self.look_at_all()?;
+        self.look_without_some()
+    }
+
+    fn carry_out_step(&mut self, step: &Step) -> Result<(), End> {
+        match step {
+            Step::Io { op, block, blocks, fua } => self.submit(*op, *block, *blocks, *fua),
+            Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
+            Step::Fault(fault) => {
+                self.fault(fault);
+                Ok(())
+            }
+            Step::Replace => self.replace(),
+            Step::Scrub => self.scrub(),
+            Step::Cut { after, again } => {
+                self.until("without power", |rig| rig.fuse.is_empty())?;
+                self.fuse.extend(std::iter::once(after).chain(again));
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces and compares until nothing is missing and nothing is found.
+    fn make_whole(&mut self) -> Result<(), End> {
+        if !self.config().layout.is_redundant() {
+            return Ok(());
+        }
+        for _ in 0..ROUNDS {
+            self.replace()?;
+            self.settle()?;
+            self.scrub()?;
+            self.settle()?;
+            if self.is_whole() {
+                return self.scrub_in_vain();
+            }
+            self.touch_all()?;
+        }
+        let wellness = self.subject.inner().wellness();
+        let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();
+        self.not_repaired(format!(
+            "after {ROUNDS} rounds of repair it is {wellness:?}; drives are {health:?}"
+        ))
+    }
+
+    fn is_whole(&self) -> bool {
+        self.subject.inner().wellness() == Wellness::Whole
+            && self.drives.iter().all(|drive| drive.health() == super::drive::Health::Well)
+    }
+
+    fn not_repaired(&self, message: String) -> Result<(), End> {
+        Err(End::Wrong(Wrong { kind: WrongKind::NotRepaired, message }))
+    }
+
+    /// What has been compared once is right: comparing it once more finds nothing.
+    fn scrub_in_vain(&mut self) -> Result<(), End> {
+        let before = self.subject.inner().findings();
+        self.scrub()?;
+        self.settle()?;
+        let after = self.subject.inner().findings();
+        if after.hopeless > 0 {
+            return self.not_repaired(format!("some blocks could not be had for repair: {after:?}"));
+        }
+        if after.last_scrub == 0 {
+            return Ok(());
+        }
+        self.not_repaired(format!("a second scrub still finds something: {before:?}, then {after:?}"))
+    }
+
+    /// Writes and reads everything, so that every drive is asked for something.
+    fn touch_all(&mut self) -> Result<(), End> {
+        for block in (0..self.history.blocks()).step_by(AT_ONCE as usize) {
+            self.submit(Op::Write, block, self.at_once(block), false)?;
+        }
+        self.submit(Op::Flush, 0, 0, false)?;
+        self.look_at_all()
+    }
+
+    fn at_once(&self, block: u64) -> u32 {
+        (self.history.blocks() - block).min(u64::from(AT_ONCE)) as u32
+    }
+
+    /// Reads everything; what is read is checked as always.
+    fn look_at_all(&mut self) -> Result<(), End> {
+        for block in (0..self.history.blocks()).step_by(AT_ONCE as usize) {
+            self.submit(Op::Read, block, self.at_once(block), false)?;
+        }
+        self.settle()
+    }
+
+    /// After a flush and a last power cut everything is there, also without one drive of each group.
+    fn look_without_some(&mut self) -> Result<(), End> {
+        self.submit(Op::Flush, 0, 0, false)?;
+        self.settle()?;
+        self.tally.cuts += 1;
+        self.power_off();
+        let (drives, width) = (self.drives.len(), self.config().width());
+        let away = self.plan.seed as usize % width;
+        let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
+        let is_left =
+            |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && drive % width == away);
+        let left: Vec<usize> = (0..drives).filter(|&drive| is_left(self, drive)).collect();
+        self.open(left);
+        self.look_at_all()?;
+        self.tally.reach(Reached::ProbedWithout, u64::from(is_taken));
+        Ok(())
+    }
+}
+
+/// Rounds of repair until it should be whole: one drive of each group may be known to be missing, another may
+/// show only when it is written to.
+const ROUNDS: u32 = 5;
+
+/// Blocks of a request that looks at everything.
+const AT_ONCE: u32 = 16;

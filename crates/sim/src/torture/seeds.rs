@@ -1,0 +1,229 @@
+//! The plan of a seed: layout, sizes, load and faults. Each kind of fault and of request is left out of
+//! many plans altogether, because what is rare beside something frequent is then frequent somewhere
+//! (swarm testing: Groce, Zhang, Eide, Chen, Regehr, ISSTA 2012).
+
+use super::fault::{Fault, FaultKind};
+use super::plan::{Plan, Step};
+use tailcut_base::Op;
+use tailcut_base::config::Choice;
+use tailcut_base::random::Stream;
+use tailcut_host::array::raid::WriteHole;
+use tailcut_host::array::{LayoutKind, ReadPolicy};
+
+/// The layouts that are tortured under a name: its own, or a word for several.
+pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
+    let all = READY.iter().copied();
+    let some: Vec<LayoutKind> = match name {
+        "arrays" => all.collect(),
+        "raid" => all.filter(|layout| layout.is_in_place()).collect(),
+        "log" => all.filter(|layout| !layout.is_in_place()).collect(),
+        _ => all.filter(|layout| layout.name() == name).collect(),
+    };
+    (!some.is_empty()).then_some(some)
+}
+
+/// The names that [`layouts`] understands.
+pub fn subjects() -> Vec<&'static str> {
+    let mut names = vec!["arrays", "raid"];
+    if READY.iter().any(|layout| !layout.is_in_place()) {
+        names.push("log");
+    }
+    names.extend(READY.iter().map(|layout| layout.name()));
+    names
+}
+
+/// The layouts that there are.
+const READY: &[LayoutKind] = &[
+    LayoutKind::Raid0,
+    LayoutKind::Raid4,
+    LayoutKind::Raid5,
+    LayoutKind::LogRaid0,
+    LayoutKind::LogRaid4,
+    LayoutKind::LogRaid5,
+    LayoutKind::Swan0,
+    LayoutKind::Swan4,
+    LayoutKind::Swan5,
+];
+
+/// Draws the plan of a seed for one of `layouts`.
+pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
+    Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts)
+}
+
+struct Draw {
+    random: Stream,
+}
+
+/// How often which request comes, and what it is like.
+struct Load {
+    weights: [(Op, u64); 4],
+    most_blocks: u64,
+    fua_ppm: u32,
+    wait_ppm: u32,
+    /// Blocks that are used.
+    span: u64,
+    /// The share of requests that goes to a sixteenth of them.
+    hot_ppm: u32,
+}
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn plan(&mut self, seed: u64, layouts: &[LayoutKind]) -> Plan {
+        let layout = self.one_of(layouts);
+        let mut plan = Plan { seed, layout, ..Plan::default() };
+        self.shape(&mut plan);
+        let load = self.load(&plan);
+        let length = self.one_of(&[20, 60, 150, 300]);
+        plan.steps = (0..length).map(|_| self.io(&load)).collect();
+        for _ in 0..length {
+            if self.random.chance_ppm(load.wait_ppm) {
+                self.insert(&mut plan.steps, Step::Wait);
+            }
+        }
+        // A bitmap of intents withstands a fault or a power cut, not both.
+        let is_either = layout.is_redundant() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
+        let (has_faults, has_cuts) = match (is_either, self.one_in(2)) {
+            (true, has_faults) => (has_faults, !has_faults),
+            (false, _) => (true, true),
+        };
+        if has_faults {
+            self.faults(&mut plan);
+        }
+        if has_cuts {
+            self.cuts(&mut plan);
+        }
+        plan
+    }
+
+    fn shape(&mut self, plan: &mut Plan) {
+        let least = if plan.layout.is_redundant() { 3 } else { 1 };
+        plan.groups = if plan.layout.is_swan() { 2 + self.below(2) as u32 } else { 1 };
+        plan.drives = plan.groups * (least + self.below(3) as u32);
+        if plan.layout.is_in_place() {
+            plan.chunk = self.one_of(&[1, 2, 3, 8]);
+            plan.blocks = self.one_of(&[160, 200, 400]);
+            let least = 2 * u64::from(plan.drives) + 3;
+            plan.journal = self.one_of(&[least, least + 5, 40, 64]).max(least);
+            plan.write_hole = self.one_of(&[WriteHole::Journal, WriteHole::Journal, WriteHole::Resync]);
+        } else {
+            plan.blocks = self.one_of(&[352, 480, 720]);
+        }
+        plan.most = self.one_of(if plan.layout.is_in_place() { &[8, 32, 256] } else { &[32, 64, 256] });
+        plan.cache = !self.one_in(4);
+        plan.latency = self.one_of(&[(50_000, 50_000), (20_000, 100_000), (10_000, 2_000_000)]);
+        plan.depth = self.one_of(&[1, 4, 16, 64]);
+        plan.drive_depth = self.one_of(&[1, 2, 8, 32]);
+        plan.queue = self.one_of(&[1, 2, 4, 16]);
+        plan.reads = self.one_of(ReadPolicy::all());
+        plan.slow_after = if plan.layout.is_redundant() { self.one_of(&[0, 0, 60_000, 300_000]) } else { 0 };
+    }
+
+    fn load(&mut self, plan: &Plan) -> Load {
+        let mut weights = [(Op::Write, 8), (Op::Read, 6), (Op::Trim, 2), (Op::Flush, 1)];
+        for (op, weight) in &mut weights {
+            *weight *= self.one_of(&[0, 1, 1, 3]);
+            if *op == Op::Write {
+                *weight = (*weight).max(2);
+            }
+        }
+        Load {
+            weights,
+            most_blocks: self.one_of(&[1, 4, 4, 20]),
+            fua_ppm: self.one_of(&[0, 0, 200_000, 1_000_000]),
+            wait_ppm: self.one_of(&[0, 20_000, 100_000]),
+            span: self.one_of(&[8, 40, u64::from(plan.drives) * plan.blocks]),
+            hot_ppm: self.one_of(&[0, 500_000, 900_000]),
+        }
+    }
+
+    fn io(&mut self, load: &Load) -> Step {
+        let total = load.weights.iter().map(|&(_, weight)| weight).sum();
+        let mut pick = self.below(total);
+        let mut op = Op::Write;
+        for &(candidate, weight) in &load.weights {
+            if pick < weight {
+                op = candidate;
+                break;
+            }
+            pick -= weight;
+        }
+        let span = if self.random.chance_ppm(load.hot_ppm) { load.span.div_ceil(16) } else { load.span };
+        let (block, blocks) = (self.below(span), 1 + self.below(load.most_blocks) as u32);
+        let fua = op == Op::Write && self.random.chance_ppm(load.fua_ppm);
+        if op == Op::Flush {
+            return Step::Io { op, block: 0, blocks: 0, fua };
+        }
+        Step::Io { op, block, blocks, fua }
+    }
+
+    fn insert(&mut self, steps: &mut Vec<Step>, step: Step) {
+        let at = self.below(steps.len() as u64 + 1) as usize;
+        steps.insert(at, step);
+    }
+
+    fn faults(&mut self, plan: &mut Plan) {
+        if self.one_in(4) {
+            return;
+        }
+        for &kind in FaultKind::all() {
+            if !is_possible(kind, plan.layout) || !self.one_in(3) {
+                continue;
+            }
+            for _ in 0..1 + self.below(3) {
+                let fault = self.fault(kind, plan);
+                self.insert(&mut plan.steps, Step::Fault(fault));
+            }
+        }
+        if plan.layout.is_redundant() {
+            for _ in 0..self.below(4) {
+                self.insert(&mut plan.steps, Step::Replace);
+            }
+            if self.one_in(3) {
+                self.insert(&mut plan.steps, Step::Scrub);
+            }
+        }
+    }
+
+    fn fault(&mut self, kind: FaultKind, plan: &Plan) -> Fault {
+        let drive = self.below(u64::from(plan.drives)) as u32;
+        let (pick, factor) = match kind {
+            FaultKind::Slow => (1 + self.below(60) as u32, self.one_of(&[10, 100, 1000])),
+            FaultKind::FailWrite => (1 + self.below(4) as u32, 1),
+            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly => (0, 1),
+            _ => (self.below(1 << 16) as u32, 1),
+        };
+        Fault { kind, drive, pick, factor }
+    }
+
+    fn cuts(&mut self, plan: &mut Plan) {
+        for _ in 0..self.one_of(&[0, 1, 1, 2, 3]) {
+            let again = (0..self.one_of(&[0, 0, 1, 2])).map(|_| self.below(60) as u32).collect();
+            let after = self.one_of(&[0, 1, 3, 10, 40]);
+            let cut = Step::Cut { after: self.below(after + 1) as u32, again };
+            self.insert(&mut plan.steps, cut);
+        }
+    }
+}
+
+/// Whether the fault model of the layout knows this fault.
+pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
+    use FaultKind::*;
+    match kind {
+        Slow => true,
+        Kill | FailWrite | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
+        Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
+        Pull => layout.is_redundant(),
+        Misdirect => layout.is_redundant() && !layout.is_in_place(),
+    }
+}

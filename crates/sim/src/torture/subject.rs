@@ -1,0 +1,99 @@
+//! The seam of what is tortured: a disk made of drives. Everything that stores blocks, or can be seen
+//! so (a key is a block, a put a write, a deletion a trim, a commit a flush), is a [`Subject`].
+
+use tailcut_base::Time;
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// How it says that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wellness {
+    /// Whole, with all redundancy.
+    Whole,
+    /// Everything can be had, and less may happen than before.
+    Degraded {
+        /// Drives that are missing.
+        missing: Vec<usize>,
+        /// Drives that are being rebuilt.
+        rebuilding: Vec<usize>,
+    },
+    /// It does not serve any more.
+    Failed(String),
+}
+
+/// What it has met on its drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Something else than was written.
+    pub corrupt: u64,
+    /// Blocks that were written again because of that.
+    pub repaired: u64,
+    /// Reads from the other drives, because one was missing or gave an error.
+    pub degraded: u64,
+    /// Because one was slow.
+    pub hedged: u64,
+    /// Blocks that the last scrub found to be wrong, and stripes whose parity did not belong to their data.
+    pub last_scrub: u64,
+    /// Blocks that could not be had for repair or rebuilding.
+    pub hopeless: u64,
+}
+
+/// What is tortured. A machine without a clock: handed requests of the host and answers of
+/// drives, it leaves requests for drives in `sent` and answers for the host in `answers`.
+///
+/// Drives are named by their place in the list that it was made with; after a power cut it is handed
+/// those that are still there, in any order, and goes on using those names.
+pub trait Subject: Sized {
+    /// What it is made with.
+    type Config;
+
+    /// Over blank drives.
+    fn create(now: Time, config: &Self::Config, drives: &[Disk]) -> Self;
+
+    /// Over what a power cut has left: place and disk of each drive that is there.
+    fn open(now: Time, config: &Self::Config, drives: &[(usize, Disk)]) -> Self;
+
+    /// Why it cannot be opened.
+    fn refused(&self) -> Option<String>;
+
+    /// Drives that it has been handed and has recognised as out of date.
+    fn stale(&self) -> &[usize];
+
+    /// Takes requests.
+    fn is_ready(&self) -> bool;
+
+    /// What it is to the host, when it is ready.
+    fn disk(&self) -> Disk;
+
+    /// How it is, when it is ready.
+    fn wellness(&self) -> Wellness;
+
+    /// What it has met since it was made or opened.
+    fn findings(&self) -> Findings;
+
+    /// A request of the host.
+    ///
+    /// # Errors
+    /// The request itself, to be handed over again after an answer.
+    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>>;
+
+    /// A drive has answered.
+    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>);
+
+    /// When it wants to be called by itself.
+    fn next_event(&self) -> Time;
+
+    /// Does what is due.
+    fn advance(&mut self, now: Time);
+
+    /// Requests for drives.
+    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)>;
+
+    /// Answers for the host.
+    fn answers(&mut self) -> Vec<Response<Bytes>>;
+
+    /// A missing drive's place is taken by a blank one.
+    fn replace(&mut self, now: Time, drive: usize, disk: Disk);
+
+    /// Everything is to be read and compared.
+    fn scrub(&mut self, now: Time);
+}

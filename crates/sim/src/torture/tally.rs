@@ -1,0 +1,127 @@
+//! What runs have done and what they have reached: no violation means little where nothing happened.
+
+use super::fault::FaultKind;
+use tailcut_base::config::Choice;
+
+tailcut_base::choice! {
+    /// Something worth reaching.
+    pub enum Reached {
+        /// The power went while nothing was under way.
+        CutAtRest = "power cut at rest",
+        /// While requests of the host were unanswered.
+        CutUnderLoad = "power cut with requests in flight",
+        /// Before an array was ready that had been opened after another power cut, or made.
+        CutInRecovery = "power cut during recovery",
+        /// While a drive was missing.
+        CutDegraded = "power cut while a drive is missing",
+        /// While a drive was being rebuilt.
+        CutInRebuild = "power cut during a rebuild",
+        /// A write that was cut off arrived in part.
+        TornWrite = "write torn between its blocks",
+        /// A block that a drive had acknowledged and not flushed fell back to an older version.
+        LostCached = "cached block lost",
+        /// A block arrived although an older one of the same drive was lost.
+        Reordered = "cached blocks kept out of order",
+        /// Opened from its drives.
+        Recovered = "recovery",
+        /// Opened with a drive missing.
+        RecoveredDegraded = "recovery with a drive missing",
+        /// A drive that had missed writes was recognised and left out.
+        StaleRefused = "stale drive refused",
+        /// A drive that had been away came back and was taken as it was.
+        ReturnTaken = "drive came back and was up to date",
+        /// A drive was replaced.
+        Replaced = "drive replaced",
+        /// A rebuild came to its end.
+        Rebuilt = "rebuild completed",
+        /// Everything was read and compared, on request.
+        Scrubbed = "scrub completed",
+        /// A read found something else than was written.
+        FoundCorrupt = "corrupt block found by a read",
+        /// A scrub did, or found a parity that did not belong to its data.
+        FoundByScrub = "damage found by a scrub",
+        /// What was found was written again.
+        Repaired = "block repaired",
+        /// A read was answered from the other drives because one was missing or gave an error.
+        DegradedRead = "read without the drive that has the data",
+        /// Because a drive was slow.
+        HedgedRead = "read around a slow drive",
+        /// A read was answered while a write of one of its blocks was unanswered.
+        ReadDuringWrite = "read while a write of the block is in flight",
+        /// A write came while another of the same block was unanswered.
+        WriteDuringWrite = "write while another of the block is in flight",
+        /// A block was found after a power cut as one of several versions that were allowed.
+        Undecided = "block open between versions after a power cut",
+        /// A block was read that had been trimmed.
+        ReadTrimmed = "read of a trimmed block",
+        /// A request was answered with an error that the fault model allows.
+        HonestError = "error reported as an error",
+        /// All was read with one drive of each group taken away.
+        ProbedWithout = "all read with a drive of each group taken away",
+    }
+}
+
+/// Counts of one run or of many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Requests that drives answered.
+    pub drive_requests: u64,
+    /// Power cuts.
+    pub cuts: u64,
+    /// The most blocks that drives were asked to read between the power coming back and the
+    /// subject taking requests.
+    pub longest_recovery: u64,
+    faults: [u64; FaultKind::NAMES.len()],
+    reached: [u64; Reached::NAMES.len()],
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            requests: 0,
+            drive_requests: 0,
+            cuts: 0,
+            longest_recovery: 0,
+            faults: [0; FaultKind::NAMES.len()],
+            reached: [0; Reached::NAMES.len()],
+        }
+    }
+}
+
+impl Tally {
+    /// A fault took effect.
+    pub fn fault(&mut self, kind: FaultKind) {
+        self.faults[kind.index()] += 1;
+    }
+
+    /// This was reached so many times more.
+    pub fn reach(&mut self, what: Reached, times: u64) {
+        self.reached[what.index()] += times;
+    }
+
+    /// How often a fault took effect.
+    pub fn faults(&self, kind: FaultKind) -> u64 {
+        self.faults[kind.index()]
+    }
+
+    /// How often this was reached.
+    pub fn reached(&self, what: Reached) -> u64 {
+        self.reached[what.index()]
+    }
+
+    /// Takes the counts of another run in.
+    pub fn merge(&mut self, other: &Tally) {
+        self.requests += other.requests;
+        self.drive_requests += other.drive_requests;
+        self.cuts += other.cuts;
+        self.longest_recovery = self.longest_recovery.max(other.longest_recovery);
+        for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {
+            *mine += theirs;
+        }
+        for (mine, theirs) in self.reached.iter_mut().zip(other.reached) {
+            *mine += theirs;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Broken promises.
+
+use std::fmt;
+
+/// A promise that was broken, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Which.
+    pub kind: WrongKind,
+    /// What was seen and what might have been.
+    pub message: String,
+}
+
+tailcut_base::choice! {
+    /// Promises.
+    pub enum WrongKind {
+        /// A read returned what nobody wrote, or two versions in one block.
+        Invented = "a value that nobody wrote",
+        /// A read returned what was written to another block.
+        Misplaced = "the value of another block",
+        /// A read returned what had been overwritten before it began.
+        Stale = "a stale value",
+        /// What was acknowledged and durable is not there any more.
+        Lost = "durable data lost",
+        /// What was trimmed is there again.
+        Resurrected = "trimmed data came back",
+        /// A request was answered with an error although no fault allows one.
+        Error = "an error without a cause",
+        /// Something that must end does not.
+        Stuck = "no progress",
+        /// It is not whole again after everything was repaired.
+        NotRepaired = "not repaired",
+        /// It could not be opened.
+        NotOpened = "not opened",
+        /// An assertion of the code itself failed.
+        Panic = "panic",
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
