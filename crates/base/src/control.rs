@@ -2,9 +2,10 @@
 //!
 //! The standard that later gave these calls a home is NVMe Predictable Latency Mode:
 //! [`Control::IsReadyForRead`] corresponds to entering the deterministic window and
-//! [`Control::RunGc`] to the non-deterministic one.
+//! [`Control::RunGc`] to the non-deterministic one. [`Control::SetWindows`] announces both for all times
+//! to come.
 
-use crate::time::Time;
+use crate::time::{Nanos, Time};
 
 /// Free-block counts per plane between which garbage collection works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,40 @@ pub struct GcThresholds {
     pub low: u32,
     /// Background and host-driven collection ends when every plane has this many.
     pub high: u32,
+}
+
+/// Windows in which a drive does its own work, and between which it keeps from it: the
+/// non-deterministic windows of NVMe Predictable Latency Mode, given in advance and in turn (IODA's
+/// PL_Win; SOSP 2021). The k-th is `from + k * period .. from + k * period + length`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// The beginning of the first.
+    pub from: Time,
+    /// From the beginning of one to that of the next; not zero.
+    pub period: Nanos,
+    /// The length of each; not zero, and at most the period.
+    pub length: Nanos,
+}
+
+impl Windows {
+    /// True when these are windows at all: neither empty nor overlapping.
+    pub fn are_valid(&self) -> bool {
+        self.length > Nanos::ZERO && self.length <= self.period
+    }
+
+    /// True within a window.
+    pub fn is_open(&self, at: Time) -> bool {
+        at >= self.from && at.since(self.from).0 % self.period.0 < self.length.0
+    }
+
+    /// The beginning of the first window after `at`.
+    pub fn next_after(&self, at: Time) -> Time {
+        if at < self.from {
+            return self.from;
+        }
+        let begun = at.since(self.from).0 / self.period.0;
+        self.from + self.period * (begun + 1)
+    }
 }
 
 /// A call of the control interface.
@@ -38,6 +73,13 @@ pub enum Control {
         /// When to stop.
         until: Time,
     },
+    /// From now on garbage collection and wear levelling only start within these windows. Within one the
+    /// device collects ahead, up to the high threshold; what it has not finished at the end of one goes on
+    /// in the next. Outside it collects only where it has no erased block left to write to. Takes the place
+    /// of windows set before; refused when they are empty or overlap.
+    SetWindows(Windows),
+    /// Garbage collection is free to start at any time again.
+    ClearWindows,
     /// Stop starting garbage collection and programs; answers no until both have ended, then yes
     /// until a write or a trigger of garbage collection arrives.
     IsReadyForRead,
@@ -60,4 +102,32 @@ pub enum ControlReply {
     Invalid,
     /// The device does not know this call.
     Unsupported,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_open_at_their_beginning_and_are_closed_at_their_end() {
+        let windows = Windows { from: Time(100), period: Nanos(50), length: Nanos(20) };
+        let open: Vec<u64> = (0..230).filter(|&at| windows.is_open(Time(at))).collect();
+        let expected: Vec<u64> = (100..120).chain(150..170).chain(200..220).collect();
+        assert_eq!(open, expected);
+    }
+
+    #[test]
+    fn the_next_window_begins_later_than_now() {
+        let windows = Windows { from: Time(100), period: Nanos(50), length: Nanos(20) };
+        for (at, next) in [(0, 100), (99, 100), (100, 150), (119, 150), (149, 150), (150, 200)] {
+            assert_eq!(windows.next_after(Time(at)), Time(next), "after {at}");
+        }
+    }
+
+    #[test]
+    fn windows_are_neither_empty_nor_overlapping() {
+        let of = |period, length| Windows { from: Time(7), period: Nanos(period), length: Nanos(length) };
+        assert!(of(10, 10).are_valid() && of(10, 1).are_valid());
+        assert!(!of(10, 0).are_valid() && !of(10, 11).are_valid() && !of(0, 0).are_valid());
+    }
 }

@@ -107,8 +107,8 @@ pub struct Completion {
     pub at: Time,
     /// For a read: the fold of the fingerprints of its pages (see [`content::fold`]).
     pub content: u64,
-    /// With [`Status::Contended`]: how much longer the device expects to be taken (IODA's busy
-    /// remaining time); zero otherwise.
+    /// With [`Status::Contended`]: how much longer, from `at` on, the device expects to be taken (IODA's
+    /// busy remaining time); zero otherwise.
     pub busy_for: Nanos,
     /// Where the time went, from submission to `at`; sums up to just that.
     pub spans: Spans,

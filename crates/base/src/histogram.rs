@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 /// Latencies from 1 ns to about 18 minutes and beyond, in buckets no wider than 1/1000 of their
 /// value: any percentile is at most 0.1 % above the exact one and never below it. Memory: about
 /// 180 KiB at most. Counts are 64-bit; histograms can be merged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LatencyHistogram {
     buckets: Histogram<u64>,
     sum: u128,

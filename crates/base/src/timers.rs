@@ -20,6 +20,7 @@ pub struct Timers {
     small_end: usize,
     /// The tree of all other slots.
     large: Tree,
+    slots: usize,
     slot_bits: u32,
 }
 
@@ -41,8 +42,23 @@ impl Timers {
             small: Tree::new(small_end.saturating_sub(BESIDE)),
             small_end,
             large: Tree::new(slots.saturating_sub(small_end)),
+            slots,
             slot_bits: slots.max(2).next_power_of_two().trailing_zeros(),
         }
+    }
+
+    /// The same pending moments, with room for one slot more.
+    pub fn with_one_more(&self) -> Timers {
+        let mut wider = Timers::with_small_tree(self.small_end, self.slots + 1);
+        for slot in (0..self.slots).filter(|&slot| self.is_set(slot)) {
+            wider.set(slot, Time(self.pending(slot) >> self.slot_bits));
+        }
+        wider
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.slots
     }
 
     /// The latest moment that these timers can hold: 2^(64 - log2(slots)) ns, which is 52 days
@@ -198,6 +214,23 @@ mod tests {
             let expected = model.iter().enumerate().filter_map(|(s, t)| t.map(|t| (Time(t), s))).min();
             assert_eq!(timers.first(), expected);
         }
+    }
+
+    #[test]
+    fn one_slot_more_changes_no_moment() {
+        let mut timers = Timers::with_small_tree(4, 8);
+        for slot in [0, 3, 7] {
+            timers.set(slot, Time(10 + slot as u64));
+        }
+        let mut wider = timers.with_one_more();
+        assert_eq!(wider.slots(), 9);
+        wider.set(8, Time(9));
+        let mut served = Vec::new();
+        while let Some((at, slot)) = wider.first() {
+            served.push((at.0, slot));
+            wider.clear(slot);
+        }
+        assert_eq!(served, [(9, 8), (10, 0), (13, 3), (17, 7)]);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The command line.
 
+use crate::scenario::nearest::{enumerate, nearest};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tailcut_base::config::Choice;
-use tailcut_base::quantity::parse_time;
-use tailcut_base::{Class, Op, Time};
+use tailcut_base::quantity::{parse_count, parse_rate, parse_share, parse_time};
+use tailcut_base::{Class, Nanos, Op, Time};
+use tailcut_sim::sizing::Raid;
+use tailcut_ssd::Preset;
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
@@ -34,6 +37,8 @@ pub enum Command {
     /// Look at traces and convert them
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Work out how many drives an array of separated groups needs for a network
+    Size(SizeArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -247,6 +252,80 @@ pub enum TraceCommand {
         #[arg(long)]
         skip_bad_lines: bool,
     },
+}
+
+/// `tailcut size`.
+#[derive(Debug, Args)]
+pub struct SizeArguments {
+    /// What the network brings, such as 10GB/s
+    #[arg(long, value_name = "RATE", value_parser = bandwidth)]
+    pub network: u64,
+    /// The drive, such as swan-sata; its parts decide how fast it reads, writes and erases in order
+    #[arg(long, value_name = "PRESET", value_parser = preset)]
+    pub drive: Option<Preset>,
+    /// Share of the array that holds data, from 1% to 99%
+    #[arg(long, value_name = "SHARE", value_parser = part)]
+    pub fill: u32,
+    /// RAID level of a group: 0, 4 or 5
+    #[arg(long, value_name = "LEVEL", default_value = "0", value_parser = raid)]
+    pub raid: Raid,
+    /// Time to erase a segment, as measured, such as 4ms; wins over --drive
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub erase: Option<Nanos>,
+    /// Time to read a block of 4 KiB, as measured, such as 15.6us; wins over --drive
+    #[arg(long, value_name = "TIME", value_parser = some_length)]
+    pub read: Option<Nanos>,
+    /// Time to write a block of 4 KiB, as measured, such as 19.5us; wins over --drive
+    #[arg(long, value_name = "TIME", value_parser = some_length)]
+    pub write: Option<Nanos>,
+    /// Blocks of a segment; 256 when it is left out
+    #[arg(long, value_name = "N", value_parser = some)]
+    pub blocks: Option<u64>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn bandwidth(text: &str) -> Result<u64, String> {
+    let rate = parse_rate(text).map_err(|bad| bad.message)?;
+    if rate > 0 { Ok(rate) } else { Err(String::from("a network brings something; write 10GB/s, say")) }
+}
+
+fn preset(text: &str) -> Result<Preset, String> {
+    Preset::by_name(text).ok_or_else(|| {
+        let meant = nearest(text, Preset::NAMES.iter().copied());
+        let meant = meant.map_or(String::new(), |near| format!("did you mean '{near}'? "));
+        format!("{meant}the drives are {}", enumerate(Preset::NAMES))
+    })
+}
+
+fn part(text: &str) -> Result<u32, String> {
+    let share = parse_share(text).map_err(|bad| bad.message)?;
+    let is_partial = (10_000..=990_000).contains(&share);
+    if is_partial { Ok(share) } else { Err(String::from("write a share from 1% to 99%, such as 60%")) }
+}
+
+fn raid(text: &str) -> Result<Raid, String> {
+    Raid::by_name(text).ok_or_else(|| String::from("write 0 (none), 4 or 5 (one drive of parity)"))
+}
+
+fn length(text: &str) -> Result<Nanos, String> {
+    parse_time(text).map_err(|bad| bad.message)
+}
+
+fn some_length(text: &str) -> Result<Nanos, String> {
+    let time = length(text)?;
+    if time > Nanos::ZERO {
+        Ok(time)
+    } else {
+        Err(String::from("a block takes some time; write 19.5us, say"))
+    }
+}
+
+fn some(text: &str) -> Result<u64, String> {
+    let count = parse_count(text).map_err(|bad| bad.message)?;
+    let is_segment = (1..=1 << 30).contains(&count);
+    if is_segment { Ok(count) } else { Err(String::from("write a number from 1 to 1073741824, such as 256")) }
 }
 
 /// `tailcut bench`.

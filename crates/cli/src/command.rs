@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::Tone;
-use crate::{bench, explain, generate, run, study, trace};
+use crate::{bench, explain, generate, run, size, study, trace};
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,6 +32,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::explain(&arguments, out),
         Command::Study(command) => study::study(&command, out),
         Command::Trace(command) => trace::trace(&command, out),
+        Command::Size(arguments) => size::size(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
         Command::Generate(what) => generate::generate(&what, out),
     }

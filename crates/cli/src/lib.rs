@@ -13,6 +13,7 @@ pub mod output;
 pub mod run;
 pub mod scenario;
 pub mod show;
+pub mod size;
 pub mod study;
 pub mod terminal;
 pub mod trace;

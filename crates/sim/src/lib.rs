@@ -5,6 +5,7 @@ pub mod census;
 pub mod ending;
 pub mod report;
 pub mod scenario;
+pub mod sizing;
 pub mod storage;
 pub mod study;
 pub mod trace;

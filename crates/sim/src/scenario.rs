@@ -39,6 +39,8 @@ pub struct TraceConfig {
     pub depth: u32,
     /// Ends after so many requests; 0 for all.
     pub requests: u64,
+    /// How often it is replayed.
+    pub times: u32,
     /// The disk to replay, by name or number; empty for all.
     pub disk: String,
     /// Latency class of reads.
@@ -64,6 +66,13 @@ impl Configure for TraceConfig {
         );
         count_u32(visit, "depth", "The most requests in flight.", &mut self.depth, 1..=1 << 20);
         visit.count("requests", "Ends after so many requests; 0 for all.", &mut self.requests, 0..=u64::MAX);
+        count_u32(
+            visit,
+            "times",
+            "How often the trace is replayed, one time after another.",
+            &mut self.times,
+            1..=1_000_000,
+        );
         visit.text(
             "disk",
             "The disk to replay, by name or number; empty for all, each in a part of the device of its own.",
@@ -169,6 +178,7 @@ impl Default for Scenario {
                 stretch_ppm: 1_000_000,
                 depth: 4096,
                 requests: 0,
+                times: 1,
                 disk: String::new(),
                 read_class: 3,
                 write_class: 3,
@@ -332,6 +342,7 @@ impl Scenario {
         let options = ReplayOptions {
             timing,
             limit: (t.requests > 0).then_some(t.requests),
+            times: t.times,
             disks: if t.disk.is_empty() { Vec::new() } else { vec![t.disk.clone()] },
             read_class: class(t.read_class),
             write_class: class(t.write_class),
@@ -388,6 +399,7 @@ impl Scenario {
         } else if how.state != PreparedState::Empty {
             sources.push(Box::new(array.fill(how, self.seed)));
         }
+        array.start();
         Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
     }
 

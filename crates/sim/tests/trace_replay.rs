@@ -46,6 +46,17 @@ fn recorded_times_start_at_zero_and_stretch() {
 }
 
 #[test]
+fn a_trace_is_replayed_as_often_as_asked() {
+    // Two records 500 ns apart: their mean pause passes between two replays, too.
+    let options = ReplayOptions { times: 3, ..ReplayOptions::new(1 << 20) };
+    let (replay, requests) = replay("1000 0 0 8 1\n1500 0 8 8 0\n", options);
+    let due: Vec<Time> = requests.iter().map(|r| r.due).collect();
+    assert_eq!(due, [0, 500, 1000, 1500, 2000, 2500].map(Time));
+    assert_eq!(places(&requests), [(0, 8), (8, 8)].repeat(3));
+    assert_eq!((replay.len_hint(), replay.last_due()), (Some(6), Some(Time(2500))));
+}
+
+#[test]
 fn a_closed_loop_ignores_times_and_a_limit_ends_it() {
     let timing = Timing::Closed { depth: 3, think: Nanos(9) };
     let options = ReplayOptions {

@@ -1,17 +1,18 @@
 //! The log-structured merge store: nothing is lost, levels keep their shape, and figures come near
 //! those of the textbook; on a device that always takes the same time, and on a drive.
 
+mod plain_device;
+
+use plain_device::{entries, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
-use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
+use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Time};
 use tailcut_sim::Scenario;
+use tailcut_sim::workload::Source;
 use tailcut_sim::workload::lsm::tree::LEVELS;
 use tailcut_sim::workload::lsm::{LsmConfig, Plan, Store};
-use tailcut_sim::workload::{Asked, Request, Source};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::{Preset, Ssd};
 
@@ -38,35 +39,6 @@ fn small() -> LsmConfig {
 
 fn store(config: &LsmConfig, seed: u64) -> Store {
     config.source(ROOM / SECTOR_BYTES, seed, Nanos::ZERO).expect("a good store")
-}
-
-/// Lets a store run on a device that answers each request after `latency`, and shows each request.
-fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
-    let mut answers: BinaryHeap<Reverse<(Time, u64, u64)>> = BinaryHeap::new();
-    let (mut asked, mut now, mut number) = (Vec::<Asked>::new(), Time::ZERO, 0);
-    loop {
-        store.advance(now, &mut asked);
-        for Asked { request, token } in asked.drain(..) {
-            assert_eq!(request.due, now, "a request is asked for when its moment has come");
-            watch(store, &request);
-            answers.push(Reverse((now + latency, number, token)));
-            number += 1;
-        }
-        let answer = answers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-        let next = store.next_event();
-        if answer.min(next) == Time::NEVER {
-            return now;
-        }
-        now = answer.min(next);
-        if answer <= next {
-            let Reverse((_, _, token)) = answers.pop().expect("there is one");
-            store.answered(now, token, Status::Success);
-        }
-    }
-}
-
-fn entries(store: &Store) -> u64 {
-    (0..LEVELS).flat_map(|level| store.tree().level(level)).map(|table| table.span.entries).sum()
 }
 
 #[test]

@@ -70,9 +70,11 @@ impl<P: Probe> Ssd<P> {
             self.commit(now);
             self.wake(now);
         } else {
-            self.units[unit].hold(now, Holder::Idle);
+            let u = &mut self.units[unit];
+            u.hold(now, Holder::Idle);
+            // What reads went before may have been dropped, or moved away by the leveler.
+            u.held_off_since = Time::NEVER;
             if self.levels_queues() && self.take_over(now, unit) {
-                self.commit(now);
                 self.wake(now);
                 return self.kick(now, unit);
             }
@@ -107,7 +109,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The lane that should go next, by the chip policy; `None` when nothing can start.
     #[inline(always)]
-    fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
+    pub(crate) fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
         let u = &self.units[unit];
         if u.has_only(Lane::READ) {
             return Some(Lane::READ);

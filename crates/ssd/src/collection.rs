@@ -25,17 +25,21 @@ pub(crate) enum Purpose {
 
 /// The emptying of one block.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+pub(crate) struct Job {
     victim: u32,
     purpose: Purpose,
     /// The next page of the victim to look at.
     next: u32,
     /// Pages on their way.
-    moving: u32,
+    pub(crate) moving: u32,
     /// The erase is committed.
     erasing: bool,
     /// The erase waits for its chip to be quiet.
-    deferred: bool,
+    pub(crate) deferred: bool,
+    /// The next copy, or the erase, waits for a window of collection.
+    pub(crate) paused: bool,
+    /// It could not wait for a window.
+    pub(crate) forced: bool,
 }
 
 /// The jobs of all planes.
@@ -45,10 +49,15 @@ pub(crate) struct Collection {
     running: u32,
     /// Bad blocks that still hold data, for each plane.
     bad: Vec<Vec<u32>>,
+    /// Of each plane the blocks without data that wait, without a job, for the end of reads (`gc.ideal`).
+    pinned: Vec<u32>,
     /// Erases of each plane since wear was last looked at.
     erases_since_check: Vec<u32>,
     random: Stream,
     thresholds: GcThresholds,
+    /// Planes with fewer free blocks than this collect: `low`, or `high` for a drive that has windows to
+    /// collect ahead in.
+    wanted: u32,
     copies: u32,
     levelling: bool,
     spread: u32,
@@ -61,13 +70,53 @@ impl Collection {
             jobs: vec![None; planes],
             running: 0,
             bad: vec![Vec::new(); planes],
+            pinned: vec![0; planes],
             erases_since_check: vec![0; planes],
             random: Stream::new(seed, "gc.victim"),
             thresholds: GcThresholds { low: gc.low, high: gc.high },
+            wanted: gc.low,
             copies: gc.copies,
             levelling: wear.levelling,
             spread: wear.spread,
         }
+    }
+
+    /// True when a plane has a block that went bad and still holds data.
+    pub(crate) fn has_bad(&self, plane: u32) -> bool {
+        !self.bad[plane as usize].is_empty()
+    }
+
+    /// A block could not be emptied for want of a page: it comes first when there is one.
+    pub(crate) fn empty_later(&mut self, plane: u32, block: u32) {
+        self.bad[plane as usize].push(block);
+    }
+
+    /// True for a block that [`Collection::empty_later`] has been told of, or that went bad.
+    pub(crate) fn is_emptied_later(&self, plane: u32, block: u32) -> bool {
+        self.bad[plane as usize].contains(&block)
+    }
+
+    /// The victim of a plane's job and how many pages of it are on their way, while the job goes on and its
+    /// erase has not been committed. `None` for evacuations, which end without one.
+    pub(crate) fn unfinished(&self, plane: u32) -> Option<(u32, u32)> {
+        let job = self.jobs[plane as usize].as_ref()?;
+        let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
+        goes_on.then_some((job.victim, job.moving))
+    }
+
+    /// A block has been emptied at once that reads keep from being erased.
+    pub(crate) fn pin_victim(&mut self, plane: u32) {
+        self.pinned[plane as usize] += 1;
+    }
+
+    /// A block that was emptied at once is read no more.
+    pub(crate) fn unpin_victim(&mut self, plane: u32) {
+        self.pinned[plane as usize] -= 1;
+    }
+
+    /// How many blocks of a plane were emptied at once and are still read.
+    pub(crate) fn pinned_victims(&self, plane: u32) -> u32 {
+        self.pinned[plane as usize]
     }
 
     pub(crate) fn thresholds(&self) -> GcThresholds {
@@ -81,18 +130,51 @@ impl Collection {
     pub(crate) fn is_busy(&self, plane: u32) -> bool {
         self.jobs[plane as usize].is_some()
     }
+
+    /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
+    pub(crate) fn is_wanted(&self, plane: u32, free: u32) -> bool {
+        free < self.wanted || self.has_bad(plane)
+    }
+
+    /// Page copies of one job under way at a time.
+    pub(crate) fn copies(&self) -> u32 {
+        self.copies
+    }
+
+    /// Says whether planes collect up to the high threshold, or only below the low one.
+    pub(crate) fn collect_ahead(&mut self, ahead: bool) {
+        self.wanted = if ahead { self.thresholds.high } else { self.thresholds.low };
+    }
+
+    /// True when the job of a plane goes on although a window closes.
+    pub(crate) fn cannot_stop(&self, plane: u32, is_preemptible: bool) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.forced || !is_preemptible)
+    }
+
+    /// True when the job of a plane waits for a window.
+    pub(crate) fn is_paused(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.paused)
+    }
 }
 
 impl<P: Probe> Ssd<P> {
     /// Starts a collection where a plane is short of free blocks.
     #[inline]
     pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
-        let is_short = self.ftl.free_blocks(plane) < self.collection.thresholds.low;
+        let is_short = self.ftl.free_blocks(plane) < self.collection.wanted;
         if !is_short || self.block_mapped.is_some() {
             return;
         }
+        if self.config.gc.ideal {
+            return self.collect_at_once(now, plane, self.collection.wanted);
+        }
         if !self.collection.is_busy(plane) {
-            self.start_collection(now, plane, true);
+            if !self.must_wait_for_window(now, plane) {
+                self.start_collection(now, plane, true);
+            }
+        } else if self.collection.is_paused(plane) {
+            self.go_on_collecting(now, plane);
+            self.wake(now);
         } else if self.is_erase_deferred(plane) && !self.defers_erase(now, plane) {
             self.commit_deferred_erase(now, plane);
             self.wake(now);
@@ -106,8 +188,13 @@ impl<P: Probe> Ssd<P> {
         }
         for place in 0..self.places {
             let plane = self.layout.plane_at(unit, place);
+            if self.config.gc.ideal {
+                self.collect_at_once(now, plane, self.collection.thresholds.high);
+                continue;
+            }
             let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
-            if wanted && !self.collection.is_busy(plane) && self.start_collection(now, plane, true) {
+            let starts = wanted && !self.collection.is_busy(plane) && !self.must_wait_for_window(now, plane);
+            if starts && self.start_collection(now, plane, true) {
                 return self.wake(now);
             }
         }
@@ -115,13 +202,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Starts a job in a plane: a bad block first, then a victim. False when there is none.
     pub(crate) fn start_collection(&mut self, now: Time, plane: u32, wake: bool) -> bool {
-        let (victim, purpose) = match self.collection.bad[plane as usize].pop() {
-            Some(block) => (block, Purpose::Evacuate),
-            None => match self.ftl.choose_victim(plane, now, &mut self.collection.random) {
-                Some(block) => (block, Purpose::Space),
-                None => return false,
-            },
-        };
+        let Some((victim, purpose)) = self.next_victim(now, plane) else { return false };
         self.empty(now, plane, victim, purpose);
         if wake {
             self.wake(now);
@@ -129,12 +210,33 @@ impl<P: Probe> Ssd<P> {
         true
     }
 
+    /// The block of a plane that should be emptied next: a bad one first, then a victim.
+    pub(crate) fn next_victim(&mut self, now: Time, plane: u32) -> Option<(u32, Purpose)> {
+        if let Some(block) = self.collection.bad[plane as usize].pop() {
+            return Some((block, Purpose::Evacuate));
+        }
+        let victim = self.ftl.choose_victim(plane, now, &mut self.collection.random)?;
+        Some((victim, Purpose::Space))
+    }
+
     fn empty(&mut self, now: Time, plane: u32, victim: u32, purpose: Purpose) {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
-        self.collection.jobs[plane as usize] =
-            Some(Job { victim, purpose, next: 0, moving: 0, erasing: false, deferred: false });
+        let forced = !self.windows.lets_start(now);
+        if forced {
+            self.count_forced();
+        }
+        self.collection.jobs[plane as usize] = Some(Job {
+            victim,
+            purpose,
+            next: 0,
+            moving: 0,
+            erasing: false,
+            deferred: false,
+            paused: false,
+            forced,
+        });
         self.collection.running += 1;
         self.counters.collections += 1;
         for _ in 0..self.collection.copies {
@@ -143,12 +245,16 @@ impl<P: Probe> Ssd<P> {
         self.finish_if_empty(now, plane);
     }
 
-    fn job(&mut self, plane: u32) -> &mut Job {
+    pub(crate) fn job(&mut self, plane: u32) -> &mut Job {
         self.collection.jobs[plane as usize].as_mut().expect("the plane has a job")
     }
 
     /// Begins to move the next valid page of the victim, if there is one.
-    fn next_copy(&mut self, now: Time, plane: u32) {
+    pub(crate) fn next_copy(&mut self, now: Time, plane: u32) {
+        if self.must_wait_for_window(now, plane) {
+            self.job(plane).paused = true;
+            return;
+        }
         let Job { victim, next, .. } = *self.job(plane);
         let Some(physical) = self.ftl.next_valid(victim, next) else {
             self.job(plane).next = self.geometry.pages;
@@ -280,7 +386,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Erases the victim when its last page has gone and nobody reads it any more.
-    fn finish_if_empty(&mut self, now: Time, plane: u32) {
+    pub(crate) fn finish_if_empty(&mut self, now: Time, plane: u32) {
         let Job { victim, purpose, next, moving, erasing, .. } = *self.job(plane);
         if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some()
         {
@@ -293,6 +399,10 @@ impl<P: Probe> Ssd<P> {
         if purpose == Purpose::Evacuate {
             self.ftl.retire(victim);
             return self.job_ended(now, plane);
+        }
+        if self.must_wait_for_window(now, plane) {
+            self.job(plane).paused = true;
+            return;
         }
         if self.defers_erase(now, plane) {
             self.job(plane).deferred = true;
@@ -328,6 +438,9 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_some() {
             return self.erase_block(now, block);
         }
+        if self.config.gc.ideal {
+            return self.victim_unpinned(now, block);
+        }
         let plane = self.layout.plane_of_block(block);
         if self.collection.jobs[plane as usize].is_some_and(|job| job.victim == block) {
             self.finish_if_empty(now, plane);
@@ -340,9 +453,14 @@ impl<P: Probe> Ssd<P> {
         let plane = self.requests[id].owner;
         self.requests.remove(id);
         let victim = self.job(plane).victim;
+        self.erase_victim(plane, victim);
+        self.job_ended(now, plane);
+    }
+
+    /// Erases an emptied block of a plane.
+    pub(crate) fn erase_victim(&mut self, plane: u32, victim: u32) {
         self.count_erase(victim);
         self.collection.erases_since_check[plane as usize] += 1;
-        self.job_ended(now, plane);
     }
 
     /// Erases an empty block: it is free, or retired if the erase fails.
@@ -361,11 +479,12 @@ impl<P: Probe> Ssd<P> {
     fn job_ended(&mut self, now: Time, plane: u32) {
         self.collection.jobs[plane as usize] = None;
         self.collection.running -= 1;
-        let has_bad = !self.collection.bad[plane as usize].is_empty();
-        if has_bad || self.ftl.free_blocks(plane) < self.collection.thresholds.low {
-            self.start_collection(now, plane, false);
-        } else {
+        let has_bad = self.collection.has_bad(plane);
+        if !has_bad && self.ftl.free_blocks(plane) >= self.collection.thresholds.low {
             self.level_wear(now, plane);
+        }
+        if !self.collection.is_busy(plane) {
+            self.go_on_collecting(now, plane);
         }
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.woken.push(unit);
@@ -378,19 +497,29 @@ impl<P: Probe> Ssd<P> {
     /// eight times as often while there is something to move: a drive that is mostly cold has as
     /// many blocks to move as it erases in a turn.
     fn level_wear(&mut self, now: Time, plane: u32) {
+        if self.windows.lets_start(now)
+            && let Some(coldest) = self.block_to_level(plane)
+        {
+            self.empty(now, plane, coldest, Purpose::Wear);
+        }
+    }
+
+    /// The block of a plane that wear levelling should empty, counted as if it were; see [`Ssd::level_wear`].
+    pub(crate) fn block_to_level(&mut self, plane: u32) -> Option<u32> {
         let blocks = self.geometry.blocks;
         if !self.collection.levelling || self.collection.erases_since_check[plane as usize] < blocks {
-            return;
+            return None;
         }
         self.collection.erases_since_check[plane as usize] = 0;
         let all = plane * blocks..(plane + 1) * blocks;
         let most = all.map(|b| self.medium.erases(b)).max().unwrap_or(0);
-        let Some(coldest) = self.ftl.least_worn(plane, &self.medium) else { return };
-        if most - self.medium.erases(coldest) > self.collection.spread {
-            self.counters.levelled += 1;
-            self.collection.erases_since_check[plane as usize] = blocks - blocks.div_ceil(8);
-            self.empty(now, plane, coldest, Purpose::Wear);
+        let coldest = self.ftl.least_worn(plane, &self.medium)?;
+        if most - self.medium.erases(coldest) <= self.collection.spread {
+            return None;
         }
+        self.counters.levelled += 1;
+        self.collection.erases_since_check[plane as usize] = blocks - blocks.div_ceil(8);
+        Some(coldest)
     }
 
     /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
@@ -400,8 +529,11 @@ impl<P: Probe> Ssd<P> {
         assert!(self.ftl.abandon(block), "a program can only fail in an open block");
         self.ftl.begin_emptying(block);
         self.collection.bad[plane as usize].push(block);
+        if self.config.gc.ideal {
+            return self.collect_at_once(now, plane, 0);
+        }
         if !self.collection.is_busy(plane) {
-            self.start_collection(now, plane, false);
+            self.go_on_collecting(now, plane);
         }
     }
 }

@@ -38,6 +38,16 @@ tailcut_base::choice! {
     }
 }
 
+tailcut_base::choice! {
+    /// What a read that asks rather to fail (`Command::fail_fast`) does not wait for.
+    pub enum FailFast {
+        /// Garbage collection, wear levelling and erases (IODA, SOSP 2021).
+        Collection = "collection",
+        /// These, and programs of the host's data.
+        Writes = "writes",
+    }
+}
+
 /// Scheduling configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleConfig {
@@ -65,6 +75,8 @@ pub struct ScheduleConfig {
     pub level_frontiers: bool,
     /// Programs of several dies share a transaction only if their pages take equally long.
     pub match_cell_times: bool,
+    /// What a read that asks rather to fail does not wait for.
+    pub fail_fast: FailFast,
 }
 
 impl Configure for ScheduleConfig {
@@ -125,6 +137,12 @@ impl Configure for ScheduleConfig {
             "Programs of several dies share a transaction only if their pages (fast, slow) take equally long.",
             &mut self.match_cell_times,
         );
+        choose(
+            visit,
+            "fail_fast",
+            "What a read that asks rather to fail does not wait for: the drive's own collection, or writes of the host as well.",
+            &mut self.fail_fast,
+        );
     }
 }
 
@@ -160,6 +178,8 @@ pub struct GcConfig {
     pub merge: bool,
     /// Page copies of one collection under way at a time.
     pub copies: u32,
+    /// Collection takes no time and no chip: what it would be at the best.
+    pub ideal: bool,
 }
 
 impl Configure for GcConfig {
@@ -197,6 +217,11 @@ impl Configure for GcConfig {
             "Page copies of one collection under way at a time.",
             &mut self.copies,
             1..=64,
+        );
+        visit.flag(
+            "ideal",
+            "Collection takes no time and holds no chip; pages moved and erases count as ever. For comparisons.",
+            &mut self.ideal,
         );
         if self.high < self.low {
             visit.problem("high", format!("high = {} is below low = {}; raise high", self.high, self.low));
@@ -281,6 +306,14 @@ impl Configure for SsdConfig {
         }
         if let Err((key, message)) = self.check_preemption() {
             visit.problem(key, message.into());
+        }
+        if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
+            visit.problem(
+                "gc.ideal",
+                "a drive that maps by block copies pages to write others, which takes its time; set ideal = false, \
+                 or ftl.mapping = \"page\""
+                    .into(),
+            );
         }
     }
 }

@@ -13,6 +13,8 @@ use tailcut_base::{Command, Nanos, Op, Time};
 pub struct Counters {
     /// Read commands completed.
     pub host_reads: u64,
+    /// Those among them that have failed rather than wait.
+    pub contended_reads: u64,
     /// Write commands completed.
     pub host_writes: u64,
     /// Pages that completed write commands touched.
@@ -25,6 +27,8 @@ pub struct Counters {
     pub erases: u64,
     /// Blocks that were emptied, for whatever purpose.
     pub collections: u64,
+    /// Those among them that could not wait for a window of collection, or for the next.
+    pub forced_collections: u64,
     /// Blocks that wear levelling emptied.
     pub levelled: u64,
     /// Waiting reads that followed a page to its new place.
@@ -57,12 +61,14 @@ impl Counters {
     fn since(&self, earlier: &Counters) -> Counters {
         Counters {
             host_reads: self.host_reads - earlier.host_reads,
+            contended_reads: self.contended_reads - earlier.contended_reads,
             host_writes: self.host_writes - earlier.host_writes,
             host_pages_written: self.host_pages_written - earlier.host_pages_written,
             programmed_user: self.programmed_user - earlier.programmed_user,
             programmed_gc: self.programmed_gc - earlier.programmed_gc,
             erases: self.erases - earlier.erases,
             collections: self.collections - earlier.collections,
+            forced_collections: self.forced_collections - earlier.forced_collections,
             levelled: self.levelled - earlier.levelled,
             readdressed: self.readdressed - earlier.readdressed,
             program_failures: self.program_failures - earlier.program_failures,

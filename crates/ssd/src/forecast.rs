@@ -108,6 +108,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn defers_erase(&self, now: Time, plane: u32) -> bool {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
+            && !self.windows.are_set()
             && self.ftl.free_blocks(plane) > self.config.gc_reserve() + 1
             && !self.forecast.is_quiet(now, unit, self.phases.erase)
     }

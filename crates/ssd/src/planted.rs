@@ -31,6 +31,10 @@ pub enum Rule {
     KeepForReads,
     /// After a reset programs go on in the next word line.
     LeaveWordLine,
+    /// Outside of its windows a drive collects only where it must.
+    CollectInWindows,
+    /// A collection that was forced outside of windows is counted.
+    CountForced,
 }
 
 #[cfg(feature = "planted")]

@@ -169,6 +169,12 @@ impl Preemption {
         }
     }
 
+    /// What stands suspended at a unit, and for how long it has to go on.
+    pub(crate) fn suspended(&self, unit: u32) -> Option<(Kind, Nanos)> {
+        let suspended = self.suspended.get(unit as usize)?.as_ref()?;
+        Some((suspended.transaction.kind, suspended.left))
+    }
+
     fn spend(&mut self, pages: u64) {
         if let Some(credit) = &mut self.credit {
             *credit = credit.saturating_sub(pages * 1_000_000);
@@ -259,23 +265,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn consider_preemption(&mut self, now: Time, unit: u32) {
         let Some(lane) = self.units[unit].first_reads() else { return };
-        let most = match (self.config.schedule.classes, lane) {
-            (Classes::Equal, _) | (_, Lane::URGENT) => Handling::Reset,
-            (_, Lane::PROMPT) => Handling::Suspend,
-            _ => Handling::None,
-        };
-        let step = self.step(unit, most);
-        if step == Handling::None {
-            return;
-        }
-        let t = &self.units[unit].transaction;
-        // Cells that have not begun cannot be stopped: the command phase goes before.
-        let begin = now.max(t.started + t.command);
-        let takes = self.time_to_take(t.kind, step);
-        let is_slower = self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes;
-        if is_slower || self.is_in_vain(now, begin + takes, unit, step) {
-            return;
-        }
+        let Some((step, free)) = self.preemption_by(now, unit, lane) else { return };
         let u = &mut self.units[unit];
         u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);
@@ -286,7 +276,28 @@ impl<P: Probe> Ssd<P> {
             u.phase = Phase::Suspending;
             u.hold(now, Holder::Suspend);
         }
-        self.set_unit_timer(unit, begin + takes);
+        self.set_unit_timer(unit, free);
+    }
+
+    /// What a read in `lane` does to the operation of a unit, and when the unit would be free for it;
+    /// `None` when it waits.
+    pub(crate) fn preemption_by(&self, now: Time, unit: u32, lane: Lane) -> Option<(Handling, Time)> {
+        let most = match (self.config.schedule.classes, lane) {
+            (Classes::Equal, _) | (_, Lane::URGENT) => Handling::Reset,
+            (_, Lane::PROMPT) => Handling::Suspend,
+            _ => Handling::None,
+        };
+        let step = self.step(unit, most);
+        if step == Handling::None {
+            return None;
+        }
+        let t = &self.units[unit].transaction;
+        // Cells that have not begun cannot be stopped: the command phase goes before.
+        let begin = now.max(t.started + t.command);
+        let takes = self.time_to_take(t.kind, step);
+        let is_slower = self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes;
+        let waits = is_slower || self.is_in_vain(now, begin + takes, unit, step);
+        (!waits).then_some((step, begin + takes))
     }
 
     /// True when the chip, taken for a read at `at`, would go on with the operation, or begin it again or

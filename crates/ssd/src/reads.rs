@@ -20,6 +20,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn read(&mut self, now: Time, tag: u32) {
         let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
         let rank = self.rank_of(tag);
+        if self.tags[tag].command.fail_fast && self.fails_fast(now, tag, rank) {
+            return;
+        }
         for page in 0..pages {
             let logical = first + page;
             let content = match self.ftl.lookup(logical) {

@@ -22,6 +22,9 @@ impl<P: Probe> Ssd<P> {
 
     pub(crate) fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
         let plane = self.layout.plane_at(unit, place);
+        if self.config.gc.ideal {
+            return self.recovers_at_once(now, plane);
+        }
         let copy = self.units.first(unit, Lane::GC_WRITE, place);
         if copy != NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
@@ -29,6 +32,7 @@ impl<P: Probe> Ssd<P> {
         if self.is_erase_deferred(plane) {
             self.commit_deferred_erase(now, plane);
         }
+        self.resume_collection(now, plane);
         self.collection.is_busy(plane) || self.start_collection(now, plane, false)
     }
 

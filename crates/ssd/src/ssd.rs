@@ -20,6 +20,7 @@ use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::Requests;
+use crate::windows::WindowSchedule;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -27,7 +28,8 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
-/// unit, then one for the end of reads (see [`crate::forecast`]).
+/// unit, then one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for
+/// the windows of collection (see [`crate::windows`]) where there are any.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -55,6 +57,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buffer: Buffer,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
+    pub(crate) windows: WindowSchedule,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
@@ -80,7 +83,7 @@ pub struct Ssd<P: Probe = ()> {
 impl Ssd<()> {
     /// The latest moment that the timers of a drive of this geometry can hold.
     pub fn horizon_of(geometry: &Geometry) -> Time {
-        timers(geometry, true).horizon()
+        timers(geometry, true).with_one_more().horizon()
     }
 
     /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
@@ -118,6 +121,7 @@ impl<P: Probe> Ssd<P> {
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
+            windows: WindowSchedule::default(),
             levelling: Levelling::new(&geometry),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry),
@@ -219,9 +223,18 @@ impl<P: Probe> Ssd<P> {
         } else if slot - first_unit < self.units.len() {
             self.cells_done(now, (slot - first_unit) as u32);
         } else {
-            // The drive may have become quiet.
-            self.write_back(now);
+            self.serve_drive(now, slot);
         }
+    }
+
+    /// Serves a timer of the drive as a whole.
+    #[cold]
+    fn serve_drive(&mut self, now: Time, slot: usize) {
+        if self.windows.are_set() && slot + 1 == self.timers.slots() {
+            return self.window_opens(now);
+        }
+        // The drive may have become quiet.
+        self.write_back(now);
     }
 
     /// Serves what has arrived over the link.
@@ -258,7 +271,7 @@ impl<P: Probe> Ssd<P> {
             status: t.status,
             at: now,
             content: t.content,
-            busy_for: Nanos::ZERO,
+            busy_for: if t.status == Status::Contended { t.busy_for(now) } else { Nanos::ZERO },
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
@@ -386,7 +399,7 @@ impl<P: Probe> Device for Ssd<P> {
         u64::from(sum)
     }
 
-    fn control(&mut self, _now: Time, call: Control) -> ControlReply {
+    fn control(&mut self, now: Time, call: Control) -> ControlReply {
         match call {
             Control::UserCapacity => {
                 ControlReply::Bytes(u64::from(self.ftl.logical_pages()) * self.geometry.page_bytes)
@@ -401,6 +414,8 @@ impl<P: Probe> Device for Ssd<P> {
             }
             Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds()),
             Control::IsGcRunning => ControlReply::Answer(self.collection.is_running()),
+            Control::SetWindows(windows) => self.set_windows(now, windows),
+            Control::ClearWindows => self.clear_windows(now),
             Control::SetThresholds(_) | Control::RunGc { .. } | Control::IsReadyForRead => {
                 ControlReply::Unsupported
             }

@@ -93,12 +93,33 @@ pub struct Chips {
     pub handovers: Vec<Handover>,
     /// How many more transactions there were.
     pub left_out: u64,
+    /// Drives that they belong to; their chips and channels are numbered through.
+    pub drives: u32,
 }
 
 impl Chips {
     /// Nothing recorded yet.
     pub fn new(window: Window) -> Chips {
-        Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0 }
+        Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0, drives: 1 }
+    }
+
+    /// What the chips of several equal drives did, each with so many chips and channels.
+    pub fn of_drives(window: Window, drives: Vec<Chips>, units: u32, channels: u32) -> Chips {
+        let mut all = Chips { drives: drives.len() as u32, ..Chips::new(window) };
+        for (drive, chips) in (0..).zip(drives) {
+            let (units, channels) = (drive * units, drive * channels);
+            let moved =
+                |r: ChipRecord| ChipRecord { unit: r.unit + units, channel: r.channel + channels, ..r };
+            all.records.extend(chips.records.into_iter().map(moved));
+            let moved = |h: Handover| Handover { unit: h.unit + units, channel: h.channel + channels, ..h };
+            all.handovers.extend(chips.handovers.into_iter().map(moved));
+            all.left_out += chips.left_out;
+        }
+        all.records.sort_by_key(|record| (record.end, record.unit));
+        let excess = all.records.len().saturating_sub(window.most);
+        all.records.truncate(window.most);
+        all.left_out += excess as u64;
+        all
     }
 }
 

@@ -6,6 +6,9 @@ use super::recording::{Chips, Lookout, Requests, Seen, Window};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
+use tailcut_sim::Storage;
+use tailcut_sim::array::SimulatedArray;
+use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{Witness, World};
 use tailcut_ssd::{Probe, Ssd};
 
@@ -27,19 +30,51 @@ impl Rerun {
 
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
-        Ok(self.repeat((), Lookout { number, seen: None })?.witness.seen)
+        let lookout = Lookout { number, seen: None };
+        if self.scenario.array.drives > 0 {
+            return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
+        }
+        Ok(self.repeat((), lookout)?.witness.seen)
     }
 
     /// What chips and requests did in a window.
     pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
+        if self.scenario.array.drives > 0 {
+            return self.record_array(window);
+        }
         let world = self.repeat(Chips::new(window), Requests::new(window))?;
         Ok((world.device.probe, world.witness))
     }
 
-    /// Repeats the run to its end and compares the digests.
+    fn record_array(&self, window: Window) -> Result<(Chips, Requests), Failure> {
+        let world = self.repeat_array(|| Chips::new(window), Requests::new(window))?;
+        let chips = world.device.into_drives().into_iter().map(|drive| drive.probe).collect();
+        let geometry = &self.scenario.device.geometry;
+        let chips = Chips::of_drives(window, chips, geometry.units(), geometry.channels);
+        Ok((chips, world.witness))
+    }
+
+    /// Repeats the run of a drive.
     fn repeat<P: Probe, W: Witness>(&self, probe: P, witness: W) -> Result<World<Ssd<P>, W>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        let world = run::prepare(&self.scenario, probe, witness, skip, self.quiet);
+        self.run(run::prepare(&self.scenario, probe, witness, skip, self.quiet))
+    }
+
+    /// Repeats the run of an array.
+    fn repeat_array<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+    ) -> Result<World<SimulatedArray<P>, W>, Failure> {
+        let skip = self.kept.saved.skip_bad_lines;
+        self.run(run::prepare_array(&self.scenario, probe, witness, skip, self.quiet))
+    }
+
+    /// Runs to the end and compares the digests.
+    fn run<S: Storage, W: Witness>(
+        &self,
+        world: Result<World<S, W>, InputError>,
+    ) -> Result<World<S, W>, Failure> {
         let mut world = world.map_err(|error| Failure::Input(error.to_string()))?;
         let ends = run::drive(&mut world, &self.scenario, self.quiet, &self.interrupt)?;
         if ends.cut_short && self.interrupt.asked() {

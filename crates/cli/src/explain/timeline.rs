@@ -24,6 +24,8 @@ const SHOWN: usize = 32;
 /// A request with all that happened to it. Moments are in ns since the start of the run.
 #[derive(Debug, Serialize)]
 struct Timeline {
+    /// Drives; chips of several are numbered through.
+    drives: u32,
     number: u64,
     op: String,
     sector: u64,
@@ -119,7 +121,10 @@ impl Timeline {
     fn new(request: &Seen, chips: &Chips) -> Timeline {
         let is_own = |record: &&ChipRecord| {
             let within = record.start >= request.submitted && record.end <= request.completed;
-            within && record.members.iter().any(|member| member.command == Some(request.id))
+            // What a drive of an array calls a command says nothing of the host's request.
+            within
+                && chips.drives == 1
+                && record.members.iter().any(|member| member.command == Some(request.id))
         };
         let mut own: Vec<Occupation> = chips.records.iter().filter(is_own).map(Occupation::new).collect();
         own.sort_by_key(|o| (o.start_ns, o.unit));
@@ -138,6 +143,7 @@ impl Timeline {
         };
         let handovers = chips.handovers.iter().filter(is_here).map(|h| Taking::new(h, request)).collect();
         Timeline {
+            drives: chips.drives,
             number: request.number,
             op: request.op.to_string(),
             sector: request.sector,
@@ -265,7 +271,10 @@ fn show(t: &Timeline, width: usize, tone: Tone) -> String {
     text += &heading("what that means");
     text += &meanings(t, width);
     if t.own.is_empty() {
-        text += &heading("what all chips did meanwhile (it had no work on a chip)");
+        text += &heading(match t.drives {
+            1 => "what all chips did meanwhile (it had no work on a chip)",
+            _ => "what all chips of all drives did meanwhile",
+        });
         text += &totals(t, tone);
     } else {
         text += &heading("its own work on chips (moments since it was due)");

@@ -49,6 +49,14 @@ fn rows(report: &Report) -> Vec<Row> {
         "0",
         format!("{} to {} erases a block, mean {:.2}", d.wear.least, d.wear.most, d.wear.mean),
     ));
+    if d.forced_collections > 0 {
+        let remark = "could not wait for a window of collection".into();
+        rows.push(row("forced collections", count(d.forced_collections), "0", remark));
+    }
+    if d.contended_reads > 0 {
+        let remark = "failed rather than wait for the drive".into();
+        rows.push(row("contended reads", count(d.contended_reads), "-", remark));
+    }
     rows.extend(lifetime(d));
     rows.extend(preemptions(d));
     rows.push(buffer(d));

@@ -3,7 +3,7 @@
 use super::{per_cent, per_second, short_time};
 use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
-use tailcut_sim::report::{Curve, StoreReport};
+use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
 /// What the store did, each figure with its limit.
 pub fn table(store: &StoreReport, tone: Tone) -> String {
@@ -27,6 +27,9 @@ fn rows(store: &StoreReport) -> Vec<Row> {
     if store.gets > 0 {
         rows.extend(gets(store));
     }
+    if !store.operations.is_empty() {
+        rows.extend(operations(store));
+    }
     if store.puts > 0 {
         rows.extend(puts(store));
     }
@@ -40,23 +43,56 @@ fn gets(store: &StoreReport) -> Vec<Row> {
     let latency = &store.get_latency;
     vec![
         row("gets per second", per_second(store.gets_per_s), "-", format!("{} gets", count(store.gets))),
-        row(
-            "get latency",
-            show_time(latency.mean_ns),
-            &show_time(latency.bare_ns),
-            format!("99 %: {}, 99.9 %: {}", point(latency, 99.0), point(latency, 99.9)),
-        ),
-        row(
-            "blocks per get",
-            format!("{:.3}", store.blocks_per_get),
-            "1",
-            format!(
-                "{} in the cache, {} by mistake of a filter",
-                per_cent(store.cache_hit_share),
-                per_cent(store.false_positive_share)
-            ),
-        ),
+        row("get latency", show_time(latency.mean_ns), &show_time(latency.bare_ns), tail(latency)),
+        blocks("blocks per get", store),
     ]
+}
+
+fn tail(latency: &Curve) -> String {
+    format!("99 %: {}, 99.9 %: {}", point(latency, 99.0), point(latency, 99.9))
+}
+
+fn blocks(figure: &str, store: &StoreReport) -> Row {
+    let paged = store.page_cache_hit_share;
+    let paged = paged
+        .map_or_else(String::new, |share| format!(", {} of the rest in the page cache", per_cent(share)));
+    let remark = format!(
+        "{} in the cache{paged}, {} by mistake of a filter",
+        per_cent(store.cache_hit_share),
+        per_cent(store.false_positive_share)
+    );
+    row(figure, format!("{:.3}", store.blocks_per_get), "1", remark)
+}
+
+/// Of each kind what the application sees, and what the disk does for it.
+fn operations(store: &StoreReport) -> Vec<Row> {
+    let all: u64 = store.operations.iter().map(|of| of.count).sum();
+    let per_s: f64 = store.operations.iter().map(|of| of.per_s).sum();
+    let shares: Vec<String> = store
+        .operations
+        .iter()
+        .map(|of| format!("{} {}s", per_cent(of.count as f64 / all as f64), of.kind))
+        .collect();
+    let remark = format!("{} operations: {}", count(all), shares.join(", "));
+    let mut rows = vec![row("operations per second", per_second(per_s), "-", remark)];
+    rows.extend(store.operations.iter().flat_map(operation));
+    if store.blocks_per_get > 0.0 {
+        rows.push(blocks("blocks per read", store));
+    }
+    rows
+}
+
+fn operation(of: &OperationReport) -> Vec<Row> {
+    let line = |figure: String, latency: &Curve| {
+        row(&figure, show_time(latency.mean_ns), &show_time(latency.bare_ns), tail(latency))
+    };
+    let mut rows = vec![line(format!("{} latency", of.kind), &of.latency)];
+    if of.disk_reads > 0 {
+        let mut disk = line(String::from("  of a read of the disk"), &of.disk_latency);
+        disk[3] += &format!("; {:.3} for each", of.disk_reads as f64 / of.count as f64);
+        rows.push(disk);
+    }
+    rows
 }
 
 fn point(latency: &Curve, percentile: f64) -> String {

@@ -81,6 +81,8 @@ pub struct ArrayConfig {
     pub drive_depth: u32,
     /// Which reads go around a drive.
     pub reads: ReadPolicy,
+    /// Drives of a group collect garbage in turn, each for so long; 0 for whenever they like.
+    pub turns: Nanos,
     /// A read that takes longer is reconstructed; 0 for never.
     pub slow_after: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
@@ -100,6 +102,7 @@ impl Default for ArrayConfig {
             depth: 4096,
             drive_depth: 256,
             reads: ReadPolicy::Direct,
+            turns: Nanos::ZERO,
             slow_after: Nanos::ZERO,
             background_rate: 0,
             raid: RaidConfig::default(),
@@ -153,6 +156,8 @@ impl ArrayConfig {
             ));
         } else if self.width() > 64 {
             problems.push(("drives", "a group has at most 64 drives: use more R-groups".into()));
+        } else if layout.is_in_place() && layout.is_redundant() {
+            problems.extend(self.raid.problems(self.width()));
         }
         problems
     }
@@ -194,6 +199,12 @@ impl Configure for ArrayConfig {
             "reads",
             "Which reads go around a drive, to the others of its stripe.",
             &mut self.reads,
+        );
+        visit.time(
+            "turns",
+            "Drives of a group collect garbage in turn, for so long each; 0 for whenever they like.",
+            &mut self.turns,
+            Nanos::ZERO..=Nanos::secs(3600),
         );
         visit.time(
             "slow_after",

@@ -1,12 +1,14 @@
 //! What all layouts share: drives, reads, requests of the host, and the record.
 
-use super::config::ArrayConfig;
+use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
-use super::reads::Reads;
+use super::reads::{Around, Reads};
 use super::record::{RECORD_BLOCKS, Record};
 use super::requests::Requests;
+use super::turns::Turns;
 use crate::Block;
 use crate::disk::Disk;
+use tailcut_base::control::Control;
 use tailcut_base::{Class, Op, Time};
 
 /// The common part of an array.
@@ -20,6 +22,8 @@ pub struct Core<B: Block> {
     pub reads: Reads<B>,
     /// Requests of the host.
     pub requests: Requests<B>,
+    /// Who collects garbage when, if drives do so in turn.
+    turns: Option<Turns>,
     /// The record, where one is kept.
     record: Option<Kept>,
     /// Blocks of each drive that the array uses.
@@ -75,6 +79,7 @@ impl<B: Block> Core<B> {
             drives: Drives::new(disks, config.drive_depth),
             reads: Reads::new(config.width(), config.layout.is_redundant(), config.slow_after),
             requests: Requests::default(),
+            turns: Turns::new(config.turns, config.width()),
             record: record.map(|record| Kept { record, pending: 0, again: false, written: false }),
             drive_blocks,
             held: Vec::new(),
@@ -96,6 +101,24 @@ impl<B: Block> Core<B> {
     /// [`Core::write_record`].
     pub fn record(&mut self) -> Option<&mut Record> {
         self.record.as_mut().map(|kept| &mut kept.record)
+    }
+
+    /// What the drives are to be told before they are used.
+    pub(super) fn controls(&self) -> Vec<(usize, Control)> {
+        let windows = |drive| Some((drive, Control::SetWindows(self.turns?.of(drive))));
+        (0..self.drives.len()).filter_map(windows).collect()
+    }
+
+    /// How a read of a complete stripe treats a drive, by the policy of the array.
+    pub fn around(&self, now: Time, drive: usize) -> Around {
+        match self.config.reads {
+            ReadPolicy::Direct => Around::AtNeed,
+            ReadPolicy::AroundCollection if self.turns.is_some_and(|turns| turns.is_on(now, drive)) => {
+                Around::Now
+            }
+            ReadPolicy::AroundCollection => Around::AtNeed,
+            ReadPolicy::FailFast => Around::WhenContended,
+        }
     }
 
     /// Drives of the group of `drive` that do not serve.

@@ -24,6 +24,7 @@ pub mod raid;
 pub mod reads;
 pub mod record;
 pub mod requests;
+pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, ReadPolicy};
 pub use layout::{Condition, Layout};
@@ -35,6 +36,7 @@ use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
 use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
+use tailcut_base::control::Control;
 use tailcut_base::{Op, Status, Time};
 
 /// An array of drives.
@@ -42,6 +44,9 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
+    controls: Vec<(usize, Control)>,
+    /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
+    was_ready: bool,
 }
 
 /// The layouts.
@@ -85,6 +90,8 @@ impl<B: Block> Array<B> {
     pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
         let core = Core::opened(config, disks, &found.record);
         let mut array = Array::new(core, false);
+        // Which drives are missing must stand on the others before anything is written without them.
+        array.core.write_record(now);
         with!(array, layout, core => layout.recover(now, core));
         array.settle(now);
         array
@@ -96,7 +103,8 @@ impl<B: Block> Array<B> {
         } else {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
-        Array { core, layout }
+        let controls = core.controls();
+        Array { core, layout, controls, was_ready: false }
     }
 
     /// What it is to the host.
@@ -114,7 +122,7 @@ impl<B: Block> Array<B> {
             Kind::Raid(raid) => raid.is_ready(),
             Kind::Log(log) => log.is_ready(),
         };
-        is_ready && self.core.is_recorded()
+        self.was_ready || is_ready && self.core.is_recorded()
     }
 
     /// How it is.
@@ -161,6 +169,14 @@ impl<B: Block> Array<B> {
     /// What its layouts share, for figures.
     pub fn core(&self) -> &Core<B> {
         &self.core
+    }
+
+    /// The layout, if it writes in place: for what it has found and how far it has got.
+    pub fn raid(&self) -> Option<&Raid<B>> {
+        match &self.layout {
+            Kind::Raid(raid) => Some(raid),
+            Kind::Log(_) => None,
+        }
     }
 
     /// A request of the host.
@@ -216,6 +232,7 @@ impl<B: Block> Array<B> {
     }
 
     /// Gives a missing drive's place to another one, and begins to rebuild on it.
+    /// It must have as many blocks as the array uses of each drive.
     pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         self.core.drives.replace(drive, disk);
         self.core.write_record(now);
@@ -250,6 +267,7 @@ impl<B: Block> Array<B> {
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
+                self.was_ready = self.is_ready();
                 return;
             }
         }
@@ -274,6 +292,11 @@ impl<B: Block> Array<B> {
     /// Requests for the drives, to be handed over in this order.
     pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
         self.core.drives.sent()
+    }
+
+    /// Calls of the drives' control interface; what a drive does not know is no error.
+    pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
+        &mut self.controls
     }
 
     /// Answers for the host.

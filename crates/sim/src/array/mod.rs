@@ -65,6 +65,11 @@ impl<P: Probe> SimulatedArray<P> {
         &self.drives
     }
 
+    /// Tells the drives, which have been prepared, what the array wants of them.
+    pub fn start(&mut self) {
+        self.pump(Time::ZERO);
+    }
+
     /// The drives, without the array.
     pub fn into_drives(self) -> Vec<Ssd<P>> {
         self.drives
@@ -80,6 +85,10 @@ impl<P: Probe> SimulatedArray<P> {
         let answers = std::mem::take(self.array.answers());
         for answer in answers {
             self.tell(now, answer);
+        }
+        for (drive, call) in std::mem::take(self.array.controls()) {
+            self.drives[drive].control(now, call);
+            self.timers.set_or_clear(drive, self.drives[drive].next_event());
         }
         self.timers.set_or_clear(self.drives.len(), self.array.next_event());
     }

@@ -25,6 +25,10 @@ pub struct DriveReport {
     pub collections: u64,
     /// Those among them that wear levelling emptied.
     pub levelled: u64,
+    /// Those among them that could not wait for a window of collection. Limit: 0.
+    pub forced_collections: u64,
+    /// Reads that have failed rather than wait for the drive.
+    pub contended_reads: u64,
     /// Programs and erases that failed.
     pub failures: u64,
     /// Blocks that went bad.
@@ -174,6 +178,8 @@ impl DriveReport {
             erases_least: (programs.user + programs.gc) as f64 / f64::from(ssd.config().geometry.pages),
             collections: f.counts.collections,
             levelled: f.counts.levelled,
+            forced_collections: f.counts.forced_collections,
+            contended_reads: f.counts.contended_reads,
             failures: f.counts.program_failures + f.counts.erase_failures,
             bad_blocks: f.counts.bad_blocks,
             wear: Wear { least, mean, most },

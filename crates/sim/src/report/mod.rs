@@ -21,7 +21,7 @@ pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
-pub use store::StoreReport;
+pub use store::{OperationReport, StoreReport};
 pub use waits::{TAILS, Tail, Wait};
 
 use crate::scenario::Scenario;

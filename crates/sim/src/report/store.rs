@@ -1,15 +1,17 @@
 //! A log-structured merge store in a report.
 
 use super::{Bare, Curve};
-use crate::workload::lsm::Store;
+use crate::workload::lsm::figures::Done;
 use crate::workload::lsm::tree::LEVELS;
+use crate::workload::lsm::{Operation, Store};
 use serde::{Deserialize, Serialize};
 use tailcut_base::Op;
+use tailcut_base::config::Choice;
 
 /// What a store did in the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreReport {
-    /// Keys of the store.
+    /// Keys of the store; of one that grows, those at the end.
     pub keys: u64,
     /// Gets that ended.
     pub gets: u64,
@@ -24,6 +26,13 @@ pub struct StoreReport {
     pub cache_hit_share: f64,
     /// Share of these blocks that a filter asked for wrongly. Limit: 0.
     pub false_positive_share: f64,
+    /// Of a store with clients: what they did, by kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationReport>,
+    /// Share of the blocks that came from the host's page cache, of those that were not in the block
+    /// cache; none without a page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_hit_share: Option<f64>,
     /// Puts.
     pub puts: u64,
     /// Puts per second, until the last of them.
@@ -57,6 +66,51 @@ pub struct StoreReport {
     pub seconds: f64,
 }
 
+/// Operations of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationReport {
+    /// The kind: read, update, insert.
+    pub kind: String,
+    /// How many ended.
+    pub count: u64,
+    /// Of them per second.
+    pub per_s: f64,
+    /// As the application sees them: processor time, every block that is waited for, and of a put every
+    /// wait for room. Limit: the processor time, for what a memtable or a cache has.
+    pub latency: Curve,
+    /// Reads of the disk that such operations waited for.
+    pub disk_reads: u64,
+    /// As the disk sees them: each of these reads on its own, with its wait for a place in the queue.
+    /// Limit: a block of an idle drive.
+    pub disk_latency: Curve,
+}
+
+impl OperationReport {
+    fn new(operation: Operation, done: &Done, store: &Store, bare: &Bare, seconds: f64) -> OperationReport {
+        let plan = store.plan();
+        let block_ns = bare.latency_ns(Op::Read, plan.block as f64);
+        // What is in memory is read without the disk, and put back without it.
+        let bare_ns = plan.time_of(operation).0 as f64;
+        let count = done.latency.count();
+        OperationReport {
+            kind: operation.to_string(),
+            count,
+            per_s: if seconds > 0.0 { count as f64 / seconds } else { 0.0 },
+            latency: Curve::of(&done.latency, bare_ns),
+            disk_reads: done.disk_reads.count(),
+            disk_latency: Curve::of(&done.disk_reads, block_ns),
+        }
+    }
+
+    fn all(store: &Store, bare: &Bare, seconds: f64) -> Vec<OperationReport> {
+        let report = |&operation: &Operation| {
+            let done = store.figures().of(operation).filter(|done| done.latency.count() > 0)?;
+            Some(OperationReport::new(operation, done, store, bare, seconds))
+        };
+        Operation::all().iter().filter_map(report).collect()
+    }
+}
+
 /// A level of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelReport {
@@ -77,13 +131,15 @@ impl StoreReport {
         let level =
             |level| LevelReport { files: tree.files(level) as u64, bytes: tree.blocks(level) * plan.block };
         StoreReport {
-            keys: plan.keys,
+            keys: store.inserted().unwrap_or(plan.keys),
             gets: figures.gets.count(),
             gets_per_s: rate(figures.gets.count()),
             get_latency: Curve::of(&figures.gets, bare_ns),
             blocks_per_get: figures.blocks_per_get(),
             cache_hit_share: figures.cache_hit_share(),
             false_positive_share: figures.false_positives as f64 / figures.lookups.max(1) as f64,
+            operations: OperationReport::all(store, bare, seconds),
+            page_cache_hit_share: share(figures.page_cache_hits, figures.page_cache_lookups),
             puts: figures.puts,
             puts_per_s: if putting > 0.0 { figures.puts as f64 / putting } else { 0.0 },
             stalled_ns: figures.stalled.0,
@@ -101,4 +157,9 @@ impl StoreReport {
             seconds,
         }
     }
+}
+
+/// A share of what there was any of.
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -75,7 +75,7 @@ pub fn loads(options: &Options) -> Vec<Load> {
 }
 
 /// The files in a folder that are traces of block devices, by name.
-fn traces(folder: &Path) -> Vec<PathBuf> {
+pub fn traces(folder: &Path) -> Vec<PathBuf> {
     let opens = |file: &PathBuf| {
         let options = trace::Options { format: None, skip_bad_lines: false };
         Replay::open(file, &options, ReplayOptions::new(1 << 30)).is_ok()

@@ -5,10 +5,12 @@ use crate::ending::{RunFailed, run_to_end};
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
 use crate::storage::Storage;
-use crate::world::World;
+use crate::world::{Round, World};
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::log::LogFigures;
 use tailcut_ssd::Figures;
 
 /// A finished run.
@@ -22,6 +24,12 @@ pub struct Measured {
     pub figures: Figures,
     /// What each drive did during the measurement.
     pub drives: Vec<Figures>,
+    /// The latencies of its reads.
+    pub reads: LatencyHistogram,
+    /// What its array did, if it writes a log; with what it did during preparation.
+    pub log: Option<LogFigures>,
+    /// What was done in each round of the scenario.
+    pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
     pub queue_stall: Nanos,
 }
@@ -95,7 +103,16 @@ fn measure_world<S: Storage>(
     let drives = ending.figures();
     let report = Report::new(scenario, &world, &drives, false);
     let figures = drives[0].clone();
-    Ok(Measured { label: label(), report, figures, drives, queue_stall: world.stats.queue_stall })
+    Ok(Measured {
+        label: label(),
+        report,
+        figures,
+        drives,
+        reads: world.stats.op(Op::Read).latency.clone(),
+        log: world.device.array().and_then(|array| array.log_figures()),
+        rounds: world.rounds.finished().to_vec(),
+        queue_stall: world.stats.queue_stall,
+    })
 }
 
 /// The run of that name. Panics when there is none: a study asks only for what it has run.
@@ -104,6 +121,11 @@ pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
 }
 
 impl Measured {
+    /// The latency in ns that so many per cent of the reads did not exceed.
+    pub fn read_percentile_ns(&self, percentile: f64) -> f64 {
+        self.reads.percentile(percentile).0 as f64
+    }
+
     /// Requests measured.
     pub fn requests(&self) -> u64 {
         self.report.all().requests

@@ -4,6 +4,8 @@
 //! measured. It is data and pure functions: whoever runs it ([`measure`] for each [`Run`], in any
 //! order, on as many threads as there are) gets the same rows for the same [`Options`].
 
+mod array_loads;
+mod array_tail;
 mod beyond_read_importance;
 pub mod evaluation;
 pub mod many_chip;
@@ -94,6 +96,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &pareset_7::Combinations,
         &pareset_12::Classed,
         &beyond_read_importance::ReadImportance,
+        &array_tail::ArrayTail,
     ]
 }
 

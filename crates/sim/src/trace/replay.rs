@@ -6,7 +6,7 @@ use super::reader::{Options, Trace};
 use super::record::Record;
 use super::survey::{DiskExtent, MOST_SECTORS, Survey, survey};
 use crate::workload::{Pace, Request, Source};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Nanos, Op, Time};
 
 /// When the requests of a trace are issued.
@@ -38,6 +38,9 @@ pub struct ReplayOptions {
     pub timing: Timing,
     /// Ends after so many requests.
     pub limit: Option<u64>,
+    /// How often the trace is replayed, one time after another; at least 1. Each begins when the one before
+    /// has ended and a mean pause between two of its requests has passed.
+    pub times: u32,
     /// The disks to replay, by label or number; all of them when empty.
     pub disks: Vec<String>,
     /// Latency class of reads.
@@ -55,6 +58,7 @@ impl ReplayOptions {
             device_sectors,
             timing: Timing::Recorded { stretch_ppm: 1_000_000, depth: 4096 },
             limit: None,
+            times: 1,
             disks: Vec::new(),
             read_class: Class::DEFAULT,
             write_class: Class::DEFAULT,
@@ -113,6 +117,19 @@ pub struct Replay {
     error: Option<TraceError>,
     /// From the first record of the trace to the last.
     duration: Nanos,
+    /// Where it is opened again, while it is to be replayed again.
+    again: Option<Again>,
+    /// How long all replays took that are over.
+    passed: Nanos,
+}
+
+/// A trace that is replayed several times.
+struct Again {
+    path: PathBuf,
+    options: Options,
+    left: u32,
+    /// The mean pause between two of its records.
+    pause: Nanos,
 }
 
 impl Replay {
@@ -124,10 +141,14 @@ impl Replay {
     pub fn open(path: &Path, options: &Options, replay: ReplayOptions) -> Result<Replay, TraceError> {
         let survey = survey(path, options)?;
         let options = Options { format: Some(survey.format), ..options.clone() };
-        Replay::new(Trace::open(path, &options)?, &survey, replay)
+        let left = replay.times.max(1) - 1;
+        let mut replay = Replay::new(Trace::open(path, &options)?, &survey, replay)?;
+        let pause = survey.duration / survey.tally.records.saturating_sub(1).max(1);
+        replay.again = Some(Again { path: path.to_path_buf(), options, left, pause });
+        Ok(replay)
     }
 
-    /// Replays `trace`, which stands at its beginning and whose disks are known from `survey`.
+    /// Replays `trace` once, which stands at its beginning and whose disks are known from `survey`.
     ///
     /// # Errors
     /// [`TraceError::NoSuchDisk`], [`TraceError::NoRoom`].
@@ -149,7 +170,8 @@ impl Replay {
             survey.disks.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(disk, _)| disk.pieces);
         Ok(Replay {
             name: trace.file().rsplit(['/', '\\']).next().unwrap_or_default().to_string(),
-            expected: pieces.sum::<u64>().min(options.limit.unwrap_or(u64::MAX)),
+            expected: (pieces.sum::<u64>() * u64::from(options.times.max(1)))
+                .min(options.limit.unwrap_or(u64::MAX)),
             trace,
             options,
             places,
@@ -160,6 +182,8 @@ impl Replay {
             replayed: Replayed::default(),
             error: None,
             duration: survey.duration,
+            again: None,
+            passed: Nanos::ZERO,
         })
     }
 
@@ -183,8 +207,27 @@ impl Replay {
         self.part_sectors
     }
 
-    #[inline]
+    /// Opens the trace again if it is to be replayed again.
+    #[cold]
+    fn is_to_go_on(&mut self) -> Result<bool, TraceError> {
+        let Some(again) = self.again.as_mut().filter(|again| again.left > 0) else { return Ok(false) };
+        again.left -= 1;
+        self.passed += self.duration + again.pause;
+        self.trace = Trace::open(&again.path, &again.options)?;
+        Ok(true)
+    }
+
     fn next_of_trace(&mut self) -> Result<Option<Request>, TraceError> {
+        loop {
+            let request = self.next_of_replay()?;
+            if request.is_some() || !self.is_to_go_on()? {
+                return Ok(request);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_of_replay(&mut self) -> Result<Option<Request>, TraceError> {
         while let Some(record) = self.trace.next_record()? {
             let place = self.places.find(record.disk);
             let Some(&part) = place.and_then(|place| self.parts.get(place)) else {
@@ -244,7 +287,7 @@ impl Replay {
     #[inline]
     fn due(&mut self, at: Nanos) -> Time {
         let since = at - *self.start.get_or_insert(at);
-        self.stretched(since)
+        self.stretched(self.passed + since)
     }
 
     /// When a request is due that was recorded so long after the first.
@@ -311,7 +354,10 @@ impl Source for Replay {
     }
 
     fn last_due(&self) -> Option<Time> {
-        Some(self.stretched(self.duration))
+        let again = self.again.as_ref().map_or(Nanos::ZERO, |again| {
+            (self.duration + again.pause) * u64::from(self.options.times.max(1) - 1)
+        });
+        Some(self.stretched(again + self.duration))
     }
 
     fn failure(&self) -> Option<String> {

@@ -112,7 +112,7 @@ impl YcsbZipf {
 /// The sum of `k^-theta` over `1..=n` for `0 < theta < 1`: the head term by term, the rest by the
 /// Euler–Maclaurin formula, with an error below 1e-12. Term by term throughout would take seconds
 /// for a large drive.
-fn zeta(n: u64, theta: f64) -> f64 {
+pub fn zeta(n: u64, theta: f64) -> f64 {
     let head = n.min(HEAD);
     let sum: f64 = (1..=head).map(|k| density(theta, k as f64)).sum();
     if n == head {

@@ -84,6 +84,8 @@ pub struct Tag {
     pub content: u64,
     /// How it will end.
     pub status: Status,
+    /// Until when the chips that it would have waited for are taken; only where it is contended.
+    pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
     /// The next tag in a waiting line.
@@ -116,6 +118,7 @@ impl Tag {
             in_transit: 0,
             content: 0,
             status: Status::Success,
+            busy_until: Time::ZERO,
             spans: Spans::new(),
             next: NONE,
             done: Vec::new(),
@@ -165,6 +168,12 @@ impl Tag {
         let start = self.command.sector.max(page(from));
         let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
         (end - start) * SECTOR_BYTES
+    }
+
+    /// How much longer, from `now` on, the chips are taken that it would have waited for.
+    #[cold]
+    pub fn busy_for(&self, now: Time) -> Nanos {
+        Nanos(self.busy_until.0.saturating_sub(now.0))
     }
 
     /// Marks a page done. Each page is done once.

@@ -172,6 +172,22 @@ impl Phases {
         self.program[self.types.remainder(offset) as usize]
     }
 
+    /// The mean cell time of a read over all page types, rounded down.
+    pub fn read_cell_typical(&self) -> Nanos {
+        self.typical(&self.read)
+    }
+
+    /// The mean cell time of a program over all page types, rounded down.
+    pub fn program_cell_typical(&self) -> Nanos {
+        self.typical(&self.program)
+    }
+
+    fn typical(&self, times: &[Nanos; 4]) -> Nanos {
+        let types = self.types.get();
+        let sum: Nanos = times[..types as usize].iter().copied().sum();
+        sum / u64::from(types)
+    }
+
     /// The longest cell time of a program.
     pub fn program_cell_most(&self) -> Nanos {
         self.program.into_iter().max().expect("there are four")

@@ -6,8 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::cell::RefCell;
+use tailcut_base::control::Windows;
 use tailcut_base::random::Stream;
-use tailcut_base::{Nanos, Op};
+use tailcut_base::{Nanos, Op, Time};
 use tailcut_ssd::{Counters, SsdConfig};
 
 /// One operation, as numbers that a [`Load`] makes sense of: so that any of them fits any drive,
@@ -41,6 +42,8 @@ struct Load {
     largest: u64,
     /// The longest gap between two operations in ns.
     gap: u64,
+    /// Windows of collection, from the first operation on.
+    windows: Option<Windows>,
 }
 
 impl Load {
@@ -55,10 +58,15 @@ impl Load {
             pages: [pages, pages, 3.min(pages)][r.below(3) as usize],
             largest: [1, 1, 4, 9][r.below(4) as usize],
             gap: [0, 20_000, 400_000, 3_000_000][r.below(4) as usize],
+            windows: windows(seed),
         }
     }
 
     fn apply(&self, step: Step, pair: &mut Pair) {
+        // Now and then a drive with windows is given them anew, or loses them.
+        if self.windows.is_some() && step.choice % 32 == 31 {
+            pair.set_windows(self.windows.filter(|_| step.gap.is_multiple_of(2)));
+        }
         let page = pair.sectors() / pair.pages();
         pair.pass(Nanos(self.gap * u64::from(step.gap) / 255));
         let mut rest = u64::from(step.choice) % self.weights.iter().sum::<u64>();
@@ -85,6 +93,15 @@ impl Load {
             _ => pair.submit(Op::Flush, 0, 0, false, 0),
         }
     }
+}
+
+/// Windows of collection, in half of the cases: seldom or often, short or without end.
+fn windows(seed: u64) -> Option<Windows> {
+    let mut r = Stream::new(seed, "test.windows");
+    let period = Nanos([90_000, 700_000, 5_000_000][r.below(3) as usize]);
+    let length = Nanos((period.0 * [1, 4, 8, 16][r.below(4) as usize] / 16).max(1));
+    let from = Time(r.below(2) * r.below(3_000_000));
+    (r.below(2) == 1).then_some(Windows { from, period, length })
 }
 
 /// Random lists of operations, each on a drive of its own. More cases, other than the usual ones:
@@ -157,6 +174,9 @@ impl Swarm {
         let result = runner.run(&strategy, |(seed, steps)| {
             let mut pair = Pair::new(&tuned(seed), seed);
             let load = self.load(seed, pair.pages());
+            if load.windows.is_some() {
+                pair.set_windows(load.windows);
+            }
             for step in steps {
                 load.apply(step, &mut pair);
             }

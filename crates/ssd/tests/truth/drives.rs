@@ -3,7 +3,7 @@
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
-use tailcut_ssd::config::{ChipPolicy, Classes};
+use tailcut_ssd::config::{ChipPolicy, Classes, FailFast};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
@@ -106,6 +106,8 @@ fn draw(r: &mut Stream) -> SsdConfig {
         config.faults.program_fail = rate(r);
         config.faults.erase_fail = rate(r);
     }
+    config.schedule.fail_fast = pick::<FailFast>(r);
+    config.gc.ideal = r.below(4) == 0;
     // From the tightest drive that is accepted to one with a lot of room.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config

@@ -2,8 +2,10 @@
 //! in the order of submission. Every completion is held against it.
 
 use std::collections::BTreeMap;
+use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
+use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::{Counters, Ssd, SsdConfig};
 
 /// What must hold when a command completes.
@@ -79,15 +81,26 @@ impl Pair {
         self.now = until;
     }
 
+    /// Gives the drive windows of collection, or takes them away. Drives that have no use for them say so.
+    pub fn set_windows(&mut self, windows: Option<Windows>) {
+        let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
+        let reply = self.ssd.control(self.now, call);
+        let config = self.ssd.config();
+        let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
+        let expected =
+            if has_no_use && windows.is_some() { ControlReply::Unsupported } else { ControlReply::Done };
+        assert_eq!(reply, expected);
+    }
+
     /// Submits a command now, or as soon as the drive has a tag for it. The stream of a read chooses its
-    /// class.
+    /// class. One read in four would rather fail than wait.
     pub fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
         let command = Command {
             id: CommandId(self.next_id),
             op,
             fua,
             class: if op == Op::Read { CLASSES[usize::from(stream % 3)] } else { Class::DEFAULT },
-            fail_fast: false,
+            fail_fast: op == Op::Read && self.next_id % 4 == 3,
             stream,
             sector,
             sectors,
@@ -171,6 +184,7 @@ impl Pair {
         assert_eq!(completion.spans.total(), latency, "the spans of {command:?} are its latency");
         let touched = self.touched(&command);
         match (command.op, completion.status) {
+            (Op::Read, Status::Contended) => assert!(command.fail_fast, "{command:?} had time"),
             (Op::Read, Status::Success) => {
                 if !self.unknown[touched.start as usize..touched.end as usize].contains(&true) {
                     assert_eq!(completion.content, pending.expected, "content of {command:?}");

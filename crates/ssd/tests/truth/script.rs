@@ -1,6 +1,7 @@
 //! A host that sends commands at moments written down beforehand, to a drive that is watched.
 
 use std::collections::HashMap;
+use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
@@ -54,6 +55,11 @@ fn send(at: Time, op: Op, page: u64, class: u8) -> Sent {
     Sent { at, command }
 }
 
+/// The same, but it rather fails than waits.
+pub fn failing_fast(sent: Sent) -> Sent {
+    Sent { command: Command { fail_fast: true, ..sent.command }, ..sent }
+}
+
 /// What a script has brought about.
 pub struct Played {
     pub ssd: Ssd<Log>,
@@ -90,7 +96,20 @@ impl Played {
 /// Sends `script` to a drive prepared as told, with pages of one sector, and waits until the drive has
 /// come to rest.
 pub fn play(config: &SsdConfig, state: PreparedState, script: &[Sent]) -> Played {
+    play_in_windows(config, state, None, script)
+}
+
+/// As [`play`], on a drive that is given windows of collection first.
+pub fn play_in_windows(
+    config: &SsdConfig,
+    state: PreparedState,
+    windows: Option<Windows>,
+    script: &[Sent],
+) -> Played {
     let mut played = Played::begin(config, state);
+    if let Some(windows) = windows {
+        assert_eq!(played.ssd.control(Time::ZERO, Control::SetWindows(windows)), ControlReply::Done);
+    }
     let mut script = script.to_vec();
     script.sort_by_key(|sent| sent.at);
     for sent in script {
@@ -153,13 +172,18 @@ impl Played {
         done.sort_unstable_by_key(|done| done.id);
         let mut pages: HashMap<u64, u32> = HashMap::new();
         for (sent, done) in self.sent.iter().zip(done) {
-            assert_eq!((sent.command.id, Status::Success), (done.id, done.status));
+            assert_eq!(sent.command.id, done.id);
             assert_eq!(done.spans.total(), done.at.since(sent.at), "{sent:?}");
+            if sent.command.fail_fast && done.status == Status::Contended {
+                assert_eq!(done.content, 0);
+                continue;
+            }
+            assert_eq!((done.status, done.busy_for), (Status::Success, Nanos::ZERO), "{sent:?}");
             let page = sent.command.sector;
             if sent.command.op == Op::Write {
                 let change = Change::write(sent.command.content, page as u32, 1, true);
                 pages.insert(page, change.apply(0));
-            } else if let Some(&content) = pages.get(&page) {
+            } else if let Some(&content) = pages.get(&page).filter(|_| sent.command.sectors == 1) {
                 assert_eq!(done.content, content::fold(0, 0, content), "{sent:?}");
             }
         }
@@ -170,7 +194,7 @@ impl Played {
         self.sent.iter().position(|sent| sent.at == at).expect("something was sent then") as u32
     }
 
-    fn done(&self, number: u32) -> &Completion {
+    pub fn done(&self, number: u32) -> &Completion {
         self.done.iter().find(|done| done.id.0 == number).expect("it was answered")
     }
 

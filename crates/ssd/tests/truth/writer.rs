@@ -22,6 +22,11 @@ impl Writer {
         Writer { ssd, now: Time::ZERO, random: Stream::new(seed, "test.writer"), next: 0 }
     }
 
+    /// The moment at which it stands.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Logical pages of the drive.
     pub fn pages(&self) -> u64 {
         let identity = self.ssd.identify();

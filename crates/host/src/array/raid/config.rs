@@ -2,18 +2,43 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, Visit, choose};
+
+tailcut_base::choice! {
+    /// What is done about the *write hole*: data and parity of a stripe are written to several drives, and
+    /// the power can go in between.
+    pub enum WriteHole {
+        /// What is about to be written is made durable in a journal first, and written again after a power
+        /// cut. Nothing is lost even if a drive is lost in the same moment.
+        Journal = "journal",
+        /// A bitmap notes which regions are being written; after a power cut the parity of those is
+        /// computed anew (the default of Linux md). A drive that is lost together with the power, or an
+        /// array that was degraded before, can lose blocks that nobody was writing.
+        Resync = "resync",
+    }
+}
 
 /// An array that writes in place, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaidConfig {
     /// Bytes that lie together on one drive.
     pub chunk: u64,
+    /// What is done about the write hole.
+    pub write_hole: WriteHole,
+    /// Bytes of the journal on each drive.
+    pub journal: u64,
+    /// Also runs that keep no record write the journal or the bitmap, for their timing.
+    pub journal_always: bool,
 }
 
 impl Default for RaidConfig {
     fn default() -> RaidConfig {
-        RaidConfig { chunk: 64 << 10 }
+        RaidConfig {
+            chunk: 64 << 10,
+            write_hole: WriteHole::Journal,
+            journal: 16 << 20,
+            journal_always: false,
+        }
     }
 }
 
@@ -22,11 +47,41 @@ impl RaidConfig {
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }
+
+    /// Blocks of the journal on each drive.
+    pub fn journal_blocks(&self) -> u64 {
+        self.journal / BLOCK_BYTES
+    }
+
+    /// What does not fit an array with `width` drives to a stripe: key, and what is wrong.
+    pub(crate) fn problems(&self, width: usize) -> Option<(&'static str, String)> {
+        let least = (2 * width as u64 + 3) * BLOCK_BYTES;
+        (self.journal < least)
+            .then(|| ("raid", format!("raid.journal must be at least {least} bytes for {width} drives")))
+    }
 }
 
 impl Configure for RaidConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         visit.bytes("chunk", "What lies together on one drive.", &mut self.chunk, BLOCK_BYTES..=1 << 30);
+        choose(
+            visit,
+            "write_hole",
+            "How parity is kept right over power cuts: a journal of what is written, or a bitmap of what to compute anew.",
+            &mut self.write_hole,
+        );
+        visit.bytes(
+            "journal",
+            "Size of the journal on each drive.",
+            &mut self.journal,
+            16 * BLOCK_BYTES..=1 << 30,
+        );
+        visit.flag(
+            "journal_always",
+            "Write the journal or the bitmap also where the array keeps no record, for timing.",
+            &mut self.journal_always,
+        );
         whole_blocks(visit, "chunk", self.chunk);
+        whole_blocks(visit, "journal", self.journal);
     }
 }

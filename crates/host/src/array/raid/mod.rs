@@ -1,153 +1,349 @@
 //! Layouts that write in place: RAID 0, 4 and 5.
+//!
+//! Requests of the host are cut into pieces of one *unit* each (`geometry`). `locks` keeps the order of
+//! what is done to a unit; `reading` and `writing` carry pieces out, `batch` decides what a write has to
+//! read. `journal` (with `ring`, `transaction`) or `intent` closes or bounds the write hole, `recovery`
+//! puts right what a power cut left, `walk` rebuilds and `scrub` compares.
+//!
+//! Assumptions: a drive returns zeros for blocks that it was told to trim; it writes a block as a whole or
+//! not at all. Fault model: as of every array, and a seal tells a block that is not what was written
+//! there. But a write in place that a drive has acknowledged and lost, or put elsewhere, leaves the old
+//! block with its valid seal: a read cannot tell, only a scrub can, as a parity that does not fit.
 
+mod batch;
+mod cells;
 mod config;
+mod flushing;
+mod geometry;
+mod intent;
+mod journal;
+mod locks;
+#[cfg(feature = "planted")]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
+mod reading;
+mod recovery;
+mod ring;
+mod scrub;
+mod token;
+mod transaction;
+mod walk;
+mod writing;
 
-pub use config::RaidConfig;
+pub use config::{RaidConfig, WriteHole};
+pub use walk::{ScrubReport, Task};
 
+use super::config::LayoutKind;
 use super::core::Core;
-use super::drives::{Answered, Ask, Owner, Urgency};
+use super::drives::Answered;
 use super::layout::{Condition, Layout};
-use super::reads::{Around, Done, Wanted, seal_of};
+use super::reads::Done;
 use crate::Block;
+use crate::array::drives::Presence;
+use crate::disk::BLOCK_BYTES;
+use batch::Batch;
+use flushing::Flush;
+use geometry::{Geometry, Parity};
+use intent::{INTENT_BLOCKS, Intent};
+use journal::Journal;
+use locks::{Kind, Locks, Piece, Started};
+use planted::{Rule, holds};
+use recovery::{Recovery, Stage};
+use std::collections::VecDeque;
+use tailcut_base::config::Choice;
 use tailcut_base::{Op, Spans, Status, Time};
+use token::Token;
+use walk::{Walk, Work};
 
 /// An array that writes where it has written before.
 #[derive(Debug)]
 pub struct Raid<B> {
-    /// First block of the data on every drive.
-    first: u64,
-    /// Chunks of data on each drive.
-    chunks: u64,
-    chunk_blocks: u64,
-    width: u64,
-    of: std::marker::PhantomData<B>,
+    shape: Geometry,
+    array: u128,
+    /// The most blocks that every drive takes at once.
+    most: usize,
+    locks: Locks,
+    /// Units of which something has ended or come.
+    woken: VecDeque<u64>,
+    started: Started,
+    batches: Vec<Batch<B>>,
+    free_batches: Vec<u32>,
+    journal: Option<Journal<B>>,
+    intent: Option<Intent>,
+    flushes: Vec<Flush>,
+    free_flushes: Vec<u32>,
+    /// A flush of the array's own is under way.
+    is_flushing: bool,
+    recovery: Recovery<B>,
+    walks: Vec<Walk>,
+    last_walk: u32,
+    works: Vec<Work<B>>,
+    free_works: Vec<u32>,
+    report: ScrubReport,
 }
 
 impl<B: Block> Raid<B> {
-    /// The layout of a new array, or of one that is about to be recovered.
-    pub fn new(core: &mut Core<B>, _is_new: bool) -> Raid<B> {
-        let chunk_blocks = core.config.raid.chunk_blocks();
-        let usable = core.usable();
+    /// The layout of a new array, or of one that is about to be recovered. In the record's shape stand
+    /// the blocks of a chunk, the blocks at the start of each drive that the journal or the bitmap has, and
+    /// which of the two it is.
+    pub fn new(core: &mut Core<B>, is_new: bool) -> Raid<B> {
+        let config = core.config.raid.clone();
+        let is_redundant = core.config.layout.is_redundant();
+        let reserved = match config.write_hole {
+            _ if !is_redundant => 0,
+            WriteHole::Journal => config.journal_blocks(),
+            WriteHole::Resync => INTENT_BLOCKS,
+        };
+        let mut made = [config.chunk_blocks(), reserved, config.write_hole.index() as u64];
+        let mut array = 0;
+        if let Some(record) = core.record() {
+            array = record.array;
+            if is_new {
+                record.shape[..3].copy_from_slice(&made);
+            } else {
+                made.copy_from_slice(&record.shape[..3]);
+            }
+        }
+        let write_hole = WriteHole::all()[made[2] as usize];
+        core.config.raid.write_hole = write_hole;
+        core.config.raid.chunk = made[0] * BLOCK_BYTES;
+        let is_noted = is_redundant && (core.is_durable() || config.journal_always);
+        let (first, reserved) = (core.usable().start, made[1]);
+        let most_cells = match write_hole {
+            WriteHole::Journal if is_redundant => Journal::<B>::most_cells(reserved),
+            _ => cells::CELLS_MOST,
+        };
+        let parity = match core.config.layout {
+            LayoutKind::Raid4 => Parity::Last,
+            LayoutKind::Raid5 => Parity::Rotating,
+            _ => Parity::None,
+        };
+        let blocks = first + reserved..core.usable().end;
+        let shape = Geometry::new(blocks, made[0], core.config.width(), parity, most_cells);
+        core.reads.leave_repairs();
+        let is_journaled = is_noted && write_hole == WriteHole::Journal;
+        let is_marked = is_noted && write_hole == WriteHole::Resync;
         Raid {
-            first: usable.start,
-            chunks: (usable.end - usable.start) / chunk_blocks,
-            chunk_blocks,
-            width: core.config.width() as u64,
-            of: std::marker::PhantomData,
+            journal: is_journaled.then(|| Journal::new(first, reserved, array)),
+            intent: is_marked.then(|| Intent::new(first, shape.units(), array)),
+            array,
+            most: most_blocks(core),
+            locks: Locks::new(shape.has_parity()),
+            shape,
+            woken: VecDeque::new(),
+            started: Started::default(),
+            batches: Vec::new(),
+            free_batches: Vec::new(),
+            flushes: Vec::new(),
+            free_flushes: Vec::new(),
+            is_flushing: false,
+            recovery: Recovery::none(),
+            walks: Vec::new(),
+            last_walk: 0,
+            works: Vec::new(),
+            free_works: Vec::new(),
+            report: ScrubReport::default(),
         }
     }
 
-    /// Where a block of the array is: drive, block on it, and how many blocks follow there.
-    fn place(&self, block: u64) -> (usize, u64, u64) {
-        let (chunk, within) = (block / self.chunk_blocks, block % self.chunk_blocks);
-        let drive = (chunk % self.width) as usize;
-        (drive, self.first + chunk / self.width * self.chunk_blocks + within, self.chunk_blocks - within)
+    /// What scrubbing and repairing have found.
+    pub fn scrub_report(&self) -> &ScrubReport {
+        &self.report
     }
+
+    /// The share of a walk that is done, in parts per million; none while there is no such walk.
+    pub fn progress(&self, task: Task) -> Option<u32> {
+        self.share_done(task)
+    }
+
+    /// True when nothing is being read or written for anybody.
+    pub fn is_idle(&self) -> bool {
+        self.locks.is_idle() && self.walks.is_empty() && !self.is_flushing
+    }
+
+    /// True when more drives do not serve than can be done without.
+    fn has_failed(&self, core: &Core<B>) -> bool {
+        core.missing_beside(0) > usize::from(self.shape.has_parity())
+    }
+
+    /// A batch has all that it writes: it goes through the journal or the bitmap first.
+    fn guard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        if self.journal.is_some() && holds(Rule::JournalFirst) {
+            self.note(now, core, id);
+        } else if self.intent.is_some() {
+            self.mark(now, core, id);
+        } else {
+            self.write_batch(now, core, id);
+        }
+    }
+
+    /// A batch has ended: journal or bitmap need it no more.
+    fn unguard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let batch = &mut self.batches[id as usize];
+        let transaction = std::mem::take(&mut batch.transaction);
+        let unit = batch.unit;
+        if transaction == 0 {
+            return;
+        }
+        if self.intent.is_some() {
+            return self.unmark(unit);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.ring.batch_done(transaction);
+            self.commit(now, core);
+        }
+    }
+
+    /// Cuts a read, write or trim into pieces.
+    fn cut(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get(slot);
+        let (op, blocks) = (request.op, request.block..request.block + u64::from(request.blocks));
+        core.requests.expect(slot, 1);
+        for unit in self.shape.units_of(blocks.clone()) {
+            let cells = self.shape.cells_of(unit, blocks.clone());
+            let piece = match op {
+                Op::Read => self.read_piece(core, unit, slot, cells),
+                Op::Trim => Piece::new(unit, Kind::Trim, slot, cells),
+                _ => Piece::new(unit, Kind::Write, slot, cells),
+            };
+            core.requests.expect(slot, 1);
+            self.locks.push(piece);
+            self.woken.push_back(unit);
+        }
+        self.part_done(now, core, slot, Status::Success, &Spans::new());
+    }
+
+    /// Begins whatever can begin now.
+    fn run(&mut self, now: Time, core: &mut Core<B>) {
+        while let Some(unit) = self.woken.pop_front() {
+            let mut started = std::mem::take(&mut self.started);
+            self.locks.wake(unit, &mut started);
+            for id in started.reads.drain(..) {
+                self.begin_read(now, core, id);
+            }
+            if !started.batch.is_empty() {
+                self.begin_batch(now, core, &started.batch);
+                started.batch.clear();
+            }
+            for piece in started.maintain.drain(..) {
+                let work = self.locks.get(piece).slot;
+                self.begin_unit(now, core, work);
+            }
+            self.started = started;
+        }
+    }
+}
+
+/// The most blocks that every drive takes at once.
+fn most_blocks<B: Block>(core: &Core<B>) -> usize {
+    let all = (0..core.drives.len()).map(|drive| core.drives.disk(drive).most_blocks as usize);
+    all.min().expect("an array has drives")
 }
 
 impl<B: Block> Layout<B> for Raid<B> {
     fn blocks(&self) -> u64 {
-        self.chunks * self.chunk_blocks * self.width
+        self.shape.blocks()
     }
 
-    fn create(&mut self, _: Time, _: &mut Core<B>) {}
+    fn create(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_clear(now, core);
+        self.run(now, core);
+    }
 
-    fn recover(&mut self, _: Time, _: &mut Core<B>) {}
+    fn recover(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_recovery(now, core);
+        self.run(now, core);
+    }
 
     fn is_ready(&self) -> bool {
-        true
+        self.recovery.stage == Stage::Ready
     }
 
     fn condition(&self, core: &Core<B>) -> Condition {
-        let missing: Vec<usize> = (0..core.drives.len()).filter(|&d| !core.drives.is_in_sync(d)).collect();
-        if missing.is_empty() {
-            return Condition::Optimal;
+        let with = |presence: Presence| {
+            let drives = 0..core.drives.len();
+            drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
+        };
+        let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
+        if missing.is_empty() && rebuilding.is_empty() {
+            Condition::Optimal
+        } else if self.has_failed(core) {
+            let layout = core.config.layout;
+            let spare = usize::from(self.shape.has_parity());
+            let why = format!(
+                "drives {missing:?} are missing and {rebuilding:?} are not filled, and {layout} can do without {spare}"
+            );
+            Condition::Failed { why }
+        } else {
+            Condition::Degraded { missing, rebuilding }
         }
-        Condition::Failed { why: format!("drives {missing:?} are missing, and raid0 can do without none") }
     }
 
     fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
-        let request = core.requests.get(slot);
-        let (op, class, fua) = (request.op, request.class, request.fua);
-        let (mut block, end) = (request.block, request.block + u64::from(request.blocks));
-        if op == Op::Flush {
-            core.requests.expect(slot, core.drives.len() as u32);
-            for drive in 0..core.drives.len() {
-                let ask = Ask { op, fua, fail_fast: false, class, block: 0, blocks: 0, data: Vec::new() };
-                core.drives.ask(now, drive, Urgency::Write, Owner::Layout(u64::from(slot)), ask);
-            }
-            return;
+        match core.requests.get(slot).op {
+            Op::Flush => self.begin_flush(now, core, Some(slot)),
+            _ => self.cut(now, core, slot),
         }
-        while block < end {
-            let (drive, place, room) = self.place(block);
-            let blocks = room.min(end - block).min(u64::from(core.drives.disk(drive).most_blocks)) as u32;
-            let index = block - core.requests.get(slot).block;
-            core.requests.expect(slot, 1);
-            let token = index << 32 | u64::from(slot);
-            if op == Op::Read {
-                let wanted = Wanted {
-                    drive,
-                    block: place,
-                    blocks,
-                    age: 0,
-                    unwritten: true,
-                    class,
-                    urgency: Urgency::Read,
-                    around: Around::Never,
-                    token,
-                };
-                core.reads.begin(now, &mut core.drives, wanted);
-            } else {
-                let mut data = core.drives.memory();
-                if op == Op::Write {
-                    let content =
-                        &core.requests.get(slot).data[index as usize..index as usize + blocks as usize];
-                    data.extend_from_slice(content);
-                    for (block, address) in data.iter_mut().zip(place..) {
-                        block.seal(seal_of(drive, address, 0));
-                    }
-                }
-                let ask = Ask { op, fua, fail_fast: false, class, block: place, blocks, data };
-                core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token), ask);
-            }
-            block += u64::from(blocks);
-        }
+        self.run(now, core);
     }
 
     fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
-        let (slot, index) = (done.wanted.token as u32, (done.wanted.token >> 32) as usize);
-        if done.status == Status::Success {
-            let request = core.requests.get_mut(slot);
-            request.data[index..index + done.data.len()].clone_from_slice(&done.data);
+        match Token::unpack(done.wanted.token) {
+            Token::Read(id) => self.piece_read(now, core, id, done),
+            Token::BatchRead(id) => self.batch_read(now, core, id, done),
+            Token::Work(id) => self.work_read(now, core, id, done),
+            token => unreachable!("nothing is read for {token:?}"),
         }
-        self.part_done(now, core, slot, done.status, &done.spans);
-        core.drives.recycle(done.data);
+        self.run(now, core);
     }
 
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
-        self.part_done(now, core, token as u32, answer.status, &answer.spans);
-        core.drives.recycle(answer.data);
+        match Token::unpack(token) {
+            Token::Repair(id) => self.repaired(now, core, id, answer),
+            Token::BatchWrite(id) => self.batch_written(now, core, id, answer),
+            Token::Flush(id) => self.flushed(now, core, id, answer),
+            Token::Journal => self.journal_written(now, core, answer),
+            Token::Intent => self.intent_written(now, core, answer),
+            Token::Recovery => self.recovery_answered(now, core, answer),
+            Token::WorkWrite(id) => self.work_written(now, core, id, answer),
+            Token::Beside(walk) => self.beside_answered(now, core, walk, answer),
+            token => unreachable!("no drive is asked for {token:?}"),
+        }
+        self.run(now, core);
     }
 
-    fn drive_lost(&mut self, _: Time, _: &mut Core<B>, _: usize) {}
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, _: usize) {
+        self.walk_on(now, core);
+        self.run(now, core);
+    }
 
-    fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
+    fn recorded(&mut self, now: Time, core: &mut Core<B>) {
+        self.journal_changed(now, core);
+        self.run(now, core);
+    }
 
-    fn rebuild(&mut self, _: Time, _: &mut Core<B>, _: usize) {}
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.most = most_blocks(core);
+        if self.is_ready() {
+            self.begin_task(now, core, Task::Rebuild(drive));
+        }
+        self.run(now, core);
+    }
 
-    fn scrub(&mut self, _: Time, _: &mut Core<B>) {}
+    fn scrub(&mut self, now: Time, core: &mut Core<B>) {
+        if self.is_ready() {
+            self.begin_task(now, core, Task::Scrub);
+        }
+        self.run(now, core);
+    }
 
     fn next_event(&self) -> Time {
-        Time::NEVER
+        self.next_walk()
     }
 
-    fn advance(&mut self, _: Time, _: &mut Core<B>) {}
-}
-
-impl<B: Block> Raid<B> {
-    fn part_done(&mut self, now: Time, core: &mut Core<B>, slot: u32, status: Status, spans: &Spans) {
-        if core.requests.part_done(now, slot, status, spans) {
-            core.finish(now, slot);
-        }
+    fn advance(&mut self, now: Time, core: &mut Core<B>) {
+        self.walk_on(now, core);
+        self.run(now, core);
     }
 }

@@ -13,8 +13,13 @@ impl Store {
             return;
         }
         let Some(memtable) = self.sealed.front() else { return };
-        let entries = memtable.entries(self.plan.keys);
-        let output = self.tree.make(Span { lo: 0, hi: self.plan.keys - 1, entries }, &self.plan);
+        let entries = memtable.entries(self.plan.keys, &self.law);
+        let output = self.tree.make(
+            Span { lo: 0, hi: self.plan.places() - 1, entries },
+            memtable.births(),
+            &self.law,
+            &self.plan,
+        );
         self.background[FLUSH] = Some(Job::flush(output, &self.tree));
         self.work(FLUSH, now);
     }
@@ -29,8 +34,12 @@ impl Store {
                 continue;
             }
             let inputs = work.inputs.iter().flatten().map(|&id| self.tree.table(id).span);
-            let spans = merge(&inputs.collect::<Vec<Span>>(), self.plan.file_entries());
-            let outputs = spans.into_iter().map(|span| self.tree.make(span, &self.plan)).collect();
+            let spans = merge(&inputs.collect::<Vec<Span>>(), self.plan.file_entries(), &self.law);
+            let outputs = spans.into_iter().map(|span| {
+                let births = self.tree.births(&work, &span);
+                self.tree.make(span, births, &self.law, &self.plan)
+            });
+            let outputs = outputs.collect();
             self.background[thread] = Some(Job::compaction(work, outputs, &self.tree));
             self.work(thread, now);
         }
@@ -69,6 +78,12 @@ impl Store {
     pub(super) fn work(&mut self, thread: usize, now: Time) {
         let Some(mut job) = self.background[thread].take() else { return };
         while let Some((extent, piece)) = job.next_read(&self.tree, &self.plan) {
+            if self.page_cache.touch(extent) {
+                job.has_read(piece);
+                continue;
+            }
+            // Read-ahead leaves it there.
+            self.page_cache.insert(extent);
             let owner = Owner::Input(thread as u32, piece);
             self.ask(now, Op::Read, self.plan.compaction_read_class, extent, owner);
         }
@@ -76,7 +91,10 @@ impl Store {
         let class = if is_flush { self.plan.flush_class } else { self.plan.compaction_write_class };
         loop {
             match job.next_write(&mut self.tree, &mut self.space, &self.plan) {
-                Ok(Some(extent)) => self.ask(now, Op::Write, class, extent, Owner::Output(thread as u32)),
+                Ok(Some(extent)) => {
+                    self.page_cache.insert(extent);
+                    self.ask(now, Op::Write, class, extent, Owner::Output(thread as u32));
+                }
                 Ok(None) => break,
                 Err(NoRoom) => return self.fail(),
             }

@@ -1,12 +1,10 @@
 //! A log-structured merge store as a part of a scenario.
 
-use super::plan::Plan;
-use super::store::Store;
-use crate::workload::Problem;
+use super::mix::Mix;
 use crate::workload::address::WHOLE;
-use tailcut_base::config::{Configure, Visit, count_u32};
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
-use tailcut_base::{Class, Nanos, SECTOR_BYTES};
+use tailcut_base::{Nanos, SECTOR_BYTES};
 
 /// A store, as configured. The defaults are those of RocksDB 5.x and of db_bench; `docs/model.md`,
 /// section "Log-structured merge store", names the source of each.
@@ -14,13 +12,21 @@ use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 pub struct LsmConfig {
     /// This is the workload.
     pub enabled: bool,
+    /// What the threads do.
+    pub mix: Mix,
+    /// Clients of a mix that has them.
+    pub clients: u32,
+    /// Operations of all clients; 0 for as many as keys.
+    pub operations: u64,
+    /// An update reads the record first.
+    pub update_reads: bool,
     /// Keys; 0 for as many as fit.
     pub keys: u64,
     /// Bytes of a key.
     pub key_size: u64,
     /// Bytes of a value.
     pub value_size: u64,
-    /// Factor of the sizes of buffers, files and levels; 0 for keys ÷ 10⁹.
+    /// Factor of the sizes of buffers, files and levels; 0 for keys ÷ 10⁹, with clients keys ÷ 64 × 10⁶.
     pub scale: f64,
     /// Share of the device that the store lives in, ppm.
     pub region_share: u32,
@@ -40,6 +46,8 @@ pub struct LsmConfig {
     pub bloom_bits: u64,
     /// Bytes of the block cache.
     pub block_cache: u64,
+    /// Bytes of the host's page cache; 0 for none.
+    pub page_cache: u64,
     /// Bytes of a memtable.
     pub write_buffer: u64,
     /// Memtables at most.
@@ -90,6 +98,10 @@ impl Default for LsmConfig {
     fn default() -> LsmConfig {
         LsmConfig {
             enabled: false,
+            mix: Mix::PutsAndGets,
+            clients: 16,
+            operations: 0,
+            update_reads: true,
             keys: 0,
             key_size: 16,
             value_size: 100,
@@ -103,6 +115,7 @@ impl Default for LsmConfig {
             block: 4 << 10,
             bloom_bits: 10,
             block_cache: 8 << 20,
+            page_cache: 0,
             write_buffer: 64 << 20,
             write_buffers: 2,
             target_file: 64 << 20,
@@ -136,6 +149,7 @@ impl Configure for LsmConfig {
             "The workload is a log-structured merge store: random gets and puts, flushes, compactions.",
             &mut self.enabled,
         );
+        self.visit_mix(visit);
         self.visit_load(visit);
         self.visit_memory(visit);
         self.visit_tree(visit);
@@ -160,11 +174,57 @@ impl Configure for LsmConfig {
     }
 }
 
+/// YCSB's records: 10 fields of 100 bytes (`workloads/workloada`), and a key of "user" and the digits of a
+/// 64-bit hash (`CoreWorkload.buildKeyName`), of which nearly all have 19.
+const RECORD_BYTES: u64 = 1000;
+const RECORD_KEY_BYTES: u64 = 23;
+
 impl LsmConfig {
+    /// The default store of a mix: of YCSB's records where it has clients.
+    pub fn of(mix: Mix) -> LsmConfig {
+        let store = LsmConfig { mix, ..LsmConfig::default() };
+        if !mix.has_clients() {
+            return store;
+        }
+        LsmConfig { key_size: RECORD_KEY_BYTES, value_size: RECORD_BYTES, ..store }
+    }
+
+    fn visit_mix(&mut self, visit: &mut dyn Visit) {
+        let before = self.mix;
+        choose(
+            visit,
+            "mix",
+            "What the threads do: 'puts-and-gets' (readers and a writer), or clients that load the store or do YCSB A to D; with clients a record has 23 + 1000 bytes unless key_size and value_size say otherwise.",
+            &mut self.mix,
+        );
+        if self.mix != before {
+            let records = LsmConfig::of(self.mix);
+            (self.key_size, self.value_size) = (records.key_size, records.value_size);
+        }
+        count_u32(
+            visit,
+            "clients",
+            "Of a mix with clients: threads that each do one operation after another.",
+            &mut self.clients,
+            1..=4096,
+        );
+        visit.count(
+            "operations",
+            "Of ycsb-a to ycsb-d: operations of all clients; 0 for as many as keys. A load inserts every key.",
+            &mut self.operations,
+            0..=1_000_000_000_000,
+        );
+        visit.flag(
+            "update_reads",
+            "Of ycsb-a and ycsb-b: an update reads the record before it puts it back, as YCSB does with RocksDB.",
+            &mut self.update_reads,
+        );
+    }
+
     fn visit_load(&mut self, visit: &mut dyn Visit) {
         visit.count(
             "keys",
-            "Keys of the store, all present at the start; 0 for as many as the region has room for.",
+            "Keys of the store, all present at the start but of a load; 0 for as many as the region has room for.",
             &mut self.keys,
             0..=1_000_000_000_000,
         );
@@ -172,7 +232,7 @@ impl LsmConfig {
         visit.bytes("value_size", "Size of a value.", &mut self.value_size, 0..=1 << 20);
         visit.number(
             "scale",
-            "Factor of block_cache, write_buffer, target_file and base_level; 0 for keys ÷ 10^9, so that a small store has the proportions of one of a billion keys.",
+            "Factor of block_cache, page_cache, write_buffer, target_file and base_level; 0 for keys ÷ 10^9 (with clients ÷ 64 × 10^6), so that a small store has the proportions of one of so many keys.",
             &mut self.scale,
             0.0..=1000.0,
         );
@@ -182,18 +242,28 @@ impl LsmConfig {
             &mut self.region_share,
             1..=WHOLE,
         );
-        visit.count("gets", "Gets in all; 0 for one in 500 keys.", &mut self.gets, 0..=u64::MAX);
-        visit.count("puts", "Puts in all; 0 for one in 500 keys.", &mut self.puts, 0..=u64::MAX);
+        visit.count(
+            "gets",
+            "Of puts-and-gets: gets in all; 0 for one in 500 keys.",
+            &mut self.gets,
+            0..=u64::MAX,
+        );
+        visit.count(
+            "puts",
+            "Of puts-and-gets: puts in all; 0 for one in 500 keys.",
+            &mut self.puts,
+            0..=u64::MAX,
+        );
         count_u32(
             visit,
             "readers",
-            "Threads that get random keys; 0 for no gets.",
+            "Of puts-and-gets: threads that get random keys; 0 for no gets.",
             &mut self.readers,
             0..=4096,
         );
         visit.count(
             "put_rate",
-            "Puts per second at most; 0 for no limit.",
+            "Of puts-and-gets: puts per second at most; 0 for no limit.",
             &mut self.put_rate,
             0..=1_000_000_000,
         );
@@ -221,6 +291,12 @@ impl LsmConfig {
             "Size of the block cache, before scale.",
             &mut self.block_cache,
             0..=1 << 40,
+        );
+        visit.bytes(
+            "page_cache",
+            "Size of the host's page cache, before scale; what files are read from and written to enters it. 0 for none: direct I/O.",
+            &mut self.page_cache,
+            0..=1 << 42,
         );
         visit.bytes(
             "write_buffer",
@@ -336,115 +412,5 @@ impl LsmConfig {
         let flush = &mut self.flush_class;
         count_u32(visit, "flush_class", "Latency class of the writes of flushes.", flush, 1..=5);
         count_u32(visit, "log_class", "Latency class of the writes of the log.", &mut self.log_class, 1..=5);
-    }
-}
-
-/// Keys of the store whose sizes the defaults are (the thesis' load), and how many of them share a get
-/// and a put.
-const KEYS: f64 = 1e9;
-const KEYS_PER_GET: u64 = 500;
-
-impl LsmConfig {
-    /// The plan for a device of `sectors` sectors, which may be too large for it. The store counts
-    /// from `measured_from` on.
-    pub fn plan(&self, sectors: u64, measured_from: Nanos) -> Plan {
-        let keys = if self.keys > 0 { self.keys } else { self.most_keys(sectors).max(1) };
-        self.plan_of(keys, sectors, measured_from)
-    }
-
-    /// The most keys that a device has room for; 0 when there is no room for one.
-    pub fn most_keys(&self, sectors: u64) -> u64 {
-        let fits = |keys| {
-            let plan = self.plan_of(keys, sectors, Nanos::ZERO);
-            plan.blocks_needed() <= plan.region
-        };
-        // No more fit than blocks full of entries.
-        let one = self.plan_of(1, sectors, Nanos::ZERO);
-        let (mut low, mut high) = (0, one.region.saturating_mul(one.block_entries()));
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            (low, high) = if fits(middle) { (middle, high) } else { (low, middle - 1) };
-        }
-        low
-    }
-
-    fn plan_of(&self, keys: u64, sectors: u64, measured_from: Nanos) -> Plan {
-        let entry = (self.key_size + self.value_size).max(1);
-        // A block holds one entry at least.
-        let block = if entry <= self.block { self.block } else { entry.next_multiple_of(4096) };
-        let scale = if self.scale > 0.0 { self.scale } else { keys as f64 / KEYS };
-        let whole = |bytes: u64| (bytes / block).max(1) * block;
-        let scaled = |bytes: u64| whole((bytes as f64 * scale) as u64).max(4 * block);
-        let class = |number: u32| Class::new(number as u8).expect("the range of the key is 1 to 5");
-        // Rounded down to whole sectors, then to whole blocks.
-        let region = (u128::from(sectors) * u128::from(self.region_share) / u128::from(WHOLE)) as u64;
-        let shared = (keys / KEYS_PER_GET).max(1);
-        Plan {
-            first: 0,
-            region: region / (block / SECTOR_BYTES),
-            keys,
-            entry,
-            block,
-            bloom_bits: self.bloom_bits,
-            cache: (self.block_cache as f64 * scale) as u64 / block,
-            write_buffer: scaled(self.write_buffer),
-            write_buffers: self.write_buffers,
-            file: scaled(self.target_file),
-            base: scaled(self.base_level),
-            multiplier: self.multiplier,
-            l0_trigger: self.l0_trigger,
-            l0_slowdown: self.l0_slowdown,
-            l0_stop: self.l0_stop,
-            delayed_rate: self.delayed_rate,
-            gets: if self.gets > 0 { self.gets } else { shared },
-            puts: if self.puts > 0 { self.puts } else { shared },
-            readers: self.readers,
-            put_rate: self.put_rate,
-            sync_every: self.sync_every,
-            compactions: self.compactions,
-            read_ahead: whole(self.read_ahead),
-            write_size: whole(self.write_size),
-            write_depth: self.write_depth,
-            discard: self.discard,
-            get_time: self.get_time,
-            put_time: self.put_time,
-            merge_rate: self.merge_rate,
-            get_class: class(self.get_class),
-            compaction_read_class: class(self.compaction_read_class),
-            compaction_write_class: class(self.compaction_write_class),
-            flush_class: class(self.flush_class),
-            log_class: class(self.log_class),
-            measured_from,
-        }
-    }
-
-    /// The source on a device of `sectors` sectors, in the run with `seed`; it counts from
-    /// `measured_from` on. Refused with everything that does not fit, each with its key.
-    pub fn source(&self, sectors: u64, seed: u64, measured_from: Nanos) -> Result<Store, Vec<Problem>> {
-        let plan = self.plan(sectors, measured_from);
-        if plan.blocks_needed() > plan.region {
-            return Err(vec![self.too_small(&plan, sectors)]);
-        }
-        Store::new(&plan, seed)
-    }
-
-    fn too_small(&self, plan: &Plan, sectors: u64) -> Problem {
-        let bytes = |blocks: u64| exact_bytes(blocks * plan.block);
-        let most = self.most_keys(sectors);
-        let remedy = if most > 0 {
-            format!(
-                "set lsm.keys = {most} or less (0 for as many as fit), or a smaller lsm.scale or lsm.value_size"
-            )
-        } else {
-            "set a smaller lsm.scale or lsm.l0_stop, a larger lsm.region_share, or take a larger device"
-                .into()
-        };
-        let message = format!(
-            "a store of {} keys needs {} with the room that compactions take, and its region has {}; {remedy}",
-            plan.keys,
-            bytes(plan.blocks_needed()),
-            bytes(plan.region)
-        );
-        Problem { key: "keys", message }
     }
 }

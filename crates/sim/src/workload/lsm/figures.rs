@@ -1,7 +1,17 @@
 //! What a store measures of itself.
 
+use super::mix::Operation;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
+
+/// What a store has done of one kind of operation.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// From when an operation began to when its client goes on.
+    pub latency: LatencyHistogram,
+    /// Of the reads of the disk that such operations waited for, each on its own.
+    pub disk_reads: LatencyHistogram,
+}
 
 /// What a store has done since it counts.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +20,16 @@ pub struct Figures {
     pub from: Time,
     /// The last moment that it knows of.
     pub until: Time,
-    /// Latencies of gets: every block that a get waits for, and its processor time.
+    /// Gets: every block that one waits for, and its processor time.
     pub gets: LatencyHistogram,
+    /// Operations of clients: reads, updates, inserts. Their reads are not in `gets`.
+    pub operations: [Done; 3],
+    /// Reads, and updates that read.
+    pub searches: u64,
+    /// Blocks that were looked for in the page cache, and how many of them were there.
+    pub page_cache_lookups: u64,
+    /// See `page_cache_lookups`.
+    pub page_cache_hits: u64,
     /// Puts.
     pub puts: u64,
     /// When the last of them was done.
@@ -61,13 +79,44 @@ impl Figures {
         if self.put_bytes == 0 { 0.0 } else { written as f64 / self.put_bytes as f64 }
     }
 
-    /// Blocks that a get looks for on average.
+    /// What was done of a kind of operation of clients; `None` for a get.
+    pub fn of(&self, operation: Operation) -> Option<&Done> {
+        place(operation).map(|place| &self.operations[place])
+    }
+
+    /// A get, or an operation of a client, has ended.
+    pub(super) fn end(&mut self, operation: Operation, latency: Nanos) {
+        match place(operation) {
+            None => self.gets.record(latency),
+            Some(place) => self.operations[place].latency.record(latency),
+        }
+    }
+
+    /// A read of the disk for an operation of a client has ended.
+    pub(super) fn end_disk_read(&mut self, operation: Operation, latency: Nanos) {
+        if let Some(place) = place(operation) {
+            self.operations[place].disk_reads.record(latency);
+        }
+    }
+
+    /// Blocks that a get, or a read of a client, looks for on average.
     pub fn blocks_per_get(&self) -> f64 {
-        if self.gets.count() == 0 { 0.0 } else { self.lookups as f64 / self.gets.count() as f64 }
+        let searches = self.gets.count() + self.searches;
+        if searches == 0 { 0.0 } else { self.lookups as f64 / searches as f64 }
     }
 
     /// Share of the blocks that were in the cache.
     pub fn cache_hit_share(&self) -> f64 {
         if self.lookups == 0 { 0.0 } else { self.cache_hits as f64 / self.lookups as f64 }
+    }
+}
+
+/// Where a kind of operation stands in [`Figures::operations`].
+fn place(operation: Operation) -> Option<usize> {
+    match operation {
+        Operation::Get => None,
+        Operation::Read => Some(0),
+        Operation::Update => Some(1),
+        Operation::Insert => Some(2),
     }
 }

@@ -1,7 +1,9 @@
 //! Memtables, and the log that makes them durable.
 
+use super::law::{Key, Law};
 use super::space::Extent;
 use super::table::{IN_MEMORY, is_drawn};
+use std::ops::Range;
 
 /// Puts that are not in a file yet, with their log.
 #[derive(Clone, Debug)]
@@ -10,6 +12,8 @@ pub struct Memtable {
     pub id: u32,
     /// Puts that it has taken.
     pub puts: u64,
+    /// Of a store that grows: how many keys were inserted before its first.
+    pub born: u64,
     /// Extents of its log, in order; blocks that have been written.
     pub log: Vec<Extent>,
     /// Bytes of the log.
@@ -19,21 +23,29 @@ pub struct Memtable {
 }
 
 impl Memtable {
-    /// An empty one.
-    pub fn new(id: u32) -> Memtable {
-        Memtable { id, puts: 0, log: Vec::new(), log_bytes: 0, log_written: 0 }
+    /// An empty one, after `born` inserts.
+    pub fn new(id: u32, born: u64) -> Memtable {
+        Memtable { id, puts: 0, born, log: Vec::new(), log_bytes: 0, log_written: 0 }
     }
 
-    /// How many of `keys` keys it has a version of: `puts` uniform draws hit K(1 − e^(−puts ÷ K))
-    /// different ones. Rounded; at least 1 when there was a put.
-    pub fn entries(&self, keys: u64) -> u64 {
-        let distinct = keys as f64 * -libm::expm1(-(self.puts as f64) / keys as f64);
-        (distinct.round() as u64).clamp(self.puts.min(1), self.puts.min(keys))
+    /// The inserts that it has taken, counted from the first of the store.
+    pub fn births(&self) -> Range<u64> {
+        self.born..self.born + self.puts
+    }
+
+    /// How many of `keys` keys it has a version of; at least 1 when there was a put.
+    pub fn entries(&self, keys: u64, law: &Law) -> u64 {
+        law.distinct(self.puts, keys)
     }
 
     /// True when it has a version of `key`, one of `keys`; once true, it stays so.
-    pub fn holds(&self, key: u64, keys: u64) -> bool {
-        is_drawn(self.id, IN_MEMORY, key, -libm::expm1(-(self.puts as f64) / keys as f64))
+    pub fn holds(&self, key: Key, keys: u64, law: &Law) -> bool {
+        let probability = match law {
+            Law::Uniform => -libm::expm1(-(self.puts as f64) / keys as f64),
+            Law::Skewed(_) => Law::hit(self.puts as f64, key.weight),
+            Law::Growing => return self.births().contains(&key.age),
+        };
+        is_drawn(self.id, IN_MEMORY, key.place, probability)
     }
 
     /// Blocks of its log.
@@ -48,12 +60,14 @@ mod tests {
 
     #[test]
     fn puts_for_one_key_count_once() {
-        let mut memtable = Memtable::new(1);
-        assert_eq!(memtable.entries(1000), 0);
+        let mut memtable = Memtable::new(1, 0);
+        assert_eq!(memtable.entries(1000, &Law::Uniform), 0);
         memtable.puts = 1000;
-        assert_eq!(memtable.entries(1000), 632);
-        assert_eq!(memtable.entries(1), 1);
-        let held = (0..100_000).filter(|key| memtable.holds(*key, 100_000)).count() as f64;
+        assert_eq!(memtable.entries(1000, &Law::Uniform), 632);
+        assert_eq!(memtable.entries(1, &Law::Uniform), 1);
+        let key = |place| Key { place, age: place, weight: 0.0 };
+        let holds = |place: &u64| memtable.holds(key(*place), 100_000, &Law::Uniform);
+        let held = (0..100_000).filter(holds).count() as f64;
         assert!((held - 995.0).abs() < 4.0 * 995.0f64.sqrt(), "{held}");
     }
 }

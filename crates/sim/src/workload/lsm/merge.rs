@@ -1,5 +1,7 @@
 //! What is left when files are merged.
 
+use super::law::Law;
+
 /// Entries spread evenly over the keys `lo..=hi`, one version of a key at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -18,7 +20,7 @@ impl Span {
     }
 
     /// The share of its keys that it holds.
-    fn density(&self) -> f64 {
+    pub fn density(&self) -> f64 {
         self.entries as f64 / self.keys() as f64
     }
 
@@ -37,10 +39,10 @@ struct Stretch {
 }
 
 /// The files that come of merging `inputs`, each of at most `most` entries, in the order of their
-/// keys. Where files of density d₁, d₂ … overlap, 1 − (1 − d₁)(1 − d₂)… is left: what a key is in
-/// does not depend on the other files. An entry in several of them is kept once.
-pub fn merge(inputs: &[Span], most: u64) -> Vec<Span> {
-    let stretches = stretches(inputs);
+/// keys. Where they overlap, what is left follows from their densities by the law of the puts
+/// ([`Law::union`]). An entry in several of them is kept once.
+pub fn merge(inputs: &[Span], most: u64, law: &Law) -> Vec<Span> {
+    let stretches = stretches(inputs, law);
     let all: u64 = inputs.iter().map(|span| span.entries).sum();
     let sum: f64 = stretches.iter().map(|stretch| stretch.entries).sum();
     let largest = inputs.iter().map(|span| span.entries).max().unwrap_or(0);
@@ -60,7 +62,7 @@ pub fn merge(inputs: &[Span], most: u64) -> Vec<Span> {
 }
 
 /// The stretches that some file covers, in order.
-fn stretches(inputs: &[Span]) -> Vec<Stretch> {
+fn stretches(inputs: &[Span], law: &Law) -> Vec<Stretch> {
     let mut ends: Vec<u64> = inputs.iter().flat_map(|span| [span.lo, span.hi + 1]).collect();
     ends.sort_unstable();
     ends.dedup();
@@ -76,8 +78,8 @@ fn stretches(inputs: &[Span]) -> Vec<Stretch> {
             open.push(span);
         }
         if !open.is_empty() {
-            let absent: f64 = open.iter().map(|span| 1.0 - span.density()).product();
-            stretches.push(Stretch { lo, keys, entries: (1.0 - absent) * keys as f64 });
+            let share = law.union(open.iter().map(|span| span.density()));
+            stretches.push(Stretch { lo, keys, entries: share * keys as f64 });
         }
     }
     stretches
@@ -142,15 +144,18 @@ mod tests {
 
     #[test]
     fn files_without_common_keys_keep_every_entry() {
-        let outputs =
-            merge(&[Span { lo: 0, hi: 99, entries: 50 }, Span { lo: 200, hi: 299, entries: 100 }], u64::MAX);
+        let outputs = merge(
+            &[Span { lo: 0, hi: 99, entries: 50 }, Span { lo: 200, hi: 299, entries: 100 }],
+            u64::MAX,
+            &Law::Uniform,
+        );
         assert_eq!(outputs, [Span { lo: 0, hi: 299, entries: 150 }]);
     }
 
     #[test]
     fn a_full_file_takes_up_everything() {
         let full = Span { lo: 0, hi: 9_999, entries: 10_000 };
-        let outputs = merge(&[full, Span { lo: 500, hi: 2_000, entries: 700 }], 2_500);
+        let outputs = merge(&[full, Span { lo: 500, hi: 2_000, entries: 700 }], 2_500, &Law::Uniform);
         assert_eq!(outputs.iter().map(|span| span.entries).sum::<u64>(), 10_000);
         assert_eq!(outputs.len(), 4);
     }
@@ -158,8 +163,17 @@ mod tests {
     #[test]
     fn half_and_half_leave_three_quarters() {
         let half = Span { lo: 0, hi: 999_999, entries: 500_000 };
-        let outputs = merge(&[half, half], 100_000);
+        let outputs = merge(&[half, half], 100_000, &Law::Uniform);
         assert_eq!(outputs.iter().map(|span| span.entries).sum::<u64>(), 750_000);
+    }
+
+    #[test]
+    fn inserts_are_never_lost() {
+        let spans =
+            [(0, 999_999, 40_000), (0, 999_999, 31_234), (250_000, 499_999, 60_001), (500_000, 799_999, 7)];
+        let spans = spans.map(|(lo, hi, entries)| Span { lo, hi, entries });
+        let outputs = merge(&spans, 10_000, &Law::Growing);
+        assert_eq!(outputs.iter().map(|span| span.entries).sum::<u64>(), 131_242);
     }
 
     fn span() -> impl Strategy<Value = Span> {
@@ -176,7 +190,7 @@ mod tests {
             inputs in prop::collection::vec(span(), 1..12),
             most in 1u64..400,
         ) {
-            let outputs = merge(&inputs, most);
+            let outputs = merge(&inputs, most, &Law::Uniform);
             let (lo, hi) = (inputs.iter().map(|s| s.lo).min(), inputs.iter().map(|s| s.hi).max());
             prop_assert!(outputs.first().map(|s| s.lo) >= lo && outputs.last().map(|s| s.hi) <= hi);
             prop_assert!(outputs.windows(2).all(|pair| pair[0].hi < pair[1].lo));

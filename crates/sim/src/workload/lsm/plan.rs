@@ -1,6 +1,7 @@
 //! A store in absolute terms: every size resolved to blocks of a given device.
 
 use super::merge::Span;
+use super::mix::{Mix, Operation};
 use super::table::false_positive_rate;
 use super::tree::LEVELS;
 use crate::workload::Problem;
@@ -13,7 +14,9 @@ pub struct Plan {
     pub first: u64,
     /// Blocks of the region.
     pub region: u64,
-    /// Keys, all present: at least 1.
+    /// What the threads do.
+    pub mix: Mix,
+    /// Keys, all present at the start, or to be loaded: at least 1.
     pub keys: u64,
     /// Bytes of an entry: key and value.
     pub entry: u64,
@@ -23,6 +26,8 @@ pub struct Plan {
     pub bloom_bits: u64,
     /// Blocks of the cache.
     pub cache: u64,
+    /// Blocks of the host's page cache; 0 for none.
+    pub page_cache: u64,
     /// Bytes of puts that fill a memtable.
     pub write_buffer: u64,
     /// Memtables at most, with the one that takes puts.
@@ -41,12 +46,14 @@ pub struct Plan {
     pub l0_stop: u32,
     /// Bytes per second of puts that are slowed down.
     pub delayed_rate: u64,
-    /// Gets in all.
+    /// Gets, or operations of clients, in all.
     pub gets: u64,
     /// Puts in all.
     pub puts: u64,
-    /// Threads that get.
+    /// Threads that get, or clients.
     pub readers: u32,
+    /// An update reads the record first.
+    pub update_reads: bool,
     /// Puts per second at most; 0 for no limit.
     pub put_rate: u64,
     /// Puts after which the log is made durable; 0 for never.
@@ -81,6 +88,8 @@ pub struct Plan {
     pub measured_from: Nanos,
 }
 
+/// Places for each key of a store that grows.
+const SPARSE: u64 = 64;
 /// Bytes that the log adds to an entry: 12 of the batch's header, 7 of the record's, and the kind and
 /// the two lengths of the entry (RocksDB's `write_batch.cc` and `log_format.h`).
 const LOG_OVERHEAD: u64 = 22;
@@ -146,9 +155,29 @@ impl Plan {
         false_positive_rate(self.bloom_bits)
     }
 
-    /// The levels that the store is made with, from level 0 on: one file less than what would be
-    /// compacted in each but the last, which has every key.
+    /// Places in the order of all keys. A store that grows has many more than keys, as hashes have: new
+    /// keys fall between all others.
+    pub fn places(&self) -> u64 {
+        if self.mix.inserts() { (self.keys + self.gets).saturating_mul(SPARSE) } else { self.keys }
+    }
+
+    /// Keys that inserts may add: their share of the operations, and six standard deviations more.
+    fn growth(&self) -> u64 {
+        if self.mix != Mix::YcsbD {
+            return 0;
+        }
+        let mean = self.gets as f64 * f64::from(self.mix.inserts_ppm()) / 1e6;
+        (mean + 6.0 * mean.sqrt()).ceil() as u64
+    }
+
+    /// The levels that the store is made with, from level 0 on; none of a store that is loaded.
     pub fn levels(&self) -> Vec<Vec<Span>> {
+        if self.mix == Mix::Load { vec![Vec::new()] } else { self.filled_levels() }
+    }
+
+    /// One file less than what would be compacted in each level but the last, which has every key; in a
+    /// store that grows, every key that the others do not have.
+    fn filled_levels(&self) -> Vec<Vec<Span>> {
         let mut levels = vec![self.whole_files(u64::from(self.l0_trigger) - 1)];
         let bottom = self.cut(self.keys);
         let bytes = |files: &[Span]| files.iter().map(|f| self.blocks(f.entries)).sum::<u64>() * self.block;
@@ -156,16 +185,25 @@ impl Plan {
         while self.level_bytes(levels.len()) < all && levels.len() + 1 < LEVELS {
             let file = self.blocks(self.file_entries()) * self.block;
             let files = (self.level_bytes(levels.len()) / file).saturating_sub(1).max(1);
-            levels.push(self.cut((files * self.file_entries()).min(self.keys)));
+            levels.push(self.cut((files * self.file_entries()).min(self.keys / self.shared())));
         }
-        levels.push(bottom);
+        let entries = |files: &[Span]| files.iter().map(|f| f.entries).sum::<u64>();
+        let above: u64 = levels.iter().map(|files| entries(files)).sum();
+        levels.push(if self.mix.inserts() { self.cut(self.keys - above) } else { bottom });
         levels
+    }
+
+    /// The part of a growing store's keys that each level above the last has at most: 1 ÷ this.
+    fn shared(&self) -> u64 {
+        if self.mix.inserts() { 2 * LEVELS as u64 } else { 1 }
     }
 
     /// Files that a memtable became.
     fn whole_files(&self, files: u64) -> Vec<Span> {
-        let entries = self.memtable_puts().min(self.keys);
-        (0..files).map(|_| Span { lo: 0, hi: self.keys - 1, entries }).collect()
+        let each = if self.mix.inserts() { self.shared() * files.max(1) } else { 1 };
+        let entries = self.memtable_puts().min(self.keys / each);
+        let files = if entries == 0 { 0 } else { files };
+        (0..files).map(|_| Span { lo: 0, hi: self.places() - 1, entries }).collect()
     }
 
     /// Files with `entries` entries in all, spread over all keys.
@@ -173,8 +211,8 @@ impl Plan {
         let files = entries.div_ceil(self.file_entries());
         let part = |of: u64, i: u64| (u128::from(of) * u128::from(i) / u128::from(files)) as u64;
         let file = |i| Span {
-            lo: part(self.keys, i),
-            hi: part(self.keys, i + 1) - 1,
+            lo: part(self.places(), i),
+            hi: part(self.places(), i + 1) - 1,
             entries: part(entries, i + 1) - part(entries, i),
         };
         (0..files).map(file).collect()
@@ -188,12 +226,16 @@ impl Plan {
             // Too large whatever else there is; the levels need not be laid out to know it.
             return least;
         }
-        let made: u64 = self.levels().iter().flatten().map(|file| self.blocks(file.entries)).sum();
+        let made: u64 = self.filled_levels().iter().flatten().map(|file| self.blocks(file.entries)).sum();
         let flushed = self.blocks(self.memtable_puts());
         let logs = (self.memtable_puts() * self.log_entry()).div_ceil(self.block) + self.log_piece();
         let level0 = (u64::from(self.l0_stop) + 1) * flushed;
         let overshoot = level0 + 2 * (self.base / self.block);
-        made + 2 * level0 + overshoot + u64::from(self.write_buffers) * (flushed + logs) + self.job_blocks()
+        made + self.blocks(self.growth())
+            + 2 * level0
+            + overshoot
+            + u64::from(self.write_buffers) * (flushed + logs)
+            + self.job_blocks()
     }
 
     /// Blocks that compactions of levels above 0 write before they give back what they read: each a
@@ -205,6 +247,15 @@ impl Plan {
     /// Blocks by which a log grows.
     pub fn log_piece(&self) -> u64 {
         (self.write_size.min(self.write_buffer) / self.block).max(1)
+    }
+
+    /// Processor time of an operation.
+    pub fn time_of(&self, operation: Operation) -> Nanos {
+        match operation {
+            Operation::Get | Operation::Read => self.get_time,
+            Operation::Update if self.update_reads => self.get_time + self.put_time,
+            Operation::Update | Operation::Insert => self.put_time,
+        }
     }
 
     /// The most requests in flight: a read of each reader, the log with a flush behind it, and what

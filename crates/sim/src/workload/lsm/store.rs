@@ -1,10 +1,15 @@
 //! The store: its threads, and what they share.
 
 use super::cache::BlockCache;
+use super::client::Clients;
 use super::figures::Figures;
 use super::job::Job;
+use super::law::Law;
 use super::memtable::Memtable;
+use super::mix::Mix;
+use super::page_cache::PageCache;
 use super::plan::Plan;
+use super::popularity::Popularity;
 use super::reader::Reader;
 use super::space::{Extent, Space};
 use super::tree::{LEVELS, Tree};
@@ -20,17 +25,23 @@ use tailcut_base::{Class, Op, Status, Time};
 #[derive(Debug)]
 pub struct Store {
     pub(super) plan: Plan,
+    pub(super) law: Law,
     pub(super) false_positives: f64,
     pub(super) tree: Tree,
     pub(super) space: Space,
     pub(super) cache: BlockCache,
+    pub(super) page_cache: PageCache,
     /// The memtable that takes puts.
     pub(super) memtable: Memtable,
     /// Memtables that wait to be flushed, the oldest first.
     pub(super) sealed: VecDeque<Memtable>,
+    /// Threads that get, or clients.
     pub(super) readers: Vec<Reader>,
+    /// What clients share, of a store that has them.
+    pub(super) clients: Option<Clients>,
+    /// Gets, or operations of clients, that have not begun.
     pub(super) gets_left: u64,
-    /// Gets that have begun and not ended.
+    /// Those that have begun and not ended.
     pub(super) gets_open: u32,
     pub(super) writer: Writer,
     /// The flush thread, then those that compact.
@@ -98,22 +109,20 @@ impl Store {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let law = law(plan);
         let mut space = Space::new(plan.region);
-        let mut tree = Tree::new();
-        for (level, files) in plan.levels().into_iter().enumerate().rev() {
-            for span in files {
-                let id = tree.make(span, plan);
-                assert!(tree.place(id, &mut space), "the plan has been checked against the region");
-                tree.add(level, id);
-            }
-        }
+        let tree = planted(plan, &law, &mut space);
+        let inserted = if plan.mix == Mix::Load { 0 } else { plan.keys };
         let background = 1 + plan.compactions as usize;
         let mut store = Store {
             false_positives: plan.false_positives(),
             tree,
             space,
+            law,
             cache: BlockCache::new(plan.cache),
-            memtable: Memtable::new(0),
+            page_cache: PageCache::new(plan.region, plan.page_cache),
+            clients: plan.mix.has_clients().then(|| Clients::new(plan, seed, inserted)),
+            memtable: Memtable::new(0, inserted),
             sealed: VecDeque::new(),
             readers: vec![Reader::default(); plan.readers as usize],
             gets_left: if plan.readers == 0 { 0 } else { plan.gets },
@@ -152,6 +161,21 @@ impl Store {
     /// Its files.
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// Keys of a store that grows: in its files and memtables, and nowhere twice.
+    pub fn inserted(&self) -> Option<u64> {
+        self.clients.as_ref().filter(|_| self.plan.mix.inserts()).map(|clients| clients.inserted)
+    }
+
+    /// Which keys its puts go to.
+    pub fn law(&self) -> &Law {
+        &self.law
+    }
+
+    /// Puts that no file has yet.
+    pub fn puts_in_memory(&self) -> u64 {
+        self.sealed.iter().chain([&self.memtable]).map(|memtable| memtable.puts).sum()
     }
 
     /// Its region.
@@ -213,6 +237,37 @@ impl Store {
     }
 }
 
+/// Which keys the puts of a mix go to.
+fn law(plan: &Plan) -> Law {
+    match plan.mix {
+        Mix::PutsAndGets => Law::Uniform,
+        Mix::Load | Mix::YcsbD => Law::Growing,
+        Mix::YcsbA | Mix::YcsbB | Mix::YcsbC => Law::Skewed(Popularity::ycsb(plan.keys)),
+    }
+}
+
+/// The files that a store begins with, the oldest keys at the bottom.
+fn planted(plan: &Plan, law: &Law, space: &mut Space) -> Tree {
+    let mut tree = Tree::new();
+    let mut born = 0;
+    for (level, files) in plan.levels().into_iter().enumerate().rev() {
+        let all: u64 = files.iter().map(|span| span.entries).sum();
+        for mut span in files {
+            // Level 0: what is left of as many puts as fill a memtable, each file later than the last.
+            let births = if level == 0 { born..born + span.entries } else { born..born + all };
+            born += if level == 0 { span.entries } else { 0 };
+            if let (0, Law::Skewed(_)) = (level, law) {
+                span.entries = law.distinct(span.entries, plan.keys);
+            }
+            let id = tree.make(span, births, law, plan);
+            assert!(tree.place(id, space), "the plan has been checked against the region");
+            tree.add(level, id);
+        }
+        born += if level == 0 { 0 } else { all };
+    }
+    tree
+}
+
 /// Room.
 impl Store {
     pub(super) fn release_file(&mut self, file: u32, now: Time) {
@@ -222,6 +277,9 @@ impl Store {
 
     /// Blocks that nobody needs any more: free at once, or after the device has been told.
     pub(super) fn release(&mut self, extents: Vec<Extent>, now: Time) {
+        for &extent in &extents {
+            self.page_cache.remove(extent);
+        }
         if !self.plan.discard {
             return extents.into_iter().for_each(|extent| self.space.give(extent));
         }
@@ -291,11 +349,12 @@ impl Source for Store {
                 continue;
             }
             match timer.checked_sub(self.readers.len()) {
-                None => self.look_up(timer, at),
+                None => self.has_computed(timer, at),
                 Some(0) if self.writer.state == State::Delayed => self.put(at),
                 Some(0) => self.make_room(at),
                 Some(thread) => self.has_merged(thread - 1, at),
             }
+            self.admit(at);
         }
         asked.append(&mut self.asked);
     }
@@ -317,6 +376,7 @@ impl Source for Store {
             Owner::Output(thread) => self.has_written_output(thread as usize, now),
             Owner::Discard => self.has_discarded(now),
         }
+        self.admit(now);
         if self.has_ended() {
             self.asked.clear();
         }
@@ -332,8 +392,13 @@ impl Source for Store {
 
     fn notes(&self) -> Vec<String> {
         let bytes = |bytes: u64| show_bytes(bytes as f64);
+        let before = if self.plan.mix == Mix::Load {
+            "the store was empty before the run, which inserts"
+        } else {
+            "the store was there before the run:"
+        };
         vec![format!(
-            "the store was there before the run: {} keys, {}; memtables of {}, files of {}, level 1 of {}",
+            "{before} {} keys, {}; memtables of {}, files of {}, level 1 of {}",
             self.plan.keys,
             bytes(self.plan.keys * self.plan.entry),
             bytes(self.plan.write_buffer),

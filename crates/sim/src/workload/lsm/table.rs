@@ -1,7 +1,9 @@
 //! A sorted file (SSTable), and which keys it holds.
 
+use super::law::{Key, Law};
 use super::merge::Span;
 use super::space::Extent;
+use std::ops::Range;
 use tailcut_base::random::mix64;
 
 /// A sorted file. Its number is its place among all files that there have ever been.
@@ -11,6 +13,10 @@ pub struct Table {
     pub id: u32,
     /// Its key range and entries.
     pub span: Span,
+    /// Of a store that grows: what was inserted of its range between these numbers of inserts is in it.
+    pub births: Range<u64>,
+    /// Puts that it stands for ([`Law::puts`]).
+    pub puts: f64,
     /// Data blocks; key ranges of equal length fall on each.
     pub data_blocks: u64,
     /// All blocks, with those of index and filter at the end.
@@ -27,12 +33,18 @@ pub struct Table {
 
 impl Table {
     /// True when the file has a version of `key`: with the probability of its share of the keys in
-    /// its range, and always with the same answer.
-    pub fn holds(&self, key: u64) -> bool {
-        if key < self.span.lo || key > self.span.hi {
+    /// its range or, where keys are not equal, that one of its puts went to the key; always with the same
+    /// answer. In a store that grows, when the key was inserted between its births.
+    pub fn holds(&self, key: Key, law: &Law) -> bool {
+        if key.place < self.span.lo || key.place > self.span.hi {
             return false;
         }
-        is_drawn(self.id, HOLDS, key, self.span.entries as f64 / self.span.keys() as f64)
+        let probability = match law {
+            Law::Uniform => self.span.density(),
+            Law::Skewed(_) => Law::hit(self.puts, key.weight),
+            Law::Growing => return self.births.contains(&key.age),
+        };
+        is_drawn(self.id, HOLDS, key.place, probability)
     }
 
     /// True when the filter wrongly says that the file has `key`, with a false-positive rate of
@@ -89,12 +101,15 @@ pub fn false_positive_rate(bits: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::popularity::Popularity;
     use super::*;
 
     fn table(entries: u64) -> Table {
         Table {
             id: 7,
             span: Span { lo: 1000, hi: 100_999, entries },
+            births: 30..70,
+            puts: 5.0,
             data_blocks: 100,
             blocks: 103,
             extents: vec![Extent { first: 50, blocks: 60 }, Extent { first: 500, blocks: 43 }],
@@ -106,9 +121,26 @@ mod tests {
 
     #[test]
     fn a_file_holds_its_share_of_keys_and_a_full_one_all() {
-        let held = |entries| (0..200_000).filter(|key| table(entries).holds(*key)).count() as f64;
+        let key = |place| Key { place, age: place, weight: 0.0 };
+        let held = |entries| {
+            (0..200_000).filter(|&place| table(entries).holds(key(place), &Law::Uniform)).count() as f64
+        };
         assert!((held(30_000) - 30_000.0).abs() < 4.0 * (30_000.0f64 * 0.7).sqrt());
         assert_eq!(held(100_000), 100_000.0);
+    }
+
+    #[test]
+    fn a_file_holds_what_was_inserted_between_its_births_and_hot_keys_sooner_than_others() {
+        let file = table(1000);
+        let grown = |place, age| file.holds(Key { place, age, weight: 0.0 }, &Law::Growing);
+        assert_eq!([29, 30, 69, 70].map(|age| grown(5000, age)), [false, true, true, false]);
+        assert!(!grown(999, 40));
+        let law = Law::Skewed(Popularity::ycsb(10));
+        let held =
+            |weight| (1000..21_000).filter(|&place| file.holds(Key { place, age: 0, weight }, &law)).count();
+        assert_eq!((held(10.0), held(0.0)), (20_000, 0));
+        // 1 - e^(-5 x 0.2)
+        assert!((held(0.2) as f64 - 12_642.0).abs() < 4.0 * 70.0);
     }
 
     #[test]

@@ -7,11 +7,13 @@
 //! round-robin and RocksDB's `kRoundRobin`; its default `kByCompensatedSize` takes the largest file,
 //! which without deletions chooses among files of nearly one size).
 
+use super::law::Law;
 use super::merge::Span;
 use super::plan::Plan;
 use super::space::{Extent, Space};
 use super::table::Table;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Levels that there can be (RocksDB's `num_levels`).
 pub const LEVELS: usize = 7;
@@ -65,12 +67,15 @@ impl Tree {
         self.levels[level].len()
     }
 
-    /// A file that is about to be written; it belongs to no level yet.
-    pub fn make(&mut self, span: Span, plan: &Plan) -> u32 {
+    /// A file that is about to be written, of what was inserted within `births`; it belongs to no level
+    /// yet.
+    pub fn make(&mut self, span: Span, births: Range<u64>, law: &Law, plan: &Plan) -> u32 {
         let id = self.tables.len() as u32;
         self.tables.push(Table {
             id,
             span,
+            births,
+            puts: law.puts(span.density()),
             data_blocks: plan.data_blocks(span.entries),
             blocks: plan.blocks(span.entries),
             extents: Vec::new(),
@@ -79,6 +84,18 @@ impl Tree {
             is_obsolete: false,
         });
         id
+    }
+
+    /// When the keys of a compaction's inputs that lie in `span` were inserted: from the oldest file to
+    /// the newest, so that no key falls between two levels. A file that is given more than its own finds
+    /// a key a level above the one that has it.
+    pub fn births(&self, work: &Work, span: &Span) -> Range<u64> {
+        let inputs = work.inputs.iter().flatten().map(|&id| self.table(id));
+        let inputs = inputs.filter(|table| table.span.overlaps(span.lo, span.hi));
+        let births = inputs.map(|table| table.births.clone());
+        births
+            .reduce(|all, of| all.start.min(of.start)..all.end.max(of.end))
+            .expect("an output comes of an input")
     }
 
     /// Gives a file its place; false when the region has none.

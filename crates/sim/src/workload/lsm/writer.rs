@@ -1,4 +1,4 @@
-//! The thread that puts.
+//! The thread that puts; or, of a store with clients, the put that is being done.
 
 use super::memtable::Memtable;
 use super::plan::LOG_DEPTH;
@@ -25,7 +25,7 @@ pub enum State {
     Syncing,
     /// … and durable.
     Flushing,
-    /// All puts are done.
+    /// All puts are done; of a store with clients, none is being done.
     Done,
 }
 
@@ -110,7 +110,10 @@ impl Store {
         }
         self.memtable.puts += 1;
         self.memtable.log_bytes += self.plan.log_entry();
-        self.writer.left -= 1;
+        match &mut self.clients {
+            Some(clients) => clients.inserted += u64::from(self.plan.mix.inserts()),
+            None => self.writer.left -= 1,
+        }
         self.writer.unsynced += 1;
         if self.counts(now) {
             self.figures.puts += 1;
@@ -122,7 +125,7 @@ impl Store {
 
     /// The memtable is full: another takes its place, with a log of its own.
     pub(super) fn seal(&mut self, now: Time) {
-        let next = Memtable::new(self.memtable.id + 1);
+        let next = Memtable::new(self.memtable.id + 1, self.memtable.births().end);
         let sealed = std::mem::replace(&mut self.memtable, next);
         self.sealed.push_back(sealed);
         self.begin_flush(now);
@@ -149,7 +152,7 @@ impl Store {
             self.writer.state = State::Syncing;
             return self.sync(now);
         }
-        self.begin_put(now);
+        self.has_put(now);
     }
 
     /// Writes the first block of the log that has not been written whole; false without room.
@@ -164,7 +167,9 @@ impl Store {
             }
         }
         let at = locate(&self.memtable.log, self.memtable.log_written);
-        self.ask(now, Op::Write, self.plan.log_class, Extent { blocks: 1, ..at }, Owner::Log);
+        let block = Extent { blocks: 1, ..at };
+        self.page_cache.insert(block);
+        self.ask(now, Op::Write, self.plan.log_class, block, Owner::Log);
         self.writer.log_writes += 1;
         if self.counts(now) {
             self.figures.log_bytes += self.plan.block;
@@ -192,6 +197,6 @@ impl Store {
 
     pub(super) fn has_flushed_log(&mut self, now: Time) {
         self.writer.unsynced = 0;
-        self.begin_put(now);
+        self.has_put(now);
     }
 }

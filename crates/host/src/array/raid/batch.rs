@@ -1,0 +1,214 @@
+//! Writes to one unit that are done as one: which blocks are read for the parity, and what is written.
+
+use super::cells::Cells;
+use super::geometry::Geometry;
+use crate::Block;
+use tailcut_base::{Cause, Class, Nanos, Spans, Time};
+
+/// A batch of writes.
+#[derive(Debug)]
+pub struct Batch<B> {
+    /// Where.
+    pub unit: u64,
+    /// The pieces of the host's requests.
+    pub pieces: Vec<u32>,
+    /// Data cells that get new content.
+    pub data: Cells,
+    /// Those whose new content is that of a trimmed block.
+    pub trimmed: Cells,
+    /// Cells that cannot be read, although their drives serve.
+    pub bad: Cells,
+    /// New content: of data cells as the host gave it, of parity cells what is known so far.
+    pub content: Vec<B>,
+    /// Cells that are written to drives.
+    pub writes: Cells,
+    /// Cells that are trimmed on drives.
+    pub trims: Cells,
+    /// Answers that are to come.
+    pub pending: u32,
+    /// A read has failed: it is planned anew.
+    pub again: bool,
+    /// Durable at its completion.
+    pub fua: bool,
+    /// Latency class.
+    pub class: Class,
+    /// Its transaction in the journal.
+    pub transaction: u64,
+    /// Where its time went up to `mark`.
+    pub spans: Spans,
+    /// Up to when its time is accounted for.
+    pub mark: Time,
+}
+
+/// What must be read before rows can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Cells to be read; the parity of a row is the exclusive or of what is read and what is written.
+    pub reads: Cells,
+    /// Parity cells that are written.
+    pub parities: Cells,
+}
+
+impl<B: Block> Batch<B> {
+    /// A batch of nothing.
+    pub fn new(cells: usize) -> Batch<B> {
+        Batch {
+            unit: 0,
+            pieces: Vec::new(),
+            data: Cells::NONE,
+            trimmed: Cells::NONE,
+            bad: Cells::NONE,
+            content: vec![B::default(); cells],
+            writes: Cells::NONE,
+            trims: Cells::NONE,
+            pending: 0,
+            again: false,
+            fua: false,
+            class: Class::DEFAULT,
+            transaction: 0,
+            spans: Spans::new(),
+            mark: Time::ZERO,
+        }
+    }
+
+    /// Begins a new life.
+    pub fn begin(&mut self, now: Time, unit: u64, pieces: &[u32]) {
+        self.unit = unit;
+        self.pieces.clear();
+        self.pieces.extend_from_slice(pieces);
+        (self.data, self.trimmed, self.bad) = (Cells::NONE, Cells::NONE, Cells::NONE);
+        (self.writes, self.trims) = (Cells::NONE, Cells::NONE);
+        (self.pending, self.again, self.fua, self.transaction) = (0, false, false, 0);
+        (self.spans, self.mark) = (Spans::new(), now);
+    }
+
+    /// A stage has ended, whose last part took `spans`.
+    pub fn account(&mut self, now: Time, spans: &Spans) {
+        let passed = now.since(self.mark);
+        let known = spans.total();
+        if known <= passed {
+            self.spans.extend(spans);
+            self.spans.add(Cause::ArrayQueue, Nanos(passed.0 - known.0));
+        } else {
+            self.spans.add(Cause::ArrayQueue, passed);
+        }
+        self.mark = now;
+    }
+
+    /// Takes what a drive has returned for neighbouring cells into the parity of their rows.
+    pub fn take(&mut self, shape: &Geometry, first: usize, blocks: &[B]) {
+        let parity = shape.parity_role() * shape.rows;
+        for (cell, block) in (first..).zip(blocks) {
+            self.content[parity + cell % shape.rows].xor(block);
+        }
+    }
+
+    /// Completes the parity, all reads being done.
+    pub fn close_parity(&mut self, shape: &Geometry, parities: Cells) {
+        let parity = shape.parity_role() * shape.rows;
+        for cell in self.data.iter() {
+            let at = parity + cell % shape.rows;
+            if parities.contains(at) {
+                let (data, parities) = self.content.split_at_mut(parity);
+                parities[at - parity].xor(&data[cell]);
+            }
+        }
+    }
+
+    /// Of the cells that are written, those that can be trimmed instead: whole rows, as the parity of
+    /// trimmed blocks is a trimmed block.
+    pub fn trimmable(&self, shape: &Geometry) -> Cells {
+        if self.fua {
+            // No trim is durable at its end, and it may have replaced a write of the batch that must be.
+            return Cells::NONE;
+        }
+        if !shape.has_parity() {
+            return self.trimmed;
+        }
+        let mut cells = Cells::NONE;
+        for row in 0..shape.rows {
+            let mut of_row = (0..shape.data_width()).map(|role| role * shape.rows + row);
+            if of_row.all(|cell| self.trimmed.contains(cell)) {
+                (0..shape.width).for_each(|role| cells.insert(role * shape.rows + row));
+            }
+        }
+        cells
+    }
+
+    /// Forgets the content.
+    pub fn clear(&mut self, shape: &Geometry) {
+        for cell in (self.data | shape.role_cells(shape.parity_role())).iter() {
+            if let Some(content) = self.content.get_mut(cell) {
+                *content = B::default();
+            }
+        }
+    }
+}
+
+/// What to read for writing the cells `data`, when the cells in `unknown` cannot be read. Of
+/// read-modify-write (the old content of what is written, and the old parity) and reconstruct-write
+/// (what is not written) each row takes the one that reads less; where both read the same,
+/// reconstruct-write (as Linux md does by default), which does not rely on the old parity. None when a row
+/// can have neither.
+pub fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_there: bool) -> Option<Plan> {
+    let mut plan = Plan { reads: Cells::NONE, parities: Cells::NONE };
+    if !shape.has_parity() || !parity_is_there {
+        return Some(plan);
+    }
+    let rows = shape.rows;
+    for row in (0..rows).filter(|&row| shape.row_meets(data, row)) {
+        let (mut written, mut others) = (Cells::NONE, Cells::NONE);
+        for cell in (0..shape.data_width()).map(|role| role * rows + row) {
+            if data.contains(cell) { written.insert(cell) } else { others.insert(cell) }
+        }
+        let parity = shape.parity_role() * rows + row;
+        plan.parities.insert(parity);
+        written.insert(parity);
+        let can_modify = !written.meets(unknown);
+        let can_reconstruct = !others.meets(unknown);
+        plan.reads |= match (can_modify, can_reconstruct) {
+            (true, true) if written.len() < others.len() => written,
+            (_, true) => others,
+            (true, false) => written,
+            (false, false) => return None,
+        };
+    }
+    Some(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::geometry::Parity;
+    use super::*;
+
+    /// Six drives, one row: five data cells and the parity in cell 5.
+    fn shape() -> Geometry {
+        Geometry::new(0..10, 1, 6, Parity::Last, 6)
+    }
+
+    fn reads(data: std::ops::Range<usize>, unknown: &[usize]) -> Option<Vec<usize>> {
+        let mut bad = Cells::NONE;
+        unknown.iter().for_each(|&cell| bad.insert(cell));
+        plan(&shape(), Cells::range(data), bad, true).map(|plan| plan.reads.iter().collect())
+    }
+
+    #[test]
+    fn each_row_reads_what_is_least() {
+        assert_eq!(reads(0..1, &[]), Some(vec![0, 5]));
+        // Three blocks either way: reconstruct-write.
+        assert_eq!(reads(0..2, &[]), Some(vec![2, 3, 4]));
+        assert_eq!(reads(0..3, &[]), Some(vec![3, 4]));
+        assert_eq!(reads(0..5, &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_done_without() {
+        assert_eq!(reads(0..1, &[0]), Some(vec![1, 2, 3, 4]));
+        assert_eq!(reads(0..1, &[5]), Some(vec![1, 2, 3, 4]));
+        assert_eq!(reads(0..4, &[4]), Some(vec![0, 1, 2, 3, 5]));
+        assert_eq!(reads(0..4, &[3, 4]), None);
+        assert_eq!(reads(0..5, &[0, 4]), Some(vec![]));
+        let plan = plan(&shape(), Cells::range(0..1), Cells::range(5..6), false).unwrap();
+        assert!(plan.reads.is_empty() && plan.parities.is_empty());
+    }
+}

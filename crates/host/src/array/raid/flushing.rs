@@ -1,0 +1,85 @@
+//! Flushes: of the host, and those that the journal and the bitmap need.
+
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use tailcut_base::{Class, Op, Spans, Status, Time};
+
+/// A flush of all drives.
+#[derive(Clone, Copy, Debug)]
+pub struct Flush {
+    /// The host's request, if it is the host's.
+    slot: Option<u32>,
+    pending: u32,
+    /// Transactions before this one were complete when it began.
+    complete: u64,
+    /// Changes of the bitmap before it.
+    epoch: u64,
+    has_failed: bool,
+}
+
+impl<B: Block> Raid<B> {
+    /// Begins to flush all drives that can lose what they have acknowledged.
+    pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<u32>) {
+        let complete = self.journal.as_ref().map_or(0, |journal| journal.ring.complete());
+        let epoch = self.intent.as_mut().map_or(0, |intent| intent.begin_epoch());
+        let flush = Flush { slot, pending: 1, complete, epoch, has_failed: false };
+        let id = match self.free_flushes.pop() {
+            Some(id) => {
+                self.flushes[id as usize] = flush;
+                id
+            }
+            None => {
+                self.flushes.push(flush);
+                (self.flushes.len() - 1) as u32
+            }
+        };
+        let class = slot.map_or(Class::DEFAULT, |slot| core.requests.get(slot).class);
+        for drive in 0..core.drives.len() {
+            if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
+                self.flushes[id as usize].pending += 1;
+                let (op, data) = (Op::Flush, Vec::new());
+                let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+                let owner = Owner::Layout(Token::Flush(id).pack());
+                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+            }
+        }
+        self.flush_part_done(now, core, id, &Spans::new());
+    }
+
+    /// A drive has flushed. One that has not does not serve any more, and is not needed where another can
+    /// stand in for it.
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        let is_redundant = self.shape.has_parity();
+        self.flushes[id as usize].has_failed |= answer.status != Status::Success && !is_redundant;
+        core.drives.recycle(answer.data);
+        self.flush_part_done(now, core, id, &answer.spans);
+    }
+
+    fn flush_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
+        let flush = &mut self.flushes[id as usize];
+        flush.pending -= 1;
+        if flush.pending > 0 {
+            return;
+        }
+        let Flush { slot, complete, epoch, has_failed, .. } = *flush;
+        self.free_flushes.push(id);
+        let has_failed = has_failed || self.has_failed(core);
+        match slot {
+            Some(slot) => {
+                let status = if has_failed { Status::MediaError } else { Status::Success };
+                core.requests.expect(slot, 1);
+                self.part_done(now, core, slot, status, spans);
+            }
+            None => self.is_flushing = false,
+        }
+        if let Some(intent) = &mut self.intent {
+            intent.flushed(epoch);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.ring.flushed(complete);
+        }
+        self.journal_changed(now, core);
+    }
+}

@@ -1,0 +1,259 @@
+//! Where blocks are: stripes, units, roles, and the blocks of drives.
+//!
+//! A *stripe* is a chunk of the same address on every drive. It is worked on in *units* of some rows; a
+//! *row* is one block of the same address on every drive, and a parity belongs to a row. In a stripe a
+//! drive has a *role*: data chunk 0, 1, … in the order of the host's addresses, then the parity.
+
+use super::cells::{CELLS_MOST, Cells};
+use std::ops::Range;
+
+/// Which drive has the parity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parity {
+    /// None.
+    None,
+    /// The last one (RAID 4).
+    Last,
+    /// Another one in each stripe, from the last to the first, data beginning behind it (left-symmetric,
+    /// the default of Linux md for RAID 5).
+    Rotating,
+}
+
+/// The shape of an array that writes in place.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// First block of the data on every drive.
+    pub first: u64,
+    /// Stripes.
+    pub stripes: u64,
+    /// Blocks of a chunk.
+    pub chunk: u64,
+    /// Drives.
+    pub width: usize,
+    /// Where the parity is.
+    pub parity: Parity,
+    /// Rows of a unit; divides the chunk.
+    pub rows: usize,
+}
+
+impl Geometry {
+    /// The shape of drives whose data lies in `blocks`. A unit has at most `most_cells` blocks.
+    pub fn new(blocks: Range<u64>, chunk: u64, width: usize, parity: Parity, most_cells: usize) -> Geometry {
+        let most_rows = (most_cells.min(CELLS_MOST) / width).max(1) as u64;
+        let rows = (1..=most_rows.min(chunk)).rev().find(|&rows| chunk.is_multiple_of(rows));
+        let rows = rows.expect("one divides everything") as usize;
+        let stripes = blocks.end.saturating_sub(blocks.start) / chunk;
+        Geometry { first: blocks.start, stripes, chunk, width, parity, rows }
+    }
+
+    /// Drives of a stripe that hold data.
+    pub fn data_width(&self) -> usize {
+        self.width - usize::from(self.has_parity())
+    }
+
+    /// True when stripes have a parity.
+    pub fn has_parity(&self) -> bool {
+        self.parity != Parity::None
+    }
+
+    /// The role of the parity.
+    pub fn parity_role(&self) -> usize {
+        self.data_width()
+    }
+
+    /// Blocks that the host can use.
+    pub fn blocks(&self) -> u64 {
+        self.stripes * self.stripe_blocks()
+    }
+
+    fn stripe_blocks(&self) -> u64 {
+        self.chunk * self.data_width() as u64
+    }
+
+    fn parts(&self) -> u64 {
+        self.chunk / self.rows as u64
+    }
+
+    /// How many units.
+    pub fn units(&self) -> u64 {
+        self.stripes * self.parts()
+    }
+
+    /// The block of each drive with which a unit begins.
+    pub fn base(&self, unit: u64) -> u64 {
+        self.first + unit * self.rows as u64
+    }
+
+    /// The unit that has a block of a drive.
+    pub fn unit_of(&self, block: u64) -> u64 {
+        (block - self.first) / self.rows as u64
+    }
+
+    /// The drive that has a role in a unit.
+    pub fn drive(&self, unit: u64, role: usize) -> usize {
+        match self.parity {
+            Parity::None | Parity::Last => role,
+            Parity::Rotating => (self.parity_drive(unit) + 1 + role) % self.width,
+        }
+    }
+
+    /// The role of a drive in a unit.
+    pub fn role(&self, unit: u64, drive: usize) -> usize {
+        match self.parity {
+            Parity::None | Parity::Last => drive,
+            Parity::Rotating => (drive + self.width - self.parity_drive(unit) - 1) % self.width,
+        }
+    }
+
+    fn parity_drive(&self, unit: u64) -> usize {
+        let stripe = unit / self.parts();
+        self.width - 1 - (stripe % self.width as u64) as usize
+    }
+
+    /// The cell of a drive's block in its unit.
+    pub fn cell(&self, unit: u64, drive: usize, block: u64) -> usize {
+        self.role(unit, drive) * self.rows + (block - self.base(unit)) as usize
+    }
+
+    /// The cells of a role.
+    pub fn role_cells(&self, role: usize) -> Cells {
+        Cells::range(role * self.rows..(role + 1) * self.rows)
+    }
+
+    /// The data cells.
+    pub fn data_cells(&self) -> Cells {
+        Cells::range(0..self.data_width() * self.rows)
+    }
+
+    /// All cells.
+    pub fn all_cells(&self) -> Cells {
+        Cells::range(0..self.width * self.rows)
+    }
+
+    /// All data cells of the rows that these cells are in.
+    pub fn whole_rows(&self, cells: Cells) -> Cells {
+        let mut whole = Cells::NONE;
+        for row in (0..self.rows).filter(|&row| self.row_meets(cells, row)) {
+            (0..self.data_width()).for_each(|role| whole.insert(role * self.rows + row));
+        }
+        whole
+    }
+
+    /// True when one of the data cells is in a row.
+    pub fn row_meets(&self, cells: Cells, row: usize) -> bool {
+        (0..self.data_width()).any(|role| cells.contains(role * self.rows + row))
+    }
+
+    /// The host's block in a data cell.
+    pub fn host_block(&self, unit: u64, cell: usize) -> u64 {
+        let (stripe, part) = (unit / self.parts(), unit % self.parts());
+        let (role, row) = ((cell / self.rows) as u64, (cell % self.rows) as u64);
+        stripe * self.stripe_blocks() + role * self.chunk + part * self.rows as u64 + row
+    }
+
+    /// The units that a range of the host's blocks meets.
+    pub fn units_of(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + use<> {
+        let this = self.clone();
+        let stripe = self.stripe_blocks();
+        let stripes = blocks.start / stripe..(blocks.end - 1) / stripe + 1;
+        stripes.flat_map(move |index| {
+            let start = blocks.start.max(index * stripe) - index * stripe;
+            let end = blocks.end.min((index + 1) * stripe) - index * stripe;
+            let (head, tail) = this.parts_of(start, end);
+            head.chain(tail).map(move |part| index * (this.chunk / this.rows as u64) + part)
+        })
+    }
+
+    /// The units of a stripe that a part of its data meets: in one piece, or in two where the data goes
+    /// over the end of a chunk and does not come round.
+    fn parts_of(&self, start: u64, end: u64) -> (Range<u64>, Range<u64>) {
+        let rows = self.rows as u64;
+        let first = start % self.chunk / rows;
+        let last = (end - 1) % self.chunk / rows;
+        if start / self.chunk == (end - 1) / self.chunk {
+            (first..last + 1, 0..0)
+        } else if end - start >= self.chunk || first <= last {
+            (0..self.parts(), 0..0)
+        } else {
+            (0..last + 1, first..self.parts())
+        }
+    }
+
+    /// The data cells of a unit that a range of the host's blocks meets.
+    pub fn cells_of(&self, unit: u64, blocks: Range<u64>) -> Cells {
+        let mut cells = Cells::NONE;
+        for role in 0..self.data_width() {
+            let first = self.host_block(unit, role * self.rows);
+            let end = first + self.rows as u64;
+            let (from, to) = (blocks.start.clamp(first, end), blocks.end.clamp(first, end));
+            let base = role * self.rows;
+            cells |= Cells::range(base + (from - first) as usize..base + (to - first) as usize);
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn shapes() -> Vec<Geometry> {
+        let mut shapes = Vec::new();
+        for parity in [Parity::None, Parity::Last, Parity::Rotating] {
+            for width in 3..6 {
+                for (chunk, most) in [(1, 252), (4, 252), (6, 2 * width), (8, 4 * width), (7, 2 * width)] {
+                    shapes.push(Geometry::new(2..2 + 11 * chunk, chunk, width, parity, most));
+                }
+            }
+        }
+        shapes
+    }
+
+    #[test]
+    fn every_block_has_a_place_of_its_own() {
+        for shape in shapes() {
+            let mut places = BTreeSet::new();
+            let mut units = BTreeSet::new();
+            for block in 0..shape.blocks() {
+                let unit: Vec<u64> = shape.units_of(block..block + 1).collect();
+                let cells = shape.cells_of(unit[0], block..block + 1);
+                assert_eq!((unit.len(), cells.len()), (1, 1));
+                let cell = cells.iter().next().unwrap();
+                assert_eq!(shape.host_block(unit[0], cell), block);
+                let drive = shape.drive(unit[0], cell / shape.rows);
+                assert_eq!(shape.role(unit[0], drive), cell / shape.rows);
+                let place = shape.base(unit[0]) + (cell % shape.rows) as u64;
+                assert_eq!((shape.unit_of(place), shape.cell(unit[0], drive, place)), (unit[0], cell));
+                assert!(places.insert((drive, place)) && place < 2 + 11 * shape.chunk);
+                units.insert(unit[0]);
+            }
+            assert_eq!(units.len() as u64, shape.units());
+        }
+    }
+
+    #[test]
+    fn a_range_is_cut_into_units_once() {
+        for shape in shapes() {
+            for start in 0..shape.blocks().min(60) {
+                for end in start + 1..shape.blocks().min(start + 40) {
+                    let units: Vec<u64> = shape.units_of(start..end).collect();
+                    let cells: usize = units.iter().map(|&unit| shape.cells_of(unit, start..end).len()).sum();
+                    assert_eq!(cells as u64, end - start);
+                    assert_eq!(units.iter().collect::<BTreeSet<_>>().len(), units.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn raid5_is_left_symmetric_as_in_md() {
+        let shape = Geometry::new(0..10, 1, 5, Parity::Rotating, 252);
+        let drives: Vec<Vec<usize>> =
+            (0..6).map(|unit| (0..5).map(|role| shape.drive(unit, role)).collect()).collect();
+        assert_eq!(drives[0], [0, 1, 2, 3, 4]);
+        assert_eq!(drives[1], [4, 0, 1, 2, 3]);
+        assert_eq!(drives[2], [3, 4, 0, 1, 2]);
+        assert_eq!(drives[5], drives[0]);
+    }
+}

@@ -1,0 +1,237 @@
+//! The write-intent bitmap: which regions may have parity that does not fit, should the power go.
+//!
+//! As in Linux md: the bit of a region is on the drives before anything of it is written, and is cleared
+//! lazily, when nothing of the region is being written and the drives have been flushed since.
+//!
+//! Format 1, little-endian, one block: magic (8 bytes), CRC-32C of the rest (u32), 4 zeros, identity of
+//! the array (u128), generation (u64), then a bit for each region. Two blocks are written in turn.
+
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::disk::BLOCK_BYTES;
+use std::collections::VecDeque;
+use tailcut_base::{Class, Op, Spans, Time};
+
+/// Blocks of each drive that hold the bitmap.
+pub const INTENT_BLOCKS: u64 = 2;
+
+const MAGIC: [u8; 8] = *b"tailcutI";
+const HEAD: usize = 40;
+const WORDS: usize = (BLOCK_BYTES as usize - HEAD) / 8;
+
+/// How many regions a flush looks at.
+const LOOKS: usize = 16;
+
+/// The bitmap of an array.
+#[derive(Debug)]
+pub struct Intent {
+    first: u64,
+    region_units: u64,
+    array: u128,
+    generation: u64,
+    /// As it should be on the drives, as it is, and as it is being written.
+    wanted: Vec<u64>,
+    durable: Vec<u64>,
+    written: Vec<u64>,
+    busy: bool,
+    pending: u32,
+    /// Batches under way in each region, and when the last one ended.
+    active: Vec<u32>,
+    ended: Vec<u64>,
+    /// Regions that are marked.
+    marked: VecDeque<u32>,
+    epoch: u64,
+    waiting: VecDeque<u32>,
+}
+
+impl Intent {
+    /// A bitmap of `units` units, in the blocks from `first` of every drive.
+    pub fn new(first: u64, units: u64, array: u128) -> Intent {
+        let region_units = units.div_ceil(WORDS as u64 * 64).max(1);
+        let regions = units.div_ceil(region_units) as usize;
+        Intent {
+            first,
+            region_units,
+            array,
+            generation: 0,
+            wanted: vec![0; WORDS],
+            durable: vec![0; WORDS],
+            written: vec![0; WORDS],
+            busy: false,
+            pending: 0,
+            active: vec![0; regions],
+            ended: vec![0; regions],
+            marked: VecDeque::new(),
+            epoch: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn region(&self, unit: u64) -> usize {
+        (unit / self.region_units) as usize
+    }
+
+    /// A batch begins in a unit.
+    fn enter(&mut self, unit: u64) {
+        let region = self.region(unit);
+        self.active[region] += 1;
+        if !bit(&self.wanted, region) {
+            self.wanted[region / 64] |= 1 << (region % 64);
+            self.marked.push_back(region as u32);
+        }
+    }
+
+    /// A batch has ended in a unit.
+    fn leave(&mut self, unit: u64) {
+        let region = self.region(unit);
+        self.active[region] -= 1;
+        self.ended[region] = self.epoch;
+    }
+
+    /// True when the mark of a unit is on the drives and stays there.
+    fn covers(&self, unit: u64) -> bool {
+        let region = self.region(unit);
+        bit(&self.durable, region) && (!self.busy || bit(&self.written, region))
+    }
+
+    /// A flush begins.
+    pub fn begin_epoch(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch
+    }
+
+    /// A flush that began with `epoch` has ended: some of the regions at rest since before lose their
+    /// marks. The drives hear of it when the bitmap is written next.
+    pub fn flushed(&mut self, epoch: u64) {
+        for _ in 0..self.marked.len().min(LOOKS) {
+            let region = self.marked.pop_front().expect("it is not empty") as usize;
+            if self.active[region] == 0 && self.ended[region] < epoch {
+                self.wanted[region / 64] &= !(1 << (region % 64));
+            } else {
+                self.marked.push_back(region as u32);
+            }
+        }
+    }
+
+    fn encode(&mut self) -> Vec<u8> {
+        self.generation += 1;
+        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        bytes.extend(MAGIC);
+        bytes.extend([0; 8]);
+        bytes.extend(self.array.to_le_bytes());
+        bytes.extend(self.generation.to_le_bytes());
+        bytes.extend(self.wanted.iter().flat_map(|word| word.to_le_bytes()));
+        let sum = crc32c::crc32c(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Takes over the bitmap in a block if it is later than what is known.
+    pub fn restore(&mut self, bytes: &[u8]) {
+        let is_whole = bytes.len() == BLOCK_BYTES as usize
+            && bytes[..8] == MAGIC
+            && crc32c::crc32c(&bytes[12..HEAD + WORDS * 8]).to_le_bytes() == bytes[8..12]
+            && self.array.to_le_bytes() == bytes[16..32];
+        if !is_whole {
+            return;
+        }
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        if word(32) > self.generation {
+            self.generation = word(32);
+            self.durable = (0..WORDS).map(|index| word(HEAD + index * 8)).collect();
+        }
+    }
+
+    /// The units of the first marked region that has any at or behind `unit`.
+    pub fn marked_from(&self, unit: u64, units: u64) -> Option<std::ops::Range<u64>> {
+        let first = self.region(unit);
+        let region = (first..self.active.len()).find(|&region| bit(&self.durable, region))? as u64;
+        let end = ((region + 1) * self.region_units).min(units);
+        Some(unit.max(region * self.region_units)..end)
+    }
+
+    /// True when nothing is being written and nobody waits.
+    pub fn is_idle(&self) -> bool {
+        !self.busy && self.waiting.is_empty()
+    }
+}
+
+fn bit(words: &[u64], region: usize) -> bool {
+    words[region / 64] & 1 << (region % 64) != 0
+}
+
+impl<B: Block> Raid<B> {
+    /// A batch wants to write: its region is marked first.
+    pub(super) fn mark(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let intent = self.intent.as_mut().expect("there is a bitmap");
+        let unit = self.batches[id as usize].unit;
+        intent.enter(unit);
+        self.batches[id as usize].transaction = 1;
+        if intent.covers(unit) {
+            return self.write_batch(now, core, id);
+        }
+        intent.waiting.push_back(id);
+        if !intent.busy {
+            self.write_intent(now, core);
+        }
+    }
+
+    /// A batch has been written.
+    pub(super) fn unmark(&mut self, unit: u64) {
+        self.intent.as_mut().expect("there is a bitmap").leave(unit);
+    }
+
+    /// Writes the bitmap to all drives.
+    pub(super) fn write_intent(&mut self, now: Time, core: &mut Core<B>) {
+        let intent = self.intent.as_mut().expect("there is a bitmap");
+        let content = B::encode(&intent.encode());
+        intent.written.copy_from_slice(&intent.wanted);
+        (intent.busy, intent.pending) = (true, 1);
+        let block = intent.first + intent.generation % INTENT_BLOCKS;
+        for drive in 0..core.drives.len() {
+            if !core.drives.is_in_sync(drive) {
+                continue;
+            }
+            let mut data = core.drives.memory();
+            data.push(content.clone());
+            intent.pending += 1;
+            let (op, class) = (Op::Write, Class::DEFAULT);
+            let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+            core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Intent.pack()), ask);
+        }
+        self.intent_part_written(now, core, &Spans::new());
+    }
+
+    /// A drive has written the bitmap; one that has not does not serve any more.
+    pub(super) fn intent_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.intent_part_written(now, core, &answer.spans);
+    }
+
+    fn intent_part_written(&mut self, now: Time, core: &mut Core<B>, spans: &Spans) {
+        let intent = self.intent.as_mut().expect("there is a bitmap");
+        intent.pending -= 1;
+        if intent.pending > 0 {
+            return;
+        }
+        intent.busy = false;
+        std::mem::swap(&mut intent.durable, &mut intent.written);
+        for _ in 0..intent.waiting.len() {
+            let intent = self.intent.as_mut().expect("there is a bitmap");
+            let id = intent.waiting.pop_front().expect("it is not empty");
+            let batch = &mut self.batches[id as usize];
+            if intent.covers(batch.unit) {
+                batch.account(now, spans);
+                self.write_batch(now, core, id);
+            } else {
+                intent.waiting.push_back(id);
+            }
+        }
+        if !self.intent.as_ref().expect("there is a bitmap").waiting.is_empty() {
+            return self.write_intent(now, core);
+        }
+        self.recovery_goes_on(now, core);
+    }
+}

@@ -1,0 +1,263 @@
+//! The journal: what is about to be written in place is made durable first, on two drives.
+//!
+//! Each write of the journal is a transaction of one or more batches (group commit: what comes while one
+//! is under way shares the next). The two drives change from transaction to transaction, so that all
+//! drives share the load; the place in the ring is the same on all of them.
+
+use super::batch::Batch;
+use super::ring::Ring;
+use super::transaction::{ENTRIES_MOST, Entry, Header};
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use std::collections::VecDeque;
+use tailcut_base::{Class, Op, Spans, Status, Time};
+
+/// The journal of an array.
+#[derive(Debug)]
+pub struct Journal<B> {
+    /// Its first block on every drive.
+    pub first: u64,
+    /// Its length on every drive.
+    pub blocks: u64,
+    /// Its places.
+    pub ring: Ring,
+    array: u128,
+    /// Batches that wait for the next transaction.
+    waiting: VecDeque<u32>,
+    /// Of the transaction under way: its batches.
+    batches: Vec<u32>,
+    /// It is under way.
+    busy: bool,
+    sequence: u64,
+    tail: u64,
+    /// Parts that drives have not answered.
+    pending: u32,
+    /// For each of the two drives: which, and whether it has refused.
+    copies: [(usize, bool); 2],
+    header: Header,
+    bytes: Vec<u8>,
+    content: Vec<B>,
+}
+
+impl<B: Block> Journal<B> {
+    /// A journal in some blocks of every drive.
+    pub fn new(first: u64, blocks: u64, array: u128) -> Journal<B> {
+        Journal {
+            first,
+            blocks,
+            ring: Ring::new(blocks, 1),
+            array,
+            waiting: VecDeque::new(),
+            batches: Vec::new(),
+            busy: false,
+            sequence: 0,
+            tail: 0,
+            pending: 0,
+            copies: [(0, false); 2],
+            header: Header::default(),
+            bytes: Vec::new(),
+            content: Vec::new(),
+        }
+    }
+
+    /// The most blocks of content in a transaction of a journal of `blocks` blocks: two transactions
+    /// and a block fit.
+    pub fn most_cells(blocks: u64) -> usize {
+        (ENTRIES_MOST as u64).min((blocks - 1) / 2 - 1) as usize
+    }
+
+    /// True when no transaction is under way and none waits.
+    pub fn is_idle(&self) -> bool {
+        !self.busy && self.waiting.is_empty()
+    }
+
+    /// Takes those that wait into a transaction, as many as fit.
+    fn gather(&mut self, batches: &[Batch<B>], entries: impl Fn(&Batch<B>, &mut Vec<Entry>, &mut Vec<B>)) {
+        let most = Journal::<B>::most_cells(self.blocks);
+        self.header.entries.clear();
+        self.content.clear();
+        self.batches.clear();
+        while let Some(&id) = self.waiting.front() {
+            let batch = &batches[id as usize];
+            if !self.batches.is_empty() && self.header.entries.len() + batch.cells() > most {
+                return;
+            }
+            entries(batch, &mut self.header.entries, &mut self.content);
+            self.batches.push(id);
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Those that were gathered wait again, in front.
+    fn put_back(&mut self) {
+        while let Some(id) = self.batches.pop() {
+            self.waiting.push_front(id);
+        }
+    }
+}
+
+impl<B: Block> Batch<B> {
+    fn cells(&self) -> usize {
+        (self.writes | self.trims).len()
+    }
+}
+
+impl<B: Block> Raid<B> {
+    /// A batch wants to be in the journal.
+    pub(super) fn note(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        self.journal.as_mut().expect("there is a journal").waiting.push_back(id);
+        self.commit(now, core);
+    }
+
+    /// Writes the next transaction, if one waits and there is room.
+    pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>) {
+        let Some(journal) = &mut self.journal else { return };
+        if journal.busy || journal.waiting.is_empty() {
+            return;
+        }
+        let shape = &self.shape;
+        journal.gather(&self.batches, |batch, entries, content| {
+            for cell in (batch.writes | batch.trims).iter() {
+                let drive = shape.drive(batch.unit, cell / shape.rows);
+                if core.drives.is_present(drive) {
+                    let block = shape.base(batch.unit) + (cell % shape.rows) as u64;
+                    let data = &batch.content[cell];
+                    let sum = (!batch.trims.contains(cell)).then(|| data.checksum());
+                    content.extend(sum.is_some().then(|| data.clone()));
+                    entries.push(Entry { drive: drive as u32, block, content: sum });
+                }
+            }
+        });
+        match journal.ring.place(journal.header.blocks(), 1) {
+            Some(position) => self.write_transaction(now, core, position),
+            None => {
+                journal.put_back();
+                self.make_room(now, core);
+            }
+        }
+    }
+
+    /// The ring is full: says on the drives what is durable, or makes something so.
+    fn make_room(&mut self, now: Time, core: &mut Core<B>) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        if journal.ring.durable() > journal.ring.oldest() && core.is_recorded() {
+            return self.checkpoint(now, core);
+        }
+        self.flush_for_journal(now, core);
+    }
+
+    /// Writes a transaction without content.
+    pub(super) fn checkpoint(&mut self, now: Time, core: &mut Core<B>) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        journal.header.entries.clear();
+        journal.content.clear();
+        let position = journal.ring.place(1, 0).expect("a block is always left for it");
+        self.write_transaction(now, core, position);
+    }
+
+    /// Flushes the drives if that lets something be used again.
+    pub(super) fn flush_for_journal(&mut self, now: Time, core: &mut Core<B>) {
+        let ring = &self.journal.as_ref().expect("there is a journal").ring;
+        if ring.complete() > ring.durable() && !self.is_flushing {
+            self.is_flushing = true;
+            self.begin_flush(now, core, None);
+        }
+    }
+
+    fn write_transaction(&mut self, now: Time, core: &mut Core<B>, position: u64) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        // While a record is being written the drives may still count on one that has fallen behind.
+        journal.tail = if core.is_recorded() { journal.ring.durable() } else { journal.ring.oldest() };
+        let parts = journal.batches.len().max(1) as u32;
+        journal.sequence = journal.ring.take(position, journal.header.blocks(), parts);
+        (journal.header.array, journal.header.sequence) = (journal.array, journal.sequence);
+        (journal.header.tail, journal.header.position) = (journal.tail, position);
+        for &id in &journal.batches {
+            self.batches[id as usize].transaction = journal.sequence;
+        }
+        journal.header.encode(&mut journal.bytes);
+        journal.content.insert(0, B::encode(&journal.bytes));
+        journal.busy = true;
+        self.write_copies(now, core);
+    }
+
+    /// Writes the transaction to two drives.
+    fn write_copies(&mut self, now: Time, core: &mut Core<B>) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        let width = self.shape.width;
+        let mut drives = (0..width)
+            .map(|step| (journal.sequence as usize + step) % width)
+            .filter(|&drive| core.drives.is_in_sync(drive));
+        let pair = [drives.next(), drives.next()];
+        journal.copies = pair.map(|drive| (drive.unwrap_or(usize::MAX), drive.is_none()));
+        journal.pending = 1;
+        let first = journal.first + journal.header.position;
+        for drive in pair.into_iter().flatten() {
+            for (part, blocks) in journal.content.chunks(self.most).enumerate() {
+                let mut data = core.drives.memory();
+                data.extend_from_slice(blocks);
+                journal.pending += 1;
+                let (op, class, block) = (Op::Write, Class::DEFAULT, first + (part * self.most) as u64);
+                let blocks = blocks.len() as u32;
+                let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
+                let owner = Owner::Layout(Token::Journal.pack());
+                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+            }
+        }
+        self.copy_part_written(now, core, &Spans::new());
+    }
+
+    /// A drive has written a part of the transaction.
+    pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        if answer.status != Status::Success {
+            for copy in journal.copies.iter_mut().filter(|copy| copy.0 == answer.drive) {
+                copy.1 = true;
+            }
+        }
+        core.drives.recycle(answer.data);
+        self.copy_part_written(now, core, &answer.spans);
+    }
+
+    fn copy_part_written(&mut self, now: Time, core: &mut Core<B>, spans: &Spans) {
+        let journal = self.journal.as_mut().expect("there is a journal");
+        journal.pending -= 1;
+        if journal.pending > 0 {
+            return;
+        }
+        if journal.copies.iter().all(|copy| copy.1) && !self.has_failed(core) {
+            return self.write_copies(now, core);
+        }
+        self.committed(now, core, spans);
+    }
+
+    /// The transaction is durable: its batches are written in place.
+    fn committed(&mut self, now: Time, core: &mut Core<B>, spans: &Spans) {
+        // It stays busy until its batches have begun: those that end at once must not begin the next.
+        let journal = self.journal.as_mut().expect("there is a journal");
+        journal.ring.reuse(journal.tail);
+        let mut batches = std::mem::take(&mut journal.batches);
+        if batches.is_empty() {
+            journal.ring.batch_done(journal.sequence);
+        }
+        if journal.ring.is_half_full() {
+            self.flush_for_journal(now, core);
+        }
+        for &id in &batches {
+            self.batches[id as usize].account(now, spans);
+            self.write_batch(now, core, id);
+        }
+        batches.clear();
+        let journal = self.journal.as_mut().expect("there is a journal");
+        (journal.batches, journal.busy) = (batches, false);
+        self.journal_changed(now, core);
+    }
+
+    /// Something of the journal has ended: the next transaction may be possible, and recovery goes on.
+    pub(super) fn journal_changed(&mut self, now: Time, core: &mut Core<B>) {
+        self.commit(now, core);
+        self.recovery_goes_on(now, core);
+    }
+}

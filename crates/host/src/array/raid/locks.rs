@@ -1,0 +1,335 @@
+//! The order of what is done to one unit: reads, writes and maintenance.
+//!
+//! Of a unit with work there is a list in the order of submission. A read waits for the writes before
+//! it that meet its blocks, a write for the reads before it; of a unit with parity one batch of writes
+//! or one piece of maintenance is under way at a time, and what waits for it is then taken together.
+//! At most [`WINDOW`] of a list are looked at, so that no event costs more because more is queued.
+
+use super::cells::Cells;
+use crate::array::raid::planted::{Rule, holds};
+use tailcut_base::Spans;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A read of the host.
+    Read,
+    /// A write of the host.
+    Write,
+    /// A trim of the host.
+    Trim,
+    /// Rebuilding, scrubbing: keeps writes away, and nothing else.
+    Maintain,
+}
+
+/// How a read is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// From the drives that have the blocks. Other blocks of their rows may change meanwhile.
+    Direct,
+    /// Around a drive at need: whole rows stay as they are.
+    Around,
+    /// The same block by block, since different drives have failed different blocks.
+    Single,
+}
+
+/// A piece of work on one unit.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Where.
+    pub unit: u64,
+    /// What.
+    pub kind: Kind,
+    /// The host's request, or whatever the maintainer calls it.
+    pub slot: u32,
+    /// The data cells that are read or written.
+    pub cells: Cells,
+    /// Of a read: the data cells that must not change meanwhile.
+    pub stable: Cells,
+    /// Of a read: how.
+    pub mode: Mode,
+    /// Of a read: it may as well be direct if it had to wait otherwise.
+    pub may_be_direct: bool,
+    /// Of a write: it is not taken together with others.
+    pub alone: bool,
+    /// Of a read: the cells that have still to be asked for.
+    pub todo: Cells,
+    /// Answers that are to come.
+    pub pending: u32,
+    /// Where the time of its last part went.
+    pub spans: Spans,
+    active: bool,
+    next: u32,
+    prev: u32,
+}
+
+impl Piece {
+    /// A piece that has not begun.
+    pub fn new(unit: u64, kind: Kind, slot: u32, cells: Cells) -> Piece {
+        Piece {
+            unit,
+            kind,
+            slot,
+            cells,
+            stable: cells,
+            mode: Mode::Direct,
+            may_be_direct: false,
+            alone: false,
+            todo: cells,
+            pending: 0,
+            spans: Spans::new(),
+            active: false,
+            next: NONE,
+            prev: NONE,
+        }
+    }
+}
+
+/// A unit with work.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    unit: u64,
+    head: u32,
+    tail: u32,
+    /// Pieces that are no reads.
+    writes: u32,
+    waiting: u32,
+    next: u32,
+}
+
+/// What can begin, in order.
+#[derive(Debug, Default)]
+pub struct Started {
+    /// Reads.
+    pub reads: Vec<u32>,
+    /// Writes, to be done as one.
+    pub batch: Vec<u32>,
+    /// Maintenance.
+    pub maintain: Vec<u32>,
+}
+
+/// All units with work.
+#[derive(Debug)]
+pub struct Locks {
+    pieces: Vec<Piece>,
+    free: Vec<u32>,
+    busy: Vec<Busy>,
+    free_busy: Vec<u32>,
+    /// Units with work by their lowest bits.
+    buckets: Vec<u32>,
+    /// One batch at a time, whatever it writes.
+    exclusive: bool,
+}
+
+/// How many pieces of a unit are looked at.
+pub const WINDOW: usize = 64;
+
+const NONE: u32 = u32::MAX;
+const BUCKETS: usize = 1 << 12;
+
+impl Locks {
+    /// No work; `exclusive` where writes to one unit depend on each other.
+    pub fn new(exclusive: bool) -> Locks {
+        let buckets = vec![NONE; BUCKETS];
+        let (free, free_busy) = (Vec::new(), Vec::new());
+        Locks { pieces: Vec::new(), free, busy: Vec::new(), free_busy, buckets, exclusive }
+    }
+
+    /// A piece of work.
+    pub fn get(&mut self, piece: u32) -> &mut Piece {
+        &mut self.pieces[piece as usize]
+    }
+
+    /// True when nothing is under way or waits.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == self.pieces.len()
+    }
+
+    /// Adds a piece behind all others of its unit.
+    pub fn push(&mut self, mut piece: Piece) -> u32 {
+        let busy = self.find(piece.unit).unwrap_or_else(|| self.open(piece.unit));
+        let id = self.free.pop().unwrap_or(self.pieces.len() as u32);
+        let entry = &mut self.busy[busy as usize];
+        entry.waiting += 1;
+        entry.writes += u32::from(piece.kind != Kind::Read);
+        piece.prev = entry.tail;
+        match entry.tail {
+            NONE => entry.head = id,
+            tail => self.pieces[tail as usize].next = id,
+        }
+        entry.tail = id;
+        if id as usize == self.pieces.len() {
+            self.pieces.push(piece);
+        } else {
+            self.pieces[id as usize] = piece;
+        }
+        id
+    }
+
+    /// A piece has ended.
+    pub fn end(&mut self, id: u32) {
+        let Piece { unit, kind, active, next, prev, .. } = self.pieces[id as usize];
+        let busy = self.find(unit).expect("a unit with work is busy");
+        let entry = &mut self.busy[busy as usize];
+        entry.waiting -= u32::from(!active);
+        entry.writes -= u32::from(kind != Kind::Read);
+        match prev {
+            NONE => entry.head = next,
+            prev => self.pieces[prev as usize].next = next,
+        }
+        match next {
+            NONE => entry.tail = prev,
+            next => self.pieces[next as usize].prev = prev,
+        }
+        self.free.push(id);
+        if self.busy[busy as usize].head == NONE {
+            self.close(busy);
+        }
+    }
+
+    /// A piece that had begun waits again, in its old place.
+    pub fn suspend(&mut self, id: u32) {
+        let piece = &mut self.pieces[id as usize];
+        assert!(piece.active, "only what has begun can wait again");
+        piece.active = false;
+        let busy = self.find(self.pieces[id as usize].unit).expect("a unit with work is busy");
+        self.busy[busy as usize].waiting += 1;
+    }
+
+    fn find(&self, unit: u64) -> Option<u32> {
+        let mut at = self.buckets[unit as usize % BUCKETS];
+        while at != NONE && self.busy[at as usize].unit != unit {
+            at = self.busy[at as usize].next;
+        }
+        (at != NONE).then_some(at)
+    }
+
+    fn open(&mut self, unit: u64) -> u32 {
+        let bucket = &mut self.buckets[unit as usize % BUCKETS];
+        let busy = Busy { unit, head: NONE, tail: NONE, writes: 0, waiting: 0, next: *bucket };
+        let id = self.free_busy.pop().unwrap_or(self.busy.len() as u32);
+        *bucket = id;
+        if id as usize == self.busy.len() {
+            self.busy.push(busy);
+        } else {
+            self.busy[id as usize] = busy;
+        }
+        id
+    }
+
+    fn close(&mut self, busy: u32) {
+        let Busy { unit, next, .. } = self.busy[busy as usize];
+        let bucket = unit as usize % BUCKETS;
+        let mut at = self.buckets[bucket];
+        if at == busy {
+            self.buckets[bucket] = next;
+        } else {
+            while self.busy[at as usize].next != busy {
+                at = self.busy[at as usize].next;
+            }
+            self.busy[at as usize].next = next;
+        }
+        self.free_busy.push(busy);
+    }
+
+    /// Finds what can begin on a unit, and marks it as begun.
+    pub fn wake(&mut self, unit: u64, started: &mut Started) {
+        let Some(busy) = self.find(unit) else { return };
+        if self.busy[busy as usize].waiting == 0 {
+            return;
+        }
+        let mut scan = Scan { exclusive: self.exclusive, ..Scan::default() };
+        let head = self.busy[busy as usize].head;
+        self.each(head, |_, piece| scan.under_way(piece));
+        let before = started.reads.len() + started.batch.len() + started.maintain.len();
+        self.each(head, |id, piece| scan.consider(id, piece, started));
+        let after = started.reads.len() + started.batch.len() + started.maintain.len();
+        self.busy[busy as usize].waiting -= (after - before) as u32;
+    }
+
+    fn each(&mut self, head: u32, mut look: impl FnMut(u32, &mut Piece)) {
+        let mut at = head;
+        for _ in 0..WINDOW {
+            if at == NONE {
+                return;
+            }
+            let piece = &mut self.pieces[at as usize];
+            look(at, piece);
+            at = piece.next;
+        }
+    }
+}
+
+/// A walk along the list of a unit.
+#[derive(Debug, Default)]
+struct Scan {
+    exclusive: bool,
+    /// What is being written.
+    writing: Cells,
+    /// Writes or maintenance are under way.
+    is_written: bool,
+    /// What reads so far rely on.
+    read: Cells,
+    /// What writes so far write.
+    written: Cells,
+    /// What those write that wait.
+    held: Cells,
+    writes: u32,
+    is_maintained: bool,
+    has_alone: bool,
+}
+
+impl Scan {
+    fn under_way(&mut self, piece: &Piece) {
+        if piece.active && piece.kind != Kind::Read {
+            self.is_written = true;
+            self.writing |= piece.cells;
+        }
+    }
+
+    fn consider(&mut self, id: u32, piece: &mut Piece, started: &mut Started) {
+        let was_active = piece.active;
+        match piece.kind {
+            Kind::Read => {
+                if !was_active && self.can_read(piece) {
+                    piece.active = true;
+                    started.reads.push(id);
+                }
+                self.read |= piece.stable;
+            }
+            Kind::Write | Kind::Trim => {
+                if !was_active && self.can_write(piece, !started.batch.is_empty()) {
+                    piece.active = true;
+                    self.has_alone = piece.alone;
+                    started.batch.push(id);
+                } else if !was_active {
+                    self.held |= piece.cells;
+                }
+                self.written |= piece.cells;
+                self.writes += 1;
+            }
+            Kind::Maintain => {
+                if !was_active && !self.is_written && self.writes == 0 && !self.is_maintained {
+                    piece.active = true;
+                    started.maintain.push(id);
+                }
+                self.is_maintained = true;
+            }
+        }
+    }
+
+    fn can_read(&self, piece: &mut Piece) -> bool {
+        let changing = if holds(Rule::ReadAfterWrite) { self.writing | self.written } else { self.writing };
+        if piece.may_be_direct && piece.stable.meets(changing) && !piece.cells.meets(changing) {
+            (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
+        }
+        !piece.stable.meets(changing)
+    }
+
+    fn can_write(&self, piece: &Piece, has_batch: bool) -> bool {
+        let is_free = if self.exclusive { !self.is_written } else { !piece.cells.meets(self.writing) };
+        let follows = !piece.cells.meets(self.held) && !piece.cells.meets(self.read);
+        let fits = !has_batch || !(piece.alone || self.has_alone);
+        is_free && follows && fits && !self.is_maintained
+    }
+}

@@ -1,0 +1,137 @@
+//! Reads of the host: piece by piece, around drives that do not serve, and the repair of what was wrong.
+
+use super::cells::Cells;
+use super::locks::{Kind, Mode, Piece};
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::config::ReadPolicy;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::{Around, Done, Wanted, seal_of};
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+
+impl<B: Block> Raid<B> {
+    /// A read of some cells of a unit.
+    pub(super) fn read_piece(&self, core: &Core<B>, unit: u64, slot: u32, cells: Cells) -> Piece {
+        let mut piece = Piece::new(unit, Kind::Read, slot, cells);
+        if !self.shape.has_parity() {
+            return piece;
+        }
+        let is_degraded = self.unknown(core, unit).meets(cells);
+        let is_hedged = core.config.reads != ReadPolicy::Direct || core.config.slow_after > Nanos::ZERO;
+        if is_degraded || is_hedged {
+            (piece.mode, piece.may_be_direct) = (Mode::Around, !is_degraded);
+            piece.stable = self.shape.whole_rows(cells);
+        }
+        piece
+    }
+
+    /// Asks for what a piece has still to read.
+    pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let (rows, most) = (self.shape.rows, self.most);
+        let piece = self.locks.get(id);
+        let (unit, mode) = (piece.unit, piece.mode);
+        let todo = std::mem::take(&mut piece.todo);
+        let class = core.requests.get(piece.slot).class;
+        let most = if mode == Mode::Single { 1 } else { most };
+        for run in todo.runs(rows, most) {
+            let drive = self.shape.drive(unit, run.start / rows);
+            let around = if mode == Mode::Direct { Around::Later } else { core.around(now, drive) };
+            let wanted = Wanted {
+                drive,
+                block: self.shape.base(unit) + (run.start % rows) as u64,
+                blocks: run.len() as u32,
+                age: 0,
+                unwritten: true,
+                class,
+                urgency: Urgency::Read,
+                around,
+                token: Token::Read(id).pack(),
+            };
+            self.locks.get(id).pending += 1;
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+    }
+
+    /// A part of a piece has been read, or has not.
+    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+        let unit = self.shape.unit_of(done.wanted.block);
+        let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
+        let slot = self.locks.get(id).slot;
+        if done.status == Status::Success {
+            let request = core.requests.get_mut(slot);
+            let at = (self.shape.host_block(unit, first) - request.block) as usize;
+            request.data[at..at + done.data.len()].clone_from_slice(&done.data);
+            if done.damaged && done.reconstructed {
+                self.repair(now, core, id, &done);
+            }
+        } else {
+            self.locks.get(id).todo |= Cells::range(first..first + done.wanted.blocks as usize);
+        }
+        core.drives.recycle(done.data);
+        let piece = self.locks.get(id);
+        piece.pending -= 1;
+        piece.spans = done.spans;
+        self.look_at_read(now, core, id);
+    }
+
+    /// Writes again what a drive had lost.
+    fn repair(&mut self, now: Time, core: &mut Core<B>, id: u32, done: &Done<B>) {
+        let Wanted { drive, block, blocks, class, .. } = done.wanted;
+        let mut data = core.drives.memory();
+        data.extend_from_slice(&done.data);
+        for (content, address) in data.iter_mut().zip(block..) {
+            content.seal(seal_of(drive, address, 0));
+        }
+        self.report.repaired_on_read += u64::from(blocks);
+        self.locks.get(id).pending += 1;
+        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
+        let owner = Owner::Layout(Token::Repair(id).pack());
+        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+    }
+
+    /// A repair has been written.
+    pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.locks.get(id).pending -= 1;
+        self.look_at_read(now, core, id);
+    }
+
+    /// When all that was asked for has come, a piece ends or tries once more.
+    fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let can_go_around = self.shape.has_parity();
+        let piece = self.locks.get(id);
+        if piece.pending > 0 {
+            return;
+        }
+        let next = match piece.mode {
+            Mode::Direct if can_go_around => Some(Mode::Around),
+            Mode::Around => Some(Mode::Single),
+            _ => None,
+        };
+        self.woken.push_back(piece.unit);
+        if let (false, Some(mode)) = (piece.todo.is_empty(), next) {
+            (piece.mode, piece.may_be_direct) = (mode, false);
+            piece.stable = self.shape.whole_rows(piece.todo) | piece.cells;
+            return self.locks.suspend(id);
+        }
+        let status = if piece.todo.is_empty() { Status::Success } else { Status::MediaError };
+        let (slot, spans) = (piece.slot, piece.spans);
+        self.locks.end(id);
+        self.part_done(now, core, slot, status, &spans);
+    }
+
+    /// A part of a request of the host has ended.
+    pub(super) fn part_done(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        slot: u32,
+        status: Status,
+        spans: &Spans,
+    ) {
+        if core.requests.part_done(now, slot, status, spans) {
+            core.finish(now, slot);
+        }
+    }
+}

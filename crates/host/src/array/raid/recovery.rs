@@ -1,0 +1,336 @@
+//! From drives to an array that takes requests: blank drives are cleared, and what a power cut may
+//! have left is put right.
+
+use super::intent::INTENT_BLOCKS;
+use super::planted::{Rule, holds};
+use super::ring::Ring;
+use super::transaction::Header;
+use super::walk::Task;
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::reads::seal_of;
+use std::collections::BTreeMap;
+use tailcut_base::{Class, Op, Status, Time};
+
+/// What is done before requests are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The drives are cleared: whatever they held, the parity of zeros is zero.
+    Clear,
+    /// The journal or the bitmap is read.
+    Read,
+    /// Transactions that are on one drive only are written to a second one.
+    Copy,
+    /// What is in the journal is written in place.
+    Write,
+    /// The drives are flushed.
+    Flush,
+    /// Once the record is on the drives, the journal begins anew.
+    Restart,
+    /// The parity of regions that were being written is computed anew.
+    Resync,
+    /// Nothing: requests are taken.
+    Ready,
+}
+
+/// What is left to do.
+#[derive(Debug)]
+pub struct Recovery<B> {
+    /// Where it stands.
+    pub stage: Stage,
+    /// Answers that are to come.
+    pending: u32,
+    /// Clearing: the next block of each drive.
+    cleared: Vec<u64>,
+    /// What was read of each drive.
+    rings: Vec<Vec<B>>,
+    /// What is to be written: drive, block and content (none to trim), the first last.
+    writes: Vec<(usize, u64, Option<B>)>,
+    /// The same, to be done afterwards.
+    in_place: Vec<(usize, u64, Option<B>)>,
+    has_restarted: bool,
+}
+
+impl<B> Recovery<B> {
+    /// Nothing to do.
+    pub fn none() -> Recovery<B> {
+        Recovery {
+            stage: Stage::Ready,
+            pending: 0,
+            cleared: Vec::new(),
+            rings: Vec::new(),
+            writes: Vec::new(),
+            in_place: Vec::new(),
+            has_restarted: false,
+        }
+    }
+}
+
+/// A transaction that was found: its header, its content, and the drives that have it.
+struct Whole<B> {
+    header: Header,
+    content: Vec<B>,
+    drives: Vec<usize>,
+}
+
+/// Requests under way at a time on all drives together.
+const AT_ONCE: u32 = 64;
+
+impl<B: Block> Raid<B> {
+    /// Clears the drives of a new array.
+    pub(super) fn begin_clear(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Clear;
+        self.recovery.cleared = vec![core.usable().start; core.drives.len()];
+        self.recovery.pending = 1;
+        self.clear_more(now, core);
+        self.recovery_part_done(now, core);
+    }
+
+    fn clear_more(&mut self, now: Time, core: &mut Core<B>) {
+        let end = core.usable().end;
+        for drive in 0..core.drives.len() {
+            let block = self.recovery.cleared[drive];
+            let blocks = (end - block).min(self.most as u64) as u32;
+            if blocks > 0 {
+                self.recovery.cleared[drive] += u64::from(blocks);
+                self.ask_for_recovery(now, core, drive, (block, blocks), Op::Trim, Vec::new());
+            }
+        }
+    }
+
+    fn ask_for_recovery(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        drive: usize,
+        (block, blocks): (u64, u32),
+        op: Op,
+        data: Vec<B>,
+    ) {
+        self.recovery.pending += 1;
+        let class = Class::DEFAULT;
+        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Recovery.pack()), ask);
+    }
+
+    /// Reads what an array that is opened has noted.
+    pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Read;
+        self.recovery.rings = vec![Vec::new(); core.drives.len()];
+        self.recovery.pending = 1;
+        let (first, blocks) = match (&self.journal, &self.intent) {
+            (Some(journal), _) => (journal.first, journal.blocks),
+            (None, Some(_)) => (core.usable().start, INTENT_BLOCKS),
+            (None, None) => (0, 0),
+        };
+        for drive in 0..core.drives.len() {
+            if !core.drives.is_in_sync(drive) {
+                continue;
+            }
+            self.recovery.rings[drive] = vec![B::default(); blocks as usize];
+            for at in (0..blocks).step_by(self.most) {
+                let part = (blocks - at).min(self.most as u64) as u32;
+                self.ask_for_recovery(now, core, drive, (first + at, part), Op::Read, Vec::new());
+            }
+        }
+        self.recovery_part_done(now, core);
+    }
+
+    /// A drive has answered.
+    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        match self.recovery.stage {
+            Stage::Read if answer.status == Status::Success => {
+                let at = (answer.block - core.usable().start) as usize;
+                self.recovery.rings[answer.drive][at..at + answer.data.len()].clone_from_slice(&answer.data);
+            }
+            Stage::Clear => self.clear_more(now, core),
+            Stage::Copy | Stage::Write => self.write_more(now, core, 1),
+            _ => {}
+        }
+        core.drives.recycle(answer.data);
+        self.recovery_part_done(now, core);
+    }
+
+    fn recovery_part_done(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.pending -= 1;
+        if self.recovery.pending > 0 {
+            return;
+        }
+        match self.recovery.stage {
+            Stage::Read if self.journal.is_some() => self.judge_journal(now, core),
+            Stage::Read => self.judge_intent(now, core),
+            Stage::Copy => self.begin_writes(now, core, Stage::Write),
+            Stage::Clear | Stage::Write => {
+                self.recovery.stage = Stage::Flush;
+                self.is_flushing = true;
+                self.begin_flush(now, core, None);
+            }
+            stage => unreachable!("nothing is asked for in stage {stage:?}"),
+        }
+    }
+
+    fn begin_writes(&mut self, now: Time, core: &mut Core<B>, stage: Stage) {
+        self.recovery.stage = stage;
+        if stage == Stage::Write {
+            self.recovery.writes = std::mem::take(&mut self.recovery.in_place);
+        }
+        self.recovery.pending = 1;
+        self.write_more(now, core, AT_ONCE);
+        self.recovery_part_done(now, core);
+    }
+
+    fn write_more(&mut self, now: Time, core: &mut Core<B>, most: u32) {
+        for _ in 0..most {
+            let Some((drive, block, content)) = self.recovery.writes.pop() else { return };
+            let op = if content.is_some() { Op::Write } else { Op::Trim };
+            self.ask_for_recovery(now, core, drive, (block, 1), op, content.into_iter().collect());
+        }
+    }
+
+    /// Finds the transactions that may not be in place, and what there is to write because of them.
+    fn judge_journal(&mut self, now: Time, core: &mut Core<B>) {
+        let found = self.transactions(core);
+        let tail = found.last_key_value().map_or(0, |(_, newest)| newest.header.tail);
+        let next = found.last_key_value().map_or(1, |(&sequence, _)| sequence + 1);
+        let journal = self.journal.as_mut().expect("there is a journal");
+        journal.ring = Ring::new(journal.blocks, next);
+        let mut in_place = BTreeMap::new();
+        self.recovery.writes.clear();
+        for (&sequence, whole) in found.range(tail..) {
+            journal.ring.restore(sequence, whole.header.position, whole.header.blocks());
+            let mut content = whole.content.iter();
+            for entry in &whole.header.entries {
+                let content = entry.content.and_then(|_| content.next()).cloned();
+                in_place.insert((entry.drive as usize, entry.block), content);
+            }
+            let first = journal.first + whole.header.position;
+            // It may be the newest, which the power has kept from the second drive. From now on it counts.
+            let second = (0..core.drives.len()).find(|drive| !whole.drives.contains(drive));
+            if let (1, Some(second)) = (whole.drives.len(), second.filter(|_| self.recovery.is_whole(core))) {
+                let mut bytes = Vec::new();
+                whole.header.encode(&mut bytes);
+                let blocks = std::iter::once(B::encode(&bytes)).chain(whole.content.iter().cloned());
+                self.recovery.writes.extend((first..).zip(blocks).map(|(at, b)| (second, at, Some(b))));
+            }
+        }
+        if holds(Rule::Replay) {
+            let sealed = in_place.into_iter().map(|((drive, block), content)| {
+                let seal = |mut content: B| {
+                    content.seal(seal_of(drive, block, 0));
+                    content
+                };
+                (drive, block, content.map(seal))
+            });
+            self.recovery.in_place = sealed.collect();
+        }
+        self.recovery.rings.clear();
+        if self.recovery.writes.is_empty() {
+            return self.begin_writes(now, core, Stage::Write);
+        }
+        // What is copied must be durable before anything in place is written.
+        self.begin_copies(now, core);
+    }
+
+    /// Every whole transaction on the drives.
+    fn transactions(&self, core: &Core<B>) -> BTreeMap<u64, Whole<B>> {
+        let array = self.array;
+        let mut found: BTreeMap<u64, Whole<B>> = BTreeMap::new();
+        for (drive, ring) in self.recovery.rings.iter().enumerate() {
+            for (position, block) in ring.iter().enumerate() {
+                let Some(header) = block.decode().and_then(Header::decode) else { continue };
+                let end = position + header.blocks() as usize;
+                let is_whole = header.array == array
+                    && header.position == position as u64
+                    && end <= ring.len()
+                    && header.fits(&ring[position + 1..end]);
+                if !is_whole || header.entries.iter().any(|e| e.drive as usize >= core.drives.len()) {
+                    continue;
+                }
+                let content = &ring[position + 1..end];
+                let new = || Whole { header: header.clone(), content: content.to_vec(), drives: Vec::new() };
+                found.entry(header.sequence).or_insert_with(new).drives.push(drive);
+            }
+        }
+        found
+    }
+
+    fn begin_copies(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Copy;
+        self.recovery.pending = 1;
+        for (drive, block, content) in std::mem::take(&mut self.recovery.writes) {
+            self.recovery.pending += 1;
+            let (op, class, data) = (Op::Write, Class::DEFAULT, content.into_iter().collect());
+            let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+            core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Recovery.pack()), ask);
+        }
+        self.recovery_part_done(now, core);
+    }
+
+    /// Takes over the bitmap, and begins to put the parity of marked regions right.
+    fn judge_intent(&mut self, now: Time, core: &mut Core<B>) {
+        let rings = std::mem::take(&mut self.recovery.rings);
+        if let Some(intent) = &mut self.intent {
+            for block in rings.iter().flatten() {
+                intent.restore(block.decode().unwrap_or(&[]));
+            }
+            self.recovery.stage = Stage::Resync;
+            return self.begin_task(now, core, Task::Resync);
+        }
+        self.be_ready(now, core);
+    }
+
+    /// Something else that recovery waits for may have come about.
+    pub(super) fn recovery_goes_on(&mut self, now: Time, core: &mut Core<B>) {
+        match self.recovery.stage {
+            Stage::Flush if !self.is_flushing => {
+                self.recovery.stage = Stage::Restart;
+                self.recovery.has_restarted = false;
+                self.recovery_goes_on(now, core);
+            }
+            Stage::Restart if self.recovery.has_restarted => {
+                let is_idle = self.journal.as_ref().is_none_or(|journal| journal.is_idle())
+                    && self.intent.as_ref().is_none_or(|intent| intent.is_idle());
+                if is_idle {
+                    self.be_ready(now, core);
+                }
+            }
+            Stage::Restart if core.is_recorded() => {
+                self.recovery.has_restarted = true;
+                match (self.journal.is_some(), self.intent.is_some()) {
+                    (true, _) => self.checkpoint(now, core),
+                    (_, true) => self.write_intent(now, core),
+                    _ => self.be_ready(now, core),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All parities that could be put right are right.
+    pub(super) fn resynced(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Flush;
+        self.is_flushing = true;
+        self.begin_flush(now, core, None);
+    }
+
+    fn be_ready(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery = Recovery { stage: Stage::Ready, ..Recovery::none() };
+        for drive in 0..core.drives.len() {
+            if core.drives.presence(drive) == Presence::Rebuilding {
+                self.begin_task(now, core, Task::Rebuild(drive));
+            }
+        }
+    }
+}
+
+impl<B> Recovery<B> {
+    /// True when no drive is missing: one may still be lost.
+    fn is_whole(&self, core: &Core<B>) -> bool
+    where
+        B: Block,
+    {
+        (0..core.drives.len()).all(|drive| core.drives.is_in_sync(drive))
+    }
+}

@@ -1,0 +1,152 @@
+//! Where transactions lie in the ring of the journal, and what of it can be used again.
+//!
+//! A transaction is *complete* when its blocks have been written in place, *durable* when the drives
+//! have been flushed since, and *reusable* when a later transaction that says so is on the drives. So
+//! whatever the power spoils, the latest whole transaction names a tail from which on everything is there.
+
+use super::planted::{Rule, holds};
+use std::collections::VecDeque;
+
+/// A transaction whose place is taken.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    sequence: u64,
+    position: u64,
+    blocks: u64,
+    /// Batches that are not written in place.
+    pending: u32,
+}
+
+/// The ring.
+#[derive(Debug)]
+pub struct Ring {
+    blocks: u64,
+    taken: VecDeque<Taken>,
+    /// The next transaction.
+    next: u64,
+    /// All before this one are complete.
+    complete: u64,
+    /// All before this one are durable in place.
+    durable: u64,
+}
+
+impl Ring {
+    /// An empty ring whose next transaction has the number `next`.
+    pub fn new(blocks: u64, next: u64) -> Ring {
+        Ring { blocks, taken: VecDeque::new(), next, complete: next, durable: next }
+    }
+
+    /// All before this one are durable in place.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// All before this one are complete.
+    pub fn complete(&self) -> u64 {
+        self.complete
+    }
+
+    /// The oldest whose place is taken.
+    pub fn oldest(&self) -> u64 {
+        self.taken.front().map_or(self.next, |taken| taken.sequence)
+    }
+
+    /// A transaction of an earlier life lies there.
+    pub fn restore(&mut self, sequence: u64, position: u64, blocks: u64) {
+        self.taken.push_back(Taken { sequence, position, blocks, pending: 0 });
+    }
+
+    /// A place for a transaction; `spare` blocks stay free behind it. One is always left for a transaction
+    /// without content that says what is durable.
+    pub fn place(&self, blocks: u64, spare: u64) -> Option<u64> {
+        let need = blocks + spare;
+        let (Some(first), Some(last)) = (self.taken.front(), self.taken.back()) else {
+            return (need <= self.blocks).then_some(0);
+        };
+        let (tail, head) = (first.position, last.position + last.blocks);
+        if tail < head {
+            // Free: behind the head, and before the tail. The spare block may be in either.
+            let fits_behind = head + need <= self.blocks || head + blocks <= self.blocks && spare <= tail;
+            return if fits_behind { Some(head) } else { (need <= tail).then_some(0) };
+        }
+        (head + need <= tail).then_some(head)
+    }
+
+    /// Takes a place for the next transaction, which `batches` wait for.
+    pub fn take(&mut self, position: u64, blocks: u64, batches: u32) -> u64 {
+        let sequence = self.next;
+        self.taken.push_back(Taken { sequence, position, blocks, pending: batches });
+        self.next += 1;
+        sequence
+    }
+
+    /// A batch of a transaction has been written in place.
+    pub fn batch_done(&mut self, sequence: u64) {
+        let index = self.index(sequence);
+        self.taken[index].pending -= 1;
+        while self.complete < self.next && self.taken[self.index(self.complete)].pending == 0 {
+            self.complete += 1;
+        }
+        if !holds(Rule::ReclaimWhenDurable) {
+            self.durable = self.complete;
+        }
+    }
+
+    /// Where a transaction of this life is in the list.
+    fn index(&self, sequence: u64) -> usize {
+        self.taken.len() - (self.next - sequence) as usize
+    }
+
+    /// All drives have been flushed since everything before `complete` was.
+    pub fn flushed(&mut self, complete: u64) {
+        self.durable = self.durable.max(complete);
+    }
+
+    /// A transaction that names this tail is on the drives.
+    pub fn reuse(&mut self, tail: u64) {
+        while self.taken.front().is_some_and(|taken| taken.sequence < tail) {
+            self.taken.pop_front();
+        }
+    }
+
+    /// True when half of the ring is taken.
+    pub fn is_half_full(&self) -> bool {
+        let (Some(first), Some(last)) = (self.taken.front(), self.taken.back()) else { return false };
+        let head = last.position + last.blocks;
+        let taken =
+            if first.position < head { head - first.position } else { self.blocks + head - first.position };
+        taken > self.blocks / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::random::Stream;
+
+    /// Whatever is taken and given back: no two transactions share a block, and one block is left.
+    #[test]
+    fn places_never_overlap() {
+        let mut stream = Stream::new(1, "ring");
+        let mut ring = Ring::new(20, 1);
+        let mut taken_over = 0;
+        for _ in 0..20_000 {
+            let blocks = 1 + stream.below(6);
+            if let Some(position) = ring.place(blocks, 1) {
+                let range = position..position + blocks;
+                assert!(range.end <= 20);
+                for other in &ring.taken {
+                    assert!(range.end <= other.position || other.position + other.blocks <= range.start);
+                }
+                let sequence = ring.take(position, blocks, 1);
+                ring.batch_done(sequence);
+                assert!(ring.place(1, 0).is_some());
+                taken_over += 1;
+            } else {
+                ring.flushed(ring.complete());
+                ring.reuse(ring.oldest() + 1 + stream.below(3));
+            }
+        }
+        assert!(taken_over > 5_000);
+    }
+}

@@ -1,0 +1,92 @@
+//! Comparing the blocks of a unit with their seals and their parity.
+
+use super::Raid;
+use super::cells::Cells;
+use super::walk::Task;
+use crate::Block;
+use crate::array::core::Core;
+
+impl<B: Block> Raid<B> {
+    /// Judges what was read of a unit, row by row; returns the cells to be written, whose content is right
+    /// now.
+    pub(super) fn compare(&mut self, core: &Core<B>, id: u32) -> Cells {
+        let unknown = self.unknown(core, self.works[id as usize].unit);
+        let mut writes = Cells::NONE;
+        for row in 0..self.shape.rows {
+            let of_row = |role: usize| role * self.shape.rows + row;
+            let cells = (0..self.shape.width).map(of_row);
+            let is_known = self.shape.has_parity() && !cells.clone().any(|cell| unknown.contains(cell));
+            let bad: Vec<usize> = cells.filter(|&cell| self.works[id as usize].bad.contains(cell)).collect();
+            match bad[..] {
+                [] if is_known => self.compare_parity(id, row, &mut writes),
+                [] => {}
+                [cell] if is_known => self.restore(id, cell, &mut writes),
+                _ => self.count_lost(id, bad.len() as u64),
+            }
+        }
+        writes
+    }
+
+    /// All blocks of a row are intact: does the parity fit?
+    fn compare_parity(&mut self, id: u32, row: usize, writes: &mut Cells) {
+        let parity = self.shape.parity_role() * self.shape.rows + row;
+        let mut right = self.others(id, parity);
+        let work = &mut self.works[id as usize];
+        std::mem::swap(&mut work.content[parity], &mut right);
+        right.xor(&work.content[parity]);
+        if is_zero(&right) {
+            return;
+        }
+        writes.insert(parity);
+        match work.task {
+            Task::Resync => self.report.resynced += 1,
+            _ => self.report.parity_mismatches += 1,
+        }
+    }
+
+    /// One block of a row is not what was written: it follows from the others. After a power cut only a
+    /// parity does, as the parity need not fit.
+    fn restore(&mut self, id: u32, cell: usize, writes: &mut Cells) {
+        let is_parity = cell / self.shape.rows == self.shape.parity_role();
+        let is_resync = self.works[id as usize].task == Task::Resync;
+        if is_resync && !is_parity {
+            return self.count_lost(id, 1);
+        }
+        let right = self.others(id, cell);
+        self.works[id as usize].content[cell] = right;
+        writes.insert(cell);
+        if is_resync {
+            self.report.resynced += 1;
+        } else {
+            self.report.corrupt_blocks += 1;
+            self.report.repaired += 1;
+        }
+    }
+
+    /// The exclusive or of the other cells of a row.
+    fn others(&self, id: u32, cell: usize) -> B {
+        let mut sum = B::default();
+        let row = cell % self.shape.rows;
+        for other in (0..self.shape.width).map(|role| role * self.shape.rows + row) {
+            if other != cell {
+                sum.xor(&self.works[id as usize].content[other]);
+            }
+        }
+        sum
+    }
+
+    fn count_lost(&mut self, id: u32, blocks: u64) {
+        if self.works[id as usize].task == Task::Scrub {
+            self.report.corrupt_blocks += blocks;
+            self.report.unrepairable += blocks;
+        }
+    }
+}
+
+/// True for a block of zeros, however it is kept.
+fn is_zero<B: Block>(block: &B) -> bool {
+    match block.decode() {
+        Some(bytes) => bytes.iter().all(|&byte| byte == 0),
+        None => *block == B::default(),
+    }
+}

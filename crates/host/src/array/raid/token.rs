@@ -1,0 +1,67 @@
+//! What the answers of drives belong to.
+
+/// Whom an answer is for: packed into the number that drives and reads give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A piece of a read of the host.
+    Read(u32),
+    /// The repair of a block that such a piece has met.
+    Repair(u32),
+    /// A read for the parity of a batch.
+    BatchRead(u32),
+    /// A write of a batch.
+    BatchWrite(u32),
+    /// A flush.
+    Flush(u32),
+    /// The transaction under way.
+    Journal,
+    /// The bitmap.
+    Intent,
+    /// Creation and recovery.
+    Recovery,
+    /// A read of a unit that is walked over.
+    Work(u32),
+    /// A write of such a unit.
+    WorkWrite(u32),
+    /// What a walk asks for beside its units.
+    Beside(u32),
+}
+
+impl Token {
+    /// The number.
+    pub fn pack(self) -> u64 {
+        let (kind, id) = match self {
+            Token::Read(id) => (0, id),
+            Token::Repair(id) => (1, id),
+            Token::BatchRead(id) => (2, id),
+            Token::BatchWrite(id) => (3, id),
+            Token::Flush(id) => (4, id),
+            Token::Journal => (5, 0),
+            Token::Intent => (6, 0),
+            Token::Recovery => (7, 0),
+            Token::Work(id) => (8, id),
+            Token::WorkWrite(id) => (9, id),
+            Token::Beside(id) => (10, id),
+        };
+        kind << 32 | u64::from(id)
+    }
+
+    /// The token of a number.
+    pub fn unpack(number: u64) -> Token {
+        let id = number as u32;
+        match number >> 32 {
+            0 => Token::Read(id),
+            1 => Token::Repair(id),
+            2 => Token::BatchRead(id),
+            3 => Token::BatchWrite(id),
+            4 => Token::Flush(id),
+            5 => Token::Journal,
+            6 => Token::Intent,
+            7 => Token::Recovery,
+            8 => Token::Work(id),
+            9 => Token::WorkWrite(id),
+            10 => Token::Beside(id),
+            kind => unreachable!("kind {kind} was never given out"),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What one write of the journal looks like on a drive.
+//!
+//! Format 1, little-endian, one block of header: magic (8 bytes), CRC-32C of the rest (u32), number of
+//! entries (u32), identity of the array (u128), sequence number, tail and own position in the ring (u64
+//! each); then for each entry drive (u32; the highest bit says that the block is trimmed), checksum of
+//! the content (u32) and block (u64). The contents of entries that are not trimmed follow, block by block.
+
+use crate::Block;
+use crate::disk::BLOCK_BYTES;
+
+/// The most entries of a transaction.
+pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
+
+const MAGIC: [u8; 8] = *b"tailcutJ";
+const HEAD: usize = 56;
+const ENTRY: usize = 16;
+const TRIMMED: u32 = 1 << 31;
+
+/// A block that is going to be written in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The drive.
+    pub drive: u32,
+    /// Where on it.
+    pub block: u64,
+    /// Checksum of the content; none for a trimmed block.
+    pub content: Option<u32>,
+}
+
+/// The header of a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The array.
+    pub array: u128,
+    /// Counts the transactions.
+    pub sequence: u64,
+    /// Everything before this one is durable in place.
+    pub tail: u64,
+    /// Where in the ring it is.
+    pub position: u64,
+    /// What it holds.
+    pub entries: Vec<Entry>,
+}
+
+impl Header {
+    /// Blocks of the transaction, the header included.
+    pub fn blocks(&self) -> u64 {
+        1 + self.entries.iter().filter(|entry| entry.content.is_some()).count() as u64
+    }
+
+    /// Writes the header into `bytes`.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        assert!(self.entries.len() <= ENTRIES_MOST, "the entries fit the header");
+        bytes.clear();
+        bytes.extend(MAGIC);
+        bytes.extend([0; 4]);
+        bytes.extend((self.entries.len() as u32).to_le_bytes());
+        bytes.extend(self.array.to_le_bytes());
+        for number in [self.sequence, self.tail, self.position] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for entry in &self.entries {
+            let trimmed = if entry.content.is_none() { TRIMMED } else { 0 };
+            bytes.extend((entry.drive | trimmed).to_le_bytes());
+            bytes.extend(entry.content.unwrap_or(0).to_le_bytes());
+            bytes.extend(entry.block.to_le_bytes());
+        }
+        let sum = crc32c::crc32c(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// The header in a block; none if there is none, or if it is damaged.
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
+        if bytes.get(..8)? != MAGIC {
+            return None;
+        }
+        let entries = u32::from_le_bytes(field(bytes, 12)?) as usize;
+        let end = HEAD + entries.min(ENTRIES_MOST) * ENTRY;
+        if entries > ENTRIES_MOST || crc32c::crc32c(bytes.get(12..end)?).to_le_bytes() != bytes[8..12] {
+            return None;
+        }
+        let number = |at| field(bytes, at).map(u64::from_le_bytes);
+        Some(Header {
+            array: u128::from_le_bytes(field(bytes, 16)?),
+            sequence: number(32)?,
+            tail: number(40)?,
+            position: number(48)?,
+            entries: bytes[HEAD..end].chunks_exact(ENTRY).map(entry).collect::<Option<_>>()?,
+        })
+    }
+
+    /// True when `contents`, the blocks behind the header, are what was written with it.
+    pub fn fits<B: Block>(&self, contents: &[B]) -> bool {
+        let sums = self.entries.iter().filter_map(|entry| entry.content);
+        contents.len() as u64 + 1 >= self.blocks()
+            && sums.zip(contents).all(|(sum, content)| content.checksum() == sum)
+    }
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+fn entry(bytes: &[u8]) -> Option<Entry> {
+    let drive = u32::from_le_bytes(field(bytes, 0)?);
+    let sum = u32::from_le_bytes(field(bytes, 4)?);
+    let block = u64::from_le_bytes(field(bytes, 8)?);
+    Some(Entry { drive: drive & !TRIMMED, block, content: (drive & TRIMMED == 0).then_some(sum) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bytes;
+
+    fn header() -> Header {
+        let content = Bytes::encode(b"content").checksum();
+        let entries = vec![
+            Entry { drive: 3, block: 77, content: Some(content) },
+            Entry { drive: 1, block: 78, content: None },
+        ];
+        Header { array: 9, sequence: 5, tail: 2, position: 40, entries }
+    }
+
+    #[test]
+    fn a_header_comes_back_as_it_was() {
+        let mut bytes = Vec::new();
+        header().encode(&mut bytes);
+        assert_eq!(Header::decode(Bytes::encode(&bytes).as_slice()), Some(header()));
+        assert!(header().fits(&[Bytes::encode(b"content")]));
+        assert!(!header().fits(&[Bytes::encode(b"another")]) && !header().fits::<Bytes>(&[]));
+    }
+
+    #[test]
+    fn every_damaged_byte_is_noticed() {
+        let mut good = Vec::new();
+        header().encode(&mut good);
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            assert_eq!(Header::decode(Bytes::encode(&bad).as_slice()), None, "byte {at}");
+        }
+    }
+}

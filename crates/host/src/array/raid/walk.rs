@@ -1,0 +1,422 @@
+//! Walks over all units: rebuilding a drive, scrubbing, and putting parities right after a power cut.
+//!
+//! Each unit is worked on under its lock, a few at a time, as fast as the configured rate allows.
+
+use super::cells::Cells;
+use super::locks::{Kind, Piece};
+use super::planted::{Rule, holds};
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::disk::BLOCK_BYTES;
+use std::collections::VecDeque;
+use tailcut_base::{Class, Nanos, Op, Status, Time};
+
+/// What a walk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Fills a drive.
+    Rebuild(usize),
+    /// Reads and compares everything.
+    Scrub,
+    /// Computes the parity of marked regions anew.
+    Resync,
+}
+
+/// What scrubbing, repairing and rebuilding have found so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScrubReport {
+    /// Stripes that were read.
+    pub stripes: u64,
+    /// Blocks that are not what was written, or cannot be read.
+    pub corrupt_blocks: u64,
+    /// Those that were written again from the others.
+    pub repaired: u64,
+    /// Rows whose parity did not fit although all blocks are intact: it was computed anew.
+    pub parity_mismatches: u64,
+    /// Blocks that cannot be had from the others either.
+    pub unrepairable: u64,
+    /// Blocks written again because a read of the host met them.
+    pub repaired_on_read: u64,
+    /// Rows whose parity was computed anew after a power cut.
+    pub resynced: u64,
+    /// Blocks that could not be had for a drive that was filled.
+    pub not_rebuilt: u64,
+}
+
+/// A walk.
+#[derive(Debug)]
+pub struct Walk {
+    id: u32,
+    /// What for.
+    pub task: Task,
+    /// The next unit, and the one with which the walk ends.
+    next: u64,
+    end: u64,
+    /// Units under way, in order; whether each is done.
+    under_way: VecDeque<bool>,
+    /// Requests beside those of units: the journal of a drive that is filled, and the last flush.
+    beside: u32,
+    /// When the next unit may begin.
+    due: Time,
+    is_flushing: bool,
+    is_cancelled: bool,
+}
+
+/// A unit under way.
+#[derive(Debug)]
+pub struct Work<B> {
+    /// The walk that it belongs to.
+    walk: u32,
+    pub(super) task: Task,
+    pub(super) unit: u64,
+    piece: u32,
+    pending: u32,
+    is_writing: bool,
+    /// Cells that could not be read.
+    pub(super) bad: Cells,
+    pub(super) content: Vec<B>,
+}
+
+impl<B> Work<B> {
+    fn new(cells: usize) -> Work<B>
+    where
+        B: Block,
+    {
+        let content = vec![B::default(); cells];
+        Work {
+            walk: 0,
+            task: Task::Scrub,
+            unit: 0,
+            piece: 0,
+            pending: 0,
+            is_writing: false,
+            bad: Cells::NONE,
+            content,
+        }
+    }
+}
+
+/// Units under way at a time.
+const AHEAD: usize = 8;
+
+impl<B: Block> Raid<B> {
+    /// Begins a walk, if there is none of its kind.
+    pub(super) fn begin_task(&mut self, now: Time, core: &mut Core<B>, task: Task) {
+        if self.walks.iter().any(|walk| walk.task == task && !walk.is_cancelled) {
+            return;
+        }
+        let end = self.shape.units();
+        let (under_way, due) = (VecDeque::new(), now);
+        self.last_walk += 1;
+        let id = self.last_walk;
+        let mut walk = Walk {
+            id,
+            task,
+            next: 0,
+            end,
+            under_way,
+            beside: 0,
+            due,
+            is_flushing: false,
+            is_cancelled: false,
+        };
+        match task {
+            Task::Rebuild(drive) => walk.beside = self.clear_notes(now, core, drive, id),
+            Task::Scrub => {
+                let ScrubReport { repaired_on_read, resynced, not_rebuilt, .. } = self.report;
+                self.report =
+                    ScrubReport { repaired_on_read, resynced, not_rebuilt, ..ScrubReport::default() };
+            }
+            Task::Resync => {}
+        }
+        self.walks.push(walk);
+        self.walk_on(now, core);
+    }
+
+    /// A drive that is filled may have been part of an array before: its journal must not be mistaken for
+    /// ours.
+    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: usize, walk: u32) -> u32 {
+        let (first, end) = (core.usable().start, self.shape.first);
+        let mut asked = 0;
+        for block in (first..end).step_by(self.most) {
+            let blocks = (end - block).min(self.most as u64) as u32;
+            let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
+            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let owner = Owner::Layout(Token::Beside(walk).pack());
+            core.drives.ask(now, drive, Urgency::Background, owner, ask);
+            asked += 1;
+        }
+        asked
+    }
+
+    /// Something that a rebuild has asked for beside its units has come.
+    pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        if let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) {
+            walk.beside -= 1;
+        }
+        self.walk_on(now, core);
+    }
+
+    /// The share of a walk that is done, in parts per million; none if there is no such walk.
+    pub(super) fn share_done(&self, task: Task) -> Option<u32> {
+        let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
+        let done = walk.next - walk.under_way.len() as u64;
+        Some((u128::from(done) * 1_000_000 / u128::from(walk.end.max(1))) as u32)
+    }
+
+    /// When the next unit may begin.
+    pub(super) fn next_walk(&self) -> Time {
+        // A resync has no rate: it goes on when a unit is done.
+        let can_begin =
+            |walk: &&Walk| walk.task != Task::Resync && walk.next < walk.end && walk.under_way.len() < AHEAD;
+        let moments = self.walks.iter().filter(can_begin).map(|walk| walk.due);
+        moments.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Begins what may be begun, and ends what is done.
+    pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
+        let mut at = 0;
+        while at < self.walks.len() {
+            self.cancel_if_vain(core, at);
+            while let Some(unit) = self.next_unit(now, core, at) {
+                self.begin_work(now, core, at, unit);
+            }
+            if self.is_over(now, core, at) {
+                let walk = self.walks.swap_remove(at);
+                self.end_walk(now, core, &walk);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// A drive that is lost again cannot be filled, nor one that too many others are missing for.
+    fn cancel_if_vain(&mut self, core: &Core<B>, at: usize) {
+        let has_failed = self.has_failed(core);
+        let walk = &mut self.walks[at];
+        let is_lost = match walk.task {
+            Task::Rebuild(drive) => core.drives.presence(drive) != Presence::Rebuilding,
+            _ => false,
+        };
+        if is_lost || has_failed {
+            (walk.is_cancelled, walk.end) = (true, walk.next);
+        }
+    }
+
+    fn next_unit(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<u64> {
+        let units = self.shape.units();
+        let walk = &mut self.walks[at];
+        if walk.due > now || walk.next >= walk.end || walk.under_way.len() >= AHEAD {
+            return None;
+        }
+        if walk.task == Task::Resync {
+            let marked = self.intent.as_ref().and_then(|intent| intent.marked_from(walk.next, units));
+            let Some(marked) = marked else {
+                walk.end = walk.next;
+                return None;
+            };
+            if walk.next < marked.start && !walk.under_way.is_empty() {
+                return None;
+            }
+            walk.next = marked.start;
+        } else {
+            let bytes = self.shape.rows as u64 * BLOCK_BYTES;
+            walk.due = walk.due.max(now) + Nanos::for_bytes(bytes, core.config.background_rate);
+        }
+        walk.next += 1;
+        walk.under_way.push_back(false);
+        Some(walk.next - 1)
+    }
+
+    fn begin_work(&mut self, now: Time, core: &mut Core<B>, at: usize, unit: u64) {
+        let id = self.free_works.pop().unwrap_or_else(|| {
+            self.works.push(Work::new(self.shape.width * self.shape.rows));
+            (self.works.len() - 1) as u32
+        });
+        let piece = Piece::new(unit, Kind::Maintain, id, self.shape.data_cells());
+        let work = &mut self.works[id as usize];
+        (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
+        (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, u32::MAX);
+        if holds(Rule::RebuildUnderLock) {
+            work.piece = self.locks.push(piece);
+            self.woken.push_back(unit);
+        } else {
+            self.begin_unit(now, core, id);
+        }
+    }
+
+    /// A unit is locked: reads what is needed.
+    pub(super) fn begin_unit(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let Work { task, unit, .. } = self.works[id as usize];
+        let cells = match task {
+            Task::Rebuild(drive) => self.shape.role_cells(self.shape.role(unit, drive)),
+            _ => self.shape.all_cells() & !self.unknown(core, unit),
+        };
+        self.works[id as usize].pending = 1;
+        self.read_cells(now, core, id, cells, self.most);
+        self.work_part_done(now, core, id);
+    }
+
+    fn read_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, most: usize) {
+        let Work { task, unit, .. } = self.works[id as usize];
+        let around = if matches!(task, Task::Rebuild(_)) { Around::AtNeed } else { Around::Later };
+        for run in cells.runs(self.shape.rows, most) {
+            self.works[id as usize].pending += 1;
+            let wanted = Wanted {
+                drive: self.shape.drive(unit, run.start / self.shape.rows),
+                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
+                blocks: run.len() as u32,
+                age: 0,
+                unwritten: true,
+                class: Class::DEFAULT,
+                urgency: Urgency::Background,
+                around,
+                token: Token::Work(id).pack(),
+            };
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+    }
+
+    /// Blocks of a unit have been read.
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+        let Work { task, unit, .. } = self.works[id as usize];
+        let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
+        let cells = Cells::range(first..first + done.wanted.blocks as usize);
+        if done.status != Status::Success && done.wanted.blocks > 1 {
+            self.read_cells(now, core, id, cells, 1);
+        } else if done.status != Status::Success {
+            self.works[id as usize].bad |= cells;
+        } else {
+            let content = &mut self.works[id as usize].content;
+            content[first..first + done.data.len()].clone_from_slice(&done.data);
+        }
+        if let Task::Rebuild(_) = task
+            && (done.status == Status::Success || done.wanted.blocks == 1)
+        {
+            self.fill(now, core, id, cells);
+        }
+        core.drives.recycle(done.data);
+        self.work_part_done(now, core, id);
+    }
+
+    /// Writes blocks of a drive that is filled. What could not be had is written as something that no
+    /// read takes for data.
+    fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells) {
+        let lost = cells & self.works[id as usize].bad;
+        self.report.not_rebuilt += lost.len() as u64;
+        for cell in lost.iter() {
+            self.works[id as usize].content[cell] = B::encode(b"lost");
+        }
+        self.write_cells(now, core, id, cells);
+    }
+
+    fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells) {
+        let unit = self.works[id as usize].unit;
+        for run in cells.runs(self.shape.rows, self.most) {
+            let drive = self.shape.drive(unit, run.start / self.shape.rows);
+            let block = self.shape.base(unit) + (run.start % self.shape.rows) as u64;
+            let blocks = run.len() as u32;
+            let mut data = core.drives.memory();
+            let work = &mut self.works[id as usize];
+            for (cell, address) in run.zip(block..) {
+                let mut content = work.content[cell].clone();
+                if !(matches!(work.task, Task::Rebuild(_)) && work.bad.contains(cell)) {
+                    content.seal(seal_of(drive, address, 0));
+                }
+                data.push(content);
+            }
+            work.pending += 1;
+            let (op, class) = (Op::Write, Class::DEFAULT);
+            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let owner = Owner::Layout(Token::WorkWrite(id).pack());
+            core.drives.ask(now, drive, Urgency::Background, owner, ask);
+        }
+    }
+
+    /// A drive has written blocks of a unit.
+    pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.work_part_done(now, core, id);
+    }
+
+    fn work_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        self.works[id as usize].pending -= 1;
+        if self.works[id as usize].pending > 0 {
+            return;
+        }
+        let Work { task, is_writing, .. } = self.works[id as usize];
+        if is_writing || matches!(task, Task::Rebuild(_)) {
+            return self.end_work(now, core, id);
+        }
+        let writes = self.compare(core, id);
+        let work = &mut self.works[id as usize];
+        (work.is_writing, work.pending) = (true, 1);
+        self.write_cells(now, core, id, writes);
+        self.work_part_done(now, core, id);
+    }
+
+    fn end_work(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let parts = self.shape.chunk / self.shape.rows as u64;
+        let work = &mut self.works[id as usize];
+        let (task, unit, piece, walk) = (work.task, work.unit, work.piece, work.walk);
+        work.content.fill(B::default());
+        self.free_works.push(id);
+        if piece != u32::MAX {
+            self.locks.end(piece);
+            self.woken.push_back(unit);
+        }
+        self.report.stripes += u64::from(task == Task::Scrub && unit % parts == parts - 1);
+        if let Some(walk) = self.walks.iter_mut().find(|other| other.id == walk) {
+            walk.done(unit);
+            if let (Task::Rebuild(drive), false) = (task, walk.is_cancelled) {
+                let low = walk.next - walk.under_way.len() as u64;
+                core.drives.set_filled(drive, self.shape.base(low));
+            }
+        }
+        self.walk_on(now, core);
+    }
+
+    /// True when a walk has ended. The drive that was filled is flushed before it counts.
+    fn is_over(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
+        let walk = &mut self.walks[at];
+        if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
+            return false;
+        }
+        let Task::Rebuild(drive) = walk.task else { return true };
+        if walk.is_cancelled || walk.is_flushing || !core.drives.disk(drive).volatile_cache {
+            return true;
+        }
+        (walk.is_flushing, walk.beside) = (true, 1);
+        let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let owner = Owner::Layout(Token::Beside(walk.id).pack());
+        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        false
+    }
+
+    fn end_walk(&mut self, now: Time, core: &mut Core<B>, walk: &Walk) {
+        match walk.task {
+            Task::Rebuild(drive) if !walk.is_cancelled => {
+                core.drives.set_presence(drive, Presence::InSync);
+                core.write_record(now);
+            }
+            Task::Resync => self.resynced(now, core),
+            _ => {}
+        }
+    }
+}
+
+impl Walk {
+    /// A unit is done; those in front that are done leave.
+    fn done(&mut self, unit: u64) {
+        let first = self.next - self.under_way.len() as u64;
+        self.under_way[(unit - first) as usize] = true;
+        while self.under_way.front() == Some(&true) {
+            self.under_way.pop_front();
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Writes and trims of the host: batch by batch, from what must be read to the drives' answers.
+
+use super::batch::{Batch, plan};
+use super::cells::Cells;
+use super::locks::Kind;
+use super::planted::{Rule, holds};
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::{Around, Done, Wanted, seal_of};
+use tailcut_base::{Op, Spans, Status, Time};
+
+impl<B: Block> Raid<B> {
+    /// Begins a batch.
+    pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[u32]) {
+        let id = self.free_batches.pop().unwrap_or_else(|| {
+            self.batches.push(Batch::new(self.shape.width * self.shape.rows));
+            (self.batches.len() - 1) as u32
+        });
+        let unit = self.locks.get(pieces[0]).unit;
+        self.batches[id as usize].begin(now, unit, pieces);
+        for &piece in pieces {
+            self.take_piece(core, id, piece);
+        }
+        self.prepare(now, core, id);
+    }
+
+    /// Takes the content of a piece into a batch; later ones replace earlier ones.
+    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: u32) {
+        let (batch, piece) = (&mut self.batches[id as usize], self.locks.get(piece));
+        let request = core.requests.get(piece.slot);
+        batch.fua |= request.fua;
+        batch.class = request.class;
+        batch.data |= piece.cells;
+        for cell in piece.cells.iter() {
+            batch.content[cell] = match piece.kind {
+                Kind::Trim => B::default(),
+                _ => {
+                    let block = self.shape.host_block(piece.unit, cell) - request.block;
+                    request.data[block as usize].clone()
+                }
+            };
+        }
+        let trims = if piece.kind == Kind::Trim { piece.cells } else { Cells::NONE };
+        batch.trimmed = (batch.trimmed & !piece.cells) | trims;
+    }
+
+    /// Decides what a batch must read, and reads it.
+    fn prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        if self.has_failed(core) {
+            return self.end_batch(now, core, id, Status::WriteProtected);
+        }
+        let unit = self.batches[id as usize].unit;
+        let unknown = self.unknown(core, unit) | self.batches[id as usize].bad;
+        let batch = &mut self.batches[id as usize];
+        let parity_role = self.shape.parity_role();
+        let parity_is_there =
+            self.shape.has_parity() && core.drives.is_present(self.shape.drive(unit, parity_role));
+        let Some(plan) = plan(&self.shape, batch.data, unknown, parity_is_there) else {
+            return self.cannot_prepare(now, core, id);
+        };
+        for cell in plan.parities.iter() {
+            batch.content[cell] = B::default();
+        }
+        batch.writes = batch.data | plan.parities;
+        batch.again = false;
+        if plan.reads.is_empty() {
+            return self.prepared(now, core, id);
+        }
+        let class = batch.class;
+        for run in plan.reads.runs(self.shape.rows, self.most) {
+            let wanted = Wanted {
+                drive: self.shape.drive(unit, run.start / self.shape.rows),
+                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
+                blocks: run.len() as u32,
+                age: 0,
+                unwritten: true,
+                class,
+                urgency: Urgency::Write,
+                around: Around::Later,
+                token: Token::BatchRead(id).pack(),
+            };
+            self.batches[id as usize].pending += 1;
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+    }
+
+    /// The cells of a unit that are on drives which cannot be read there.
+    pub(super) fn unknown(&self, core: &Core<B>, unit: u64) -> Cells {
+        let (base, rows) = (self.shape.base(unit), self.shape.rows as u32);
+        let mut cells = Cells::NONE;
+        for role in 0..self.shape.width {
+            if !core.drives.serves(self.shape.drive(unit, role), base, rows) {
+                cells |= self.shape.role_cells(role);
+            }
+        }
+        cells
+    }
+
+    /// Something else of the same row is lost: a parity that fits what is written cannot be had. Pieces
+    /// that were taken together try again one by one.
+    #[cold]
+    fn cannot_prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let batch = &mut self.batches[id as usize];
+        if batch.pieces.len() == 1 {
+            return self.end_batch(now, core, id, Status::MediaError);
+        }
+        for piece in std::mem::take(&mut batch.pieces) {
+            self.locks.get(piece).alone = true;
+            self.locks.suspend(piece);
+        }
+        self.woken.push_back(batch.unit);
+        batch.clear(&self.shape);
+        self.free_batches.push(id);
+    }
+
+    /// A read for a parity has ended.
+    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+        let batch = &mut self.batches[id as usize];
+        let first = self.shape.cell(batch.unit, done.wanted.drive, done.wanted.block);
+        if done.status == Status::Success {
+            batch.take(&self.shape, first, &done.data);
+        } else if holds(Rule::ParityOfIntact) {
+            batch.bad |= Cells::range(first..first + done.wanted.blocks as usize);
+            batch.again = true;
+        }
+        batch.pending -= 1;
+        let (is_last, again) = (batch.pending == 0, batch.again);
+        if is_last {
+            batch.account(now, &done.spans);
+        }
+        core.drives.recycle(done.data);
+        match (is_last, again) {
+            (false, _) => {}
+            (true, true) => self.prepare(now, core, id),
+            (true, false) => self.prepared(now, core, id),
+        }
+    }
+
+    /// All content is known: it is sealed, noted in the journal, and written.
+    fn prepared(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        if self.has_failed(core) {
+            return self.end_batch(now, core, id, Status::WriteProtected);
+        }
+        let batch = &mut self.batches[id as usize];
+        let parities = batch.writes & !self.shape.data_cells();
+        batch.close_parity(&self.shape, parities);
+        batch.trims = batch.trimmable(&self.shape) & batch.writes;
+        batch.writes = batch.writes & !batch.trims;
+        if !holds(Rule::ParityFollows) && batch.data.len() < self.shape.data_width() {
+            batch.writes = batch.writes & !parities;
+        }
+        let base = self.shape.base(batch.unit);
+        for cell in batch.writes.iter() {
+            let drive = self.shape.drive(batch.unit, cell / self.shape.rows);
+            let address = base + (cell % self.shape.rows) as u64;
+            batch.content[cell].seal(seal_of(drive, address, 0));
+        }
+        self.guard(now, core, id);
+    }
+
+    /// Writes a batch in place.
+    pub(super) fn write_batch(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        if self.has_failed(core) {
+            return self.end_batch(now, core, id, Status::WriteProtected);
+        }
+        let batch = &mut self.batches[id as usize];
+        let (unit, fua, class) = (batch.unit, batch.fua, batch.class);
+        let (writes, trims) = (batch.writes, batch.trims);
+        batch.pending = 1;
+        for (cells, op) in [(writes, Op::Write), (trims, Op::Trim)] {
+            for run in cells.runs(self.shape.rows, self.most) {
+                let drive = self.shape.drive(unit, run.start / self.shape.rows);
+                if !self.takes_writes(core, drive) {
+                    continue;
+                }
+                let block = self.shape.base(unit) + (run.start % self.shape.rows) as u64;
+                let blocks = run.len() as u32;
+                let mut data = core.drives.memory();
+                let batch = &mut self.batches[id as usize];
+                if op == Op::Write {
+                    data.extend_from_slice(&batch.content[run]);
+                }
+                batch.pending += 1;
+                let ask =
+                    Ask { op, fua: fua && op == Op::Write, fail_fast: false, class, block, blocks, data };
+                let owner = Owner::Layout(Token::BatchWrite(id).pack());
+                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+            }
+        }
+        self.batch_part_written(now, core, id, Status::Success, &Spans::new());
+    }
+
+    fn takes_writes(&self, core: &Core<B>, drive: usize) -> bool {
+        let is_there = core.drives.is_present(drive);
+        is_there && (holds(Rule::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
+    }
+
+    /// A drive has written its part of a batch.
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.batch_part_written(now, core, id, answer.status, &answer.spans);
+    }
+
+    fn batch_part_written(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status, spans: &Spans) {
+        let is_redundant = self.shape.has_parity();
+        let batch = &mut self.batches[id as usize];
+        // What one drive has not written, the others make up for: it does not serve any more.
+        batch.again |= status != Status::Success && !is_redundant;
+        batch.pending -= 1;
+        if batch.pending > 0 {
+            return;
+        }
+        batch.account(now, spans);
+        let failed = batch.again || self.has_failed(core);
+        let status = if failed { Status::WriteProtected } else { Status::Success };
+        self.end_batch(now, core, id, status);
+    }
+
+    /// Ends a batch: tells the host, and lets go what has waited.
+    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status) {
+        self.unguard(now, core, id);
+        let batch = &mut self.batches[id as usize];
+        batch.account(now, &Spans::new());
+        batch.clear(&self.shape);
+        let (unit, spans, mut pieces) = (batch.unit, batch.spans, std::mem::take(&mut batch.pieces));
+        for &piece in &pieces {
+            let slot = self.locks.get(piece).slot;
+            self.locks.end(piece);
+            self.part_done(now, core, slot, status, &spans);
+        }
+        pieces.clear();
+        self.batches[id as usize].pieces = pieces;
+        self.free_batches.push(id);
+        self.woken.push_back(unit);
+    }
+}

@@ -1,0 +1,48 @@
+//! Drives collect garbage in turn: of a group at most one at a time, so that its blocks can be had from
+//! the others meanwhile (IODA, SOSP 2021, section 3.3: PL_Win; Harmonia, MSST 2011, lets all collect at
+//! once instead).
+
+use tailcut_base::control::Windows;
+use tailcut_base::{Nanos, Time};
+
+/// Who collects when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns {
+    length: Nanos,
+    width: usize,
+}
+
+impl Turns {
+    /// Turns of `length` in groups of `width` drives; none if zero.
+    pub fn new(length: Nanos, width: usize) -> Option<Turns> {
+        (length > Nanos::ZERO).then_some(Turns { length, width })
+    }
+
+    /// The windows of a drive. Those of a group follow each other without a gap.
+    pub fn of(&self, drive: usize) -> Windows {
+        let place = (drive % self.width) as u64;
+        let period = self.length * self.width as u64;
+        Windows { from: Time::ZERO + self.length * place, period, length: self.length }
+    }
+
+    /// True while it is the drive's turn.
+    pub fn is_on(&self, now: Time, drive: usize) -> bool {
+        (now.0 / self.length.0) as usize % self.width == drive % self.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_group_one_drive_is_on_at_any_moment() {
+        let turns = Turns::new(Nanos(10), 3).expect("it is not zero");
+        for now in (0..100).map(Time) {
+            let on: Vec<usize> = (0..6).filter(|&drive| turns.is_on(now, drive)).collect();
+            assert_eq!(on.len(), 2);
+            assert_eq!(on[0] + 3, on[1]);
+            assert!((0..6).all(|drive| turns.of(drive).is_open(now) == on.contains(&drive)));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A drive with a volatile cache: what it has acknowledged can be lost until it is flushed.
+
+use std::collections::BTreeMap;
+use tailcut_base::random::Stream;
+use tailcut_base::{Op, Spans, Status};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+#[derive(Clone)]
+pub struct Drive {
+    pub disk: Disk,
+    durable: BTreeMap<u64, Bytes>,
+    /// Writes that are not durable, in order of their completion: serial number, block, content.
+    cache: Vec<(u64, u64, Bytes)>,
+    serial: u64,
+    pub is_gone: bool,
+    /// Writes are refused.
+    pub refuses: bool,
+    /// Of reads that rather fail than wait every third fails.
+    pub is_often_taken: bool,
+    asked: u64,
+    pub writes: u64,
+    pub reads: u64,
+}
+
+impl Drive {
+    pub fn new(disk: &Disk) -> Drive {
+        Drive {
+            disk: disk.clone(),
+            durable: BTreeMap::new(),
+            cache: Vec::new(),
+            serial: 0,
+            is_gone: false,
+            refuses: false,
+            is_often_taken: false,
+            asked: 0,
+            writes: 0,
+            reads: 0,
+        }
+    }
+
+    /// What a block holds now.
+    pub fn get(&self, block: u64) -> Bytes {
+        let cached = self.cache.iter().rev().find(|(_, at, _)| *at == block).map(|(.., content)| content);
+        cached.or_else(|| self.durable.get(&block)).cloned().unwrap_or_default()
+    }
+
+    /// Changes a block behind everybody's back.
+    pub fn corrupt(&mut self, block: u64) {
+        let mut content = self.get(block);
+        content.as_mut_slice()[100] ^= 0x40;
+        self.put(block, content, true);
+    }
+
+    /// Replaces a block behind everybody's back, by something with the right seal.
+    pub fn plant(&mut self, block: u64, content: Bytes) {
+        self.put(block, content, true);
+    }
+
+    fn put(&mut self, block: u64, content: Bytes, is_durable: bool) {
+        if is_durable {
+            self.cache.retain(|(_, at, _)| *at != block);
+            self.durable.insert(block, content);
+        } else {
+            self.serial += 1;
+            self.cache.push((self.serial, block, content));
+        }
+    }
+
+    fn is_taken(&mut self) -> bool {
+        self.asked += 1;
+        self.is_often_taken && self.asked.is_multiple_of(3)
+    }
+
+    /// Begins a request; what comes back is handed to [`Drive::end`].
+    pub fn begin(&self) -> u64 {
+        self.serial
+    }
+
+    /// Carries a request out.
+    pub fn end(&mut self, begun: u64, request: &mut Request<Bytes>) -> Status {
+        if self.is_gone {
+            return Status::Gone;
+        }
+        let blocks = request.block..request.block + u64::from(request.blocks);
+        assert!(request.op == Op::Flush || blocks.end <= self.disk.blocks, "within the drive");
+        match request.op {
+            Op::Read if request.fail_fast && self.is_taken() => return Status::Contended,
+            Op::Read => {
+                self.reads += u64::from(request.blocks);
+                request.data.clear();
+                request.data.extend(blocks.map(|block| self.get(block)));
+            }
+            Op::Write | Op::Trim if self.refuses => return Status::WriteProtected,
+            Op::Write => {
+                self.writes += u64::from(request.blocks);
+                let is_durable = request.fua || !self.disk.volatile_cache;
+                for (block, content) in blocks.zip(request.data.clone()) {
+                    self.put(block, content, is_durable);
+                }
+            }
+            Op::Trim => {
+                blocks.for_each(|block| self.put(block, Bytes::default(), !self.disk.volatile_cache));
+            }
+            Op::Flush => {
+                let split = self.cache.partition_point(|(serial, ..)| *serial <= begun);
+                for (_, block, content) in self.cache.drain(..split) {
+                    self.durable.insert(block, content);
+                }
+            }
+        }
+        Status::Success
+    }
+
+    /// The power goes: of what is not durable each block keeps any of its versions; of what is under way
+    /// any blocks are written.
+    pub fn cut(&mut self, stream: &mut Stream, under_way: &[Request<Bytes>]) {
+        for request in under_way {
+            if self.is_gone || !matches!(request.op, Op::Write | Op::Trim) {
+                continue;
+            }
+            for at in 0..u64::from(request.blocks) {
+                let content = request.data.get(at as usize).cloned().unwrap_or_default();
+                self.put(request.block + at, content, false);
+            }
+        }
+        let mut versions: BTreeMap<u64, Vec<Bytes>> = BTreeMap::new();
+        for (_, block, content) in self.cache.drain(..) {
+            versions.entry(block).or_default().push(content);
+        }
+        for (block, mut versions) in versions {
+            let chosen = stream.below(versions.len() as u64 + 1) as usize;
+            if chosen < versions.len() {
+                self.durable.insert(block, versions.swap_remove(chosen));
+            }
+        }
+    }
+}
+
+pub fn response(request: Request<Bytes>, status: Status, spans: Spans) -> Response<Bytes> {
+    let Request { id, data, .. } = request;
+    Response { id, status, data, busy_for: tailcut_base::Nanos(u64::from(id) % 7), spans }
+}

@@ -1,0 +1,231 @@
+//! Drives that are lost, wrong, or refuse writes; rebuilding and scrubbing.
+
+use crate::rig::{Rig, config};
+use crate::workload::seeds;
+use tailcut_base::{Op, Status};
+use tailcut_host::array::raid::{Task, WriteHole};
+use tailcut_host::array::{Condition, LayoutKind, ReadPolicy};
+
+const LAYOUTS: [LayoutKind; 2] = [LayoutKind::Raid4, LayoutKind::Raid5];
+
+#[test]
+fn a_drive_may_be_lost_at_any_moment() {
+    for layout in LAYOUTS {
+        for seed in seeds(12) {
+            for refuses in [false, true] {
+                let mut rig = Rig::new(&config(layout, 4), seed);
+                rig.work(30 + seed as usize % 50, 20);
+                let lost = seed as usize % 4;
+                let drive = &mut rig.drives[lost];
+                (drive.is_gone, drive.refuses) = (!refuses, refuses);
+                rig.work(200, 20);
+                rig.rest();
+                let all = rig.array.disk().blocks;
+                (0..all).for_each(|block| {
+                    rig.submit(Op::Read, block, 1, false);
+                    rig.rest();
+                });
+                rig.is_right();
+                assert!(matches!(rig.array.condition(), Condition::Degraded { .. }));
+            }
+        }
+    }
+}
+
+/// Loses a drive, works on, replaces it and works while it is filled. Returns what was wrong.
+pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
+    let mut config = config(layout, 4);
+    config.background_rate = 200_000_000 * (seed % 2);
+    let mut rig = Rig::new(&config, seed);
+    rig.work(60, 16);
+    let lost = (seed / 2) as usize % 4;
+    rig.drives[lost].is_gone = true;
+    rig.work(60, 16);
+    while rig.array.core().drives.is_present(lost) {
+        rig.submit(Op::Write, 0, 20, false);
+        rig.step();
+    }
+    rig.replace(lost);
+    assert!(rig.array.raid().unwrap().progress(Task::Rebuild(lost)).is_some());
+    rig.work(100, 16);
+    rig.rest();
+    assert_eq!(rig.array.condition(), Condition::Optimal);
+    rig.check_parity();
+    let all = rig.array.disk().blocks;
+    for block in 0..all {
+        rig.submit(Op::Read, block, 1, false);
+        rig.rest();
+    }
+    rig.array.scrub(rig.now);
+    rig.submit(Op::Flush, 0, 0, false);
+    rig.rest();
+    let report = rig.array.raid().unwrap().scrub_report();
+    assert_eq!(report.stripes, 6);
+    if (report.corrupt_blocks, report.parity_mismatches, report.not_rebuilt) != (0, 0, 0) {
+        rig.wrong.push(format!("{report:?}"));
+    }
+    // The drive counts from now on: another may go, with the power.
+    let mut rig = rig.cut(&[(lost + 1) % 4]);
+    rig.until_ready();
+    rig.settle();
+    rig.wrong
+}
+
+#[test]
+fn a_replaced_drive_is_filled_while_the_array_serves() {
+    for layout in LAYOUTS {
+        for seed in seeds(20) {
+            let wrong = rebuild(layout, seed);
+            assert!(wrong.is_empty(), "{layout} seed {seed}: {wrong:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_rebuild_survives_power_cuts() {
+    for seed in seeds(10) {
+        let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
+        rig.work(60, 16);
+        rig.drives[1].is_gone = true;
+        rig.submit(Op::Write, 0, 40, false);
+        rig.rest();
+        rig.replace(1);
+        for _ in 0..20 + seed % 20 * 7 {
+            rig.step();
+        }
+        let mut rig = rig.cut(&[]);
+        rig.until_ready();
+        rig.settle();
+        rig.rest();
+        if !rig.array.core().drives.is_present(1) {
+            // The power went before the new drive knew that it belongs to the array.
+            rig.replace(1);
+            rig.rest();
+        }
+        rig.is_right();
+        assert_eq!(rig.array.condition(), Condition::Optimal, "seed {seed}");
+        rig.check_parity();
+        rig.is_right();
+    }
+}
+
+#[test]
+fn with_two_drives_lost_nothing_hangs() {
+    for layout in LAYOUTS {
+        for seed in seeds(12) {
+            let mut rig = Rig::new(&config(layout, 4), seed);
+            rig.work(60, 16);
+            rig.may_fail = true;
+            rig.drives[0].is_gone = true;
+            rig.work(seed as usize % 3 * 10, 16);
+            rig.drives[2].is_gone = true;
+            rig.work(60, 16);
+            rig.rest();
+            assert!(matches!(rig.array.condition(), Condition::Failed { .. }));
+            rig.failed.clear();
+            rig.submit(Op::Write, 0, 1, false);
+            rig.rest();
+            assert_eq!(rig.failed, [(Op::Write, Status::WriteProtected)]);
+            let all = rig.array.disk().blocks;
+            (0..all).for_each(|block| rig.submit(Op::Read, block, 1, false));
+            rig.rest();
+            let reads = rig.failed.len() as u64 - 1;
+            assert!(reads > 0 && reads < all, "{reads} of {all}");
+            assert!(rig.failed[1..].iter().all(|&failed| failed == (Op::Read, Status::MediaError)));
+        }
+    }
+}
+
+#[test]
+fn corrupt_blocks_are_read_around_and_repaired() {
+    for layout in LAYOUTS {
+        let mut rig = Rig::new(&config(layout, 4), 1);
+        let all = rig.array.disk().blocks;
+        rig.submit(Op::Write, 0, all as u32, false);
+        rig.rest();
+        let start = rig.data_start();
+        // In neighbouring rows of different drives: no range of them can be had at once.
+        (0..4).for_each(|drive| rig.drives[drive].corrupt(start + drive as u64));
+        rig.drives[1].corrupt(start + 9);
+        rig.submit(Op::Write, 1, 1, false);
+        rig.submit(Op::Read, 0, all as u32, false);
+        rig.rest();
+        assert!(rig.array.raid().unwrap().scrub_report().repaired_on_read > 0);
+        // Parities are none that the host reads.
+        rig.array.scrub(rig.now);
+        rig.submit(Op::Flush, 0, 0, false);
+        rig.rest();
+        assert_eq!(rig.array.raid().unwrap().scrub_report().unrepairable, 0);
+        rig.check_parity();
+        rig.is_right();
+    }
+}
+
+#[test]
+fn a_scrub_finds_and_repairs() {
+    for layout in LAYOUTS {
+        let mut rig = Rig::new(&config(layout, 4), 1);
+        let all = rig.array.disk().blocks;
+        rig.submit(Op::Write, 0, all as u32, false);
+        rig.rest();
+        let start = rig.data_start();
+        rig.drives[2].corrupt(start + 5);
+        rig.drives[0].corrupt(start + 6);
+        // The drive has lost a write: an older block with its seal.
+        let mut old: tailcut_host::Bytes = tailcut_host::Block::encode(b"older");
+        let seal = tailcut_host::array::reads::seal_of(3, start + 1, 0);
+        tailcut_host::Block::seal(&mut old, seal);
+        rig.drives[3].plant(start + 1, old);
+        // More than can be made up for.
+        rig.drives[1].corrupt(start + 20);
+        rig.drives[2].corrupt(start + 20);
+        rig.array.scrub(rig.now);
+        rig.submit(Op::Flush, 0, 0, false);
+        rig.rest();
+        let report = *rig.array.raid().unwrap().scrub_report();
+        assert_eq!((report.stripes, report.corrupt_blocks, report.repaired), (6, 4, 2));
+        assert_eq!((report.parity_mismatches, report.unrepairable), (1, 2));
+    }
+}
+
+/// Drives that would rather not serve now, and drives that are slow: reads go around, and what they
+/// return is right all the same.
+#[test]
+fn reads_around_taken_and_slow_drives_are_right() {
+    for layout in LAYOUTS {
+        for seed in seeds(10) {
+            let mut config = config(layout, 4);
+            config.reads = ReadPolicy::FailFast;
+            config.slow_after = tailcut_base::Nanos::micros(40 * (seed % 2));
+            let mut rig = Rig::new(&config, seed);
+            rig.drives.iter_mut().for_each(|drive| drive.is_often_taken = true);
+            rig.work(150, 16);
+            rig.drives[seed as usize % 4].is_gone = seed % 3 == 0;
+            rig.work(150, 16);
+            rig.rest();
+            rig.is_right();
+            let counts = rig.array.core().reads.counts();
+            assert!(counts.contended > 0 && (seed % 2 == 0 || counts.hedged > 0), "{counts:?}");
+            assert_eq!(counts.lost, 0);
+        }
+    }
+}
+
+/// Arrays of runs that only want timing keep no record, and write a journal only if told to.
+#[test]
+fn timing_runs_write_a_journal_if_told_to() {
+    for (journal_always, hole, written) in
+        [(false, WriteHole::Journal, 2), (true, WriteHole::Journal, 8), (true, WriteHole::Resync, 6)]
+    {
+        let mut config = config(LayoutKind::Raid5, 4);
+        (config.raid.journal_always, config.raid.write_hole) = (journal_always, hole);
+        let mut rig = Rig::fresh(&config, 1);
+        rig.submit(Op::Write, 0, 1, false);
+        rig.rest();
+        assert_eq!(rig.drives.iter().map(|drive| drive.writes).sum::<u64>(), written);
+        rig.work(300, 16);
+        rig.rest();
+        rig.check_parity();
+        rig.is_right();
+    }
+}

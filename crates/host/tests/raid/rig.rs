@@ -1,0 +1,351 @@
+//! A host, an array and its drives, in virtual time.
+
+use crate::drive::{Drive, response};
+use crate::model::{Model, same};
+use std::collections::BTreeMap;
+use tailcut_base::random::Stream;
+use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::opening::Opening;
+use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// What the host has asked for.
+struct Asked {
+    op: Op,
+    block: u64,
+    fua: bool,
+    since: Time,
+    expected: Vec<Bytes>,
+    marks: Vec<usize>,
+}
+
+/// A request on a drive: which, since when, what [`Drive::begin`] said, and the request.
+type UnderWay = (usize, Time, u64, Request<Bytes>);
+
+pub struct Rig {
+    pub array: Array<Bytes>,
+    pub drives: Vec<Drive>,
+    pub model: Model,
+    pub now: Time,
+    pub stream: Stream,
+    pub config: ArrayConfig,
+    /// Requests on drives, by when they end and in which order they came.
+    under_way: BTreeMap<(Time, u64), UnderWay>,
+    order: u64,
+    asked: BTreeMap<u32, Asked>,
+    next: u32,
+    /// What the model does not allow.
+    pub wrong: Vec<String>,
+    /// Requests that ended with an error.
+    pub failed: Vec<(Op, Status)>,
+    /// A failed request says nothing about what is stored.
+    pub may_fail: bool,
+    pub steps: u64,
+}
+
+pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
+    let mut config = ArrayConfig { drives, layout, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
+    config.raid.chunk = 4 * 4096;
+    config.raid.journal = 40 * 4096;
+    assert!(config.problems().is_empty(), "{:?}", config.problems());
+    config
+}
+
+pub fn disk() -> Disk {
+    Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true }
+}
+
+impl Rig {
+    /// A new array that is ready.
+    pub fn new(config: &ArrayConfig, seed: u64) -> Rig {
+        let disks = vec![disk(); config.drives as usize];
+        let mut drives: Vec<Drive> = disks.iter().map(Drive::new).collect();
+        let mut stream = Stream::new(seed, "rig");
+        // Whatever was there before must not matter.
+        for drive in &mut drives {
+            for block in 0..drive.disk.blocks {
+                let noise = [stream.bits() as u8; 32];
+                drive.plant(block, tailcut_host::Block::encode(&noise));
+            }
+        }
+        let array = Array::create(Time::ZERO, config, &disks, 77);
+        let model = Model::new(array.disk().blocks);
+        let mut rig = Rig::around(array, drives, model, stream, config);
+        rig.until_ready();
+        rig
+    }
+
+    /// An array over blank drives that keeps no record.
+    pub fn fresh(config: &ArrayConfig, seed: u64) -> Rig {
+        let disks = vec![disk(); config.drives as usize];
+        let drives = disks.iter().map(Drive::new).collect();
+        let array = Array::fresh(config, &disks);
+        let model = Model::new(array.disk().blocks);
+        Rig::around(array, drives, model, Stream::new(seed, "rig"), config)
+    }
+
+    fn around(
+        array: Array<Bytes>,
+        drives: Vec<Drive>,
+        model: Model,
+        stream: Stream,
+        config: &ArrayConfig,
+    ) -> Rig {
+        Rig {
+            array,
+            drives,
+            model,
+            now: Time::ZERO,
+            stream,
+            config: config.clone(),
+            under_way: BTreeMap::new(),
+            order: 0,
+            asked: BTreeMap::new(),
+            next: 0,
+            wrong: Vec::new(),
+            failed: Vec::new(),
+            may_fail: false,
+            steps: 0,
+        }
+    }
+
+    pub fn until_ready(&mut self) {
+        self.pump();
+        while !self.array.is_ready() {
+            assert!(self.step(), "an array becomes ready");
+        }
+    }
+
+    /// Hands over what has been sent and takes what has been answered.
+    fn pump(&mut self) {
+        for (drive, request) in std::mem::take(self.array.sent()) {
+            let latency = Nanos(1_000 + self.stream.below(100_000));
+            self.order += 1;
+            let begun = self.drives[drive].begin();
+            assert!(request.op == Op::Trim || request.blocks <= self.drives[drive].disk.most_blocks);
+            self.under_way.insert((self.now + latency, self.order), (drive, self.now, begun, request));
+        }
+        for answer in std::mem::take(self.array.answers()) {
+            self.check(answer);
+        }
+    }
+
+    fn check(&mut self, answer: Response<Bytes>) {
+        let asked = self.asked.remove(&answer.id).expect("each request is answered once");
+        assert_eq!(answer.spans.total(), self.now.since(asked.since), "spans of {:?}", asked.op);
+        if answer.status != Status::Success {
+            self.failed.push((asked.op, answer.status));
+            assert!(self.may_fail, "{:?} of {} failed with {:?}", asked.op, asked.block, answer.status);
+            return;
+        }
+        match asked.op {
+            Op::Read => {
+                for (at, (found, expected)) in answer.data.iter().zip(&asked.expected).enumerate() {
+                    if !same(found, expected) {
+                        let block = asked.block + at as u64;
+                        let (found, expected) = (&found.as_slice()[..16], &expected.as_slice()[..16]);
+                        self.wrong.push(format!("read of {block}: {found:?} instead of {expected:?}"));
+                    }
+                }
+            }
+            Op::Write | Op::Trim => {
+                for (block, &mark) in (asked.block..).zip(&asked.marks) {
+                    self.model.acknowledge(block, mark, asked.fua);
+                }
+            }
+            Op::Flush => self.model.flushed(&asked.marks),
+        }
+    }
+
+    /// One event; false when there is none.
+    pub fn step(&mut self) -> bool {
+        let drive = self.under_way.keys().next().copied();
+        let own = self.array.next_event();
+        let next = drive.map_or(Time::NEVER, |(at, _)| at);
+        if own == Time::NEVER && next == Time::NEVER {
+            return false;
+        }
+        self.steps += 1;
+        assert!(self.steps < 4_000_000, "it comes to rest");
+        if own <= next {
+            self.now = self.now.max(own);
+            self.array.advance(self.now);
+        } else {
+            let (key, (drive, since, begun, mut request)) = self.under_way.pop_first().unwrap();
+            self.now = key.0;
+            let status = self.drives[drive].end(begun, &mut request);
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, self.now.since(since));
+            self.array.answered(self.now, drive, response(request, status, spans));
+        }
+        self.pump();
+        true
+    }
+
+    /// Until all is at rest.
+    pub fn rest(&mut self) {
+        while self.step() {}
+        assert!(self.asked.is_empty(), "everything is answered");
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.asked.len()
+    }
+
+    pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) {
+        let id = self.next;
+        self.next += 1;
+        let range = block..block + u64::from(blocks);
+        let (mut data, mut expected, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+        match op {
+            Op::Read => expected = range.map(|block| self.model.expected(block)).collect(),
+            Op::Write => data = range.clone().map(|block| self.model.write(block)).collect(),
+            Op::Trim => range.clone().for_each(|block| self.model.trim(block)),
+            Op::Flush => marks = self.model.acknowledged(),
+        }
+        if matches!(op, Op::Write | Op::Trim) {
+            marks = (block..block + u64::from(blocks)).map(|block| self.model.mark(block)).collect();
+        }
+        let class = Class::DEFAULT;
+        let since = self.now;
+        // A trim is durable only when it is flushed.
+        let asked_fua = fua && op == Op::Write;
+        self.asked.insert(id, Asked { op, block, fua: asked_fua, since, expected, marks });
+        let request = Request { id, op, fua, class, fail_fast: false, block, blocks, data };
+        self.array.submit(self.now, request).expect("the array takes it");
+        self.pump();
+    }
+
+    /// Something random.
+    pub fn submit_random(&mut self) {
+        let all = self.array.disk().blocks;
+        let block = self.stream.below(all);
+        let most = if self.stream.below(8) == 0 { 24 } else { 4 };
+        let blocks = (1 + self.stream.below(most)).min(all - block) as u32;
+        match self.stream.below(20) {
+            0 => self.submit(Op::Flush, 0, 0, false),
+            1 => self.submit(Op::Trim, block, blocks, false),
+            2..=11 => {
+                let fua = self.stream.below(10) == 0;
+                self.submit(Op::Write, block, blocks, fua);
+            }
+            _ => self.submit(Op::Read, block, blocks, false),
+        }
+    }
+
+    /// So many random requests with some in flight at a time.
+    pub fn work(&mut self, requests: usize, depth: usize) {
+        for _ in 0..requests {
+            while self.in_flight() >= depth {
+                assert!(self.step(), "requests in flight end");
+            }
+            self.submit_random();
+        }
+    }
+
+    /// The power goes; the array is opened again without the drives `lost`.
+    pub fn cut(mut self, lost: &[usize]) -> Rig {
+        let mut on: Vec<Vec<Request<Bytes>>> = vec![Vec::new(); self.drives.len()];
+        for (drive, _, _, request) in std::mem::take(&mut self.under_way).into_values() {
+            on[drive].push(request);
+        }
+        for (drive, under_way) in self.drives.iter_mut().zip(&on) {
+            drive.cut(&mut self.stream, under_way);
+        }
+        let there: Vec<usize> =
+            (0..self.drives.len()).filter(|d| !lost.contains(d) && !self.drives[*d].is_gone).collect();
+        let disks: Vec<Disk> = there.iter().map(|&drive| self.drives[drive].disk.clone()).collect();
+        let mut opening = Opening::new(Time::ZERO, &disks);
+        while !opening.sent().is_empty() {
+            for (drive, mut request) in std::mem::take(opening.sent()) {
+                let status = self.drives[there[drive]].end(0, &mut request);
+                opening.answered(Time::ZERO, drive, response(request, status, Spans::new()));
+            }
+        }
+        let found = opening.found().expect("all have answered").expect("it can be opened");
+        for (member, drive) in self.drives.iter_mut().enumerate() {
+            drive.is_gone |= found.order[member].is_none();
+        }
+        let disks: Vec<Disk> = self.drives.iter().map(|drive| drive.disk.clone()).collect();
+        let array = Array::open(Time::ZERO, &self.config, &disks, &found);
+        let mut rig = Rig::around(array, self.drives, self.model, self.stream, &self.config);
+        rig.wrong = self.wrong;
+        rig.pump();
+        rig
+    }
+
+    /// Reads every block and compares it with what it may hold after a power cut.
+    pub fn settle(&mut self) {
+        let was_asked = self.array.disk().blocks;
+        let mut found = Vec::new();
+        for block in 0..was_asked {
+            let (id, class, since) = (u32::MAX, Class::DEFAULT, self.now);
+            let (op, data) = (Op::Read, Vec::new());
+            let request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+            self.array.submit(self.now, request).expect("the array takes it");
+            let answer = loop {
+                for (drive, request) in std::mem::take(self.array.sent()) {
+                    self.order += 1;
+                    self.under_way.insert((self.now, self.order), (drive, self.now, 0, request));
+                }
+                if let Some(answer) = self.array.answers().pop() {
+                    break answer;
+                }
+                let (_, (drive, _, begun, mut request)) = self.under_way.pop_first().expect("it ends");
+                let status = self.drives[drive].end(begun, &mut request);
+                self.array.answered(self.now, drive, response(request, status, Spans::new()));
+            };
+            assert_eq!(answer.spans.total(), self.now.since(since));
+            if answer.status == Status::Success {
+                found.push((block, answer.data[0].clone()));
+            } else {
+                self.wrong.push(format!("read of {block} after a power cut: {:?}", answer.status));
+            }
+        }
+        for (block, content) in found {
+            self.wrong.extend(self.model.settle(block, &content).err());
+        }
+    }
+
+    /// The first block of data on each drive.
+    pub fn data_start(&self) -> u64 {
+        use tailcut_host::array::raid::WriteHole;
+        match self.config.raid.write_hole {
+            _ if !self.config.layout.is_redundant() => 2,
+            WriteHole::Journal => 2 + self.config.raid.journal_blocks(),
+            WriteHole::Resync => 4,
+        }
+    }
+
+    /// At rest the blocks of every row add up to zero.
+    pub fn check_parity(&mut self) {
+        if !self.config.layout.is_redundant() {
+            return;
+        }
+        for block in self.data_start()..self.drives[0].disk.blocks {
+            let mut sum = Bytes::default();
+            for drive in &self.drives {
+                tailcut_host::Block::xor(&mut sum, &drive.get(block));
+            }
+            if !same(&sum, &Bytes::default()) {
+                self.wrong.push(format!("row {block} does not add up to zero"));
+            }
+        }
+    }
+
+    /// Puts a blank drive in a place.
+    pub fn replace(&mut self, drive: usize) {
+        let mut blank = Drive::new(&disk());
+        // Not so blank: it has been part of something before, of which only the record is erased.
+        for block in 2..blank.disk.blocks {
+            blank.plant(block, self.drives[drive].get(block / 2));
+        }
+        self.drives[drive] = blank;
+        self.array.replace(self.now, drive, disk());
+        self.pump();
+    }
+
+    pub fn is_right(&self) {
+        assert!(self.wrong.is_empty(), "{:#?}", &self.wrong[..self.wrong.len().min(5)]);
+    }
+}

@@ -1,0 +1,150 @@
+//! Reads that rather fail than wait for the drive's own work (IODA's PL_IO; SOSP 2021), and the time that
+//! they would have had to wait, as far as the controller knows (PL_BRT).
+//!
+//! A read is contended when one of its pages lies at a chip that is at work for the drive itself, or
+//! where such work goes before the read. What counts as that is for `schedule.fail_fast` to say. The time
+//! is that of the operation under way and of the work of this kind before the read, with the rest of a
+//! collection that is not preemptible. Requests that have not come to the chip yet, reads of the host
+//! and waits for the bus are not in it. Work that the read may preempt keeps nobody waiting.
+
+use crate::config::{ChipPolicy, FailFast};
+use crate::controller::ftl::Mapping;
+use crate::flash::unit::Phase;
+use crate::probe::Probe;
+use crate::request::{Kind, Lane};
+use crate::ssd::Ssd;
+use tailcut_base::{Nanos, Status, Time};
+
+impl FailFast {
+    /// The lanes whose work a read does not wait for.
+    fn lanes(self) -> u8 {
+        match self {
+            FailFast::Collection => Lane::COLLECTION,
+            FailFast::Writes => Lane::COLLECTION | Lane::USER_WRITE.mask(),
+        }
+    }
+
+    fn includes(self, kind: Kind) -> bool {
+        match kind {
+            Kind::UserRead => false,
+            Kind::UserWrite => self == FailFast::Writes,
+            Kind::GcRead | Kind::GcWrite | Kind::Erase => true,
+        }
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Ends a read as a whole when a page of it is contended: before anything of it is issued. False when
+    /// it goes its way.
+    #[cold]
+    pub(crate) fn fails_fast(&mut self, now: Time, tag: u32, rank: u8) -> bool {
+        let lane = Lane::READS[usize::from(rank)];
+        let first = self.tags[tag].first_page;
+        let pages = first..first + self.tags[tag].pages;
+        let longest = pages.filter_map(|logical| self.contention(now, logical, lane)).max();
+        let Some(longest) = longest else { return false };
+        self.counters.contended_reads += 1;
+        let t = &mut self.tags[tag];
+        t.status = Status::Contended;
+        t.busy_until = now + longest;
+        self.complete_over_link(now, tag);
+        true
+    }
+
+    /// How long a read of a page in `lane` would wait; `None` when it is not contended.
+    fn contention(&self, now: Time, logical: u32, lane: Lane) -> Option<Nanos> {
+        let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return None };
+        let (unit, _) = self.unit_of(physical);
+        let ahead = self.own_work_ahead(now, unit);
+        let (under_way, left) = self.under_way(now, unit, lane);
+        (under_way || ahead > Nanos::ZERO).then_some(left + ahead)
+    }
+
+    /// True when a unit is at work on what a read in `lane` does not wait for, and for how long it will be
+    /// at work in any case.
+    fn under_way(&self, now: Time, unit: u32, lane: Lane) -> (bool, Nanos) {
+        let u = &self.units[unit];
+        let t = &u.transaction;
+        let out = self.phases.transfer * t.members().len() as u64;
+        let left = |end: Time| Nanos(end.0.saturating_sub(now.0));
+        let left = match u.phase {
+            // What is under way makes room for a read already.
+            Phase::Idle | Phase::AwaitStart | Phase::Suspending | Phase::Resetting => {
+                return (false, Nanos::ZERO);
+            }
+            Phase::Cell if t.kind.is_read() => left(t.cell_end) + out,
+            Phase::Cell => left(t.cell_end),
+            Phase::AwaitOut => out,
+            Phase::Out => left(t.out_start + out),
+        };
+        if u.is_preemptible
+            && let Some((_, free)) = self.preemption_by(now, unit, lane)
+        {
+            return (false, free.since(now));
+        }
+        (self.config.schedule.fail_fast.includes(t.kind), left)
+    }
+
+    /// The time of the work, of the kinds that reads need not wait for, that goes before a read which
+    /// comes to a unit now.
+    fn own_work_ahead(&self, now: Time, unit: u32) -> Nanos {
+        let which = self.config.schedule.fail_fast;
+        if !self.config.gc.preemptible {
+            let lanes =
+                if self.config.schedule.chip == ChipPolicy::Fifo { which.lanes() } else { Lane::COLLECTION };
+            return self.queued(unit, lanes) + self.rest_of_collections(unit);
+        }
+        if self.config.schedule.chip == ChipPolicy::Fifo {
+            return self.queued(unit, which.lanes());
+        }
+        if let Some((kind, left)) = self.preemption.suspended(unit) {
+            let goes_on = self.is_held_off_too_long(now, unit) && which.includes(kind);
+            return if goes_on { left } else { Nanos::ZERO };
+        }
+        // Of what reads have held off for too long, one transaction goes first.
+        let next = if self.is_overdue(now, unit) { self.choose(now, unit) } else { None };
+        next.filter(|lane| which.includes(lane.kind())).map_or(Nanos::ZERO, |lane| self.length(lane.kind()))
+    }
+
+    /// The time of all that stands in `lanes` of a unit: of each kind as many transactions as the fullest
+    /// sharing of planes and dies leaves.
+    fn queued(&self, unit: u32, lanes: u8) -> Nanos {
+        let u = &self.units[unit];
+        let shares = self.config.schedule.plane_sharing || self.config.schedule.die_interleaving;
+        let time = |lane: Lane| {
+            let together = if shares { u.places_with(lane).count_ones() } else { 1 };
+            self.length(lane.kind()) * u64::from(u.waiting(lane).div_ceil(together))
+        };
+        u.lanes_with_work(lanes).map(time).sum()
+    }
+
+    /// What collections of a unit that let nothing go between their pages still have to do, beside what
+    /// has come to the chip.
+    fn rest_of_collections(&self, unit: u32) -> Nanos {
+        let u = &self.units[unit];
+        let has_begun =
+            !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::GcRead;
+        let reading = if has_begun { u.transaction.members().len() as u64 } else { 0 };
+        // Whatever is read is programmed next.
+        let reads = u64::from(u.waiting(Lane::GC_READ)) + reading;
+        let programs = self.length(Kind::GcWrite) * reads;
+        let places = (0..self.places).map(|place| self.layout.plane_at(unit, place));
+        let jobs = places.filter_map(|plane| self.collection.unfinished(plane));
+        let copy = self.length(Kind::GcRead) + self.length(Kind::GcWrite);
+        let rest = |(victim, moving): (u32, u32)| {
+            let pages = self.ftl.valid_pages(victim).saturating_sub(moving);
+            copy * u64::from(pages) + self.length(Kind::Erase)
+        };
+        programs + jobs.map(rest).sum()
+    }
+
+    /// How long a transaction of one memory request takes, in the mean over page types.
+    fn length(&self, kind: Kind) -> Nanos {
+        let p = &self.phases;
+        match kind {
+            Kind::UserRead | Kind::GcRead => p.read_command + p.read_cell_typical() + p.transfer,
+            Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer + p.program_cell_typical(),
+            Kind::Erase => p.erase_command + p.erase,
+        }
+    }
+}

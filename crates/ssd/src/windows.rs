@@ -1,0 +1,181 @@
+//! Windows of collection (IODA's PL_Win; SOSP 2021): a drive that has been given windows does its own
+//! work within them, so that the host knows when reads may have to wait, and elsewhere only what cannot
+//! be put off.
+//!
+//! Within a window every plane collects ahead, up to the high threshold. When the window closes, a
+//! collection stops between two page copies, or before its erase, and goes on in the next one. What has
+//! been handed to a chip by then is carried to its end, and so is a collection that is not preemptible
+//! (`gc.preemptible`). Outside of windows a plane collects only when it is down to the blocks that are
+//! kept for collection itself: that is *forced*, and counted, and such a job goes on until its block is
+//! erased.
+
+use crate::planted::{Rule, holds};
+use crate::probe::Probe;
+use crate::ssd::Ssd;
+use tailcut_base::Time;
+use tailcut_base::control::{ControlReply, Windows};
+
+/// The windows of a drive, and the planes that wait for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct WindowSchedule {
+    windows: Option<Windows>,
+    /// Planes with work that was put off, each once.
+    waiting: Vec<u32>,
+    /// For each plane whether it stands in `waiting`.
+    is_waiting: Vec<bool>,
+}
+
+impl WindowSchedule {
+    /// True when the drive has windows.
+    #[inline]
+    pub(crate) fn are_set(&self) -> bool {
+        self.windows.is_some()
+    }
+
+    /// True when collection may start: within a window, and always where there are none.
+    pub(crate) fn lets_start(&self, now: Time) -> bool {
+        self.windows.is_none_or(|windows| windows.is_open(now))
+    }
+
+    /// Enters a plane into the line; true when it is the first there.
+    fn wait(&mut self, plane: u32) -> bool {
+        if !std::mem::replace(&mut self.is_waiting[plane as usize], true) {
+            self.waiting.push(plane);
+        }
+        self.waiting.len() == 1
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// The slot behind all others is the one of the windows: drives without windows have none.
+    fn window_timer(&self) -> usize {
+        self.timers.slots() - 1
+    }
+
+    /// Gives the drive windows. Refused where they are none, and where collection has no time of its own
+    /// that could be put off.
+    pub(crate) fn set_windows(&mut self, now: Time, windows: Windows) -> ControlReply {
+        if self.block_mapped.is_some() || self.config.gc.ideal {
+            return ControlReply::Unsupported;
+        }
+        let horizon = self.horizon();
+        if !windows.are_valid() || windows.from >= horizon || windows.period.0 >= horizon.0 {
+            return ControlReply::Invalid;
+        }
+        if self.windows.is_waiting.is_empty() {
+            self.windows.is_waiting = vec![false; self.geometry.plane_count() as usize];
+            self.timers = self.timers.with_one_more();
+        }
+        self.windows.windows = Some(windows);
+        self.collection.collect_ahead(true);
+        self.end_waiting(now);
+        ControlReply::Done
+    }
+
+    /// Takes the windows away: what waits for one goes on.
+    pub(crate) fn clear_windows(&mut self, now: Time) -> ControlReply {
+        if self.windows.are_set() {
+            self.windows.windows = None;
+            self.collection.collect_ahead(false);
+            self.end_waiting(now);
+        }
+        ControlReply::Done
+    }
+
+    /// The windows have changed: every plane finds out anew whether it has to wait.
+    fn end_waiting(&mut self, now: Time) {
+        self.timers.clear(self.window_timer());
+        self.windows.waiting = (0..self.geometry.plane_count()).collect();
+        self.window_opens(now);
+    }
+
+    /// A window begins: planes that have waited for it go on, all of them before any chip starts, so
+    /// that they can share transactions.
+    #[cold]
+    pub(crate) fn window_opens(&mut self, now: Time) {
+        let mut waiting = std::mem::take(&mut self.windows.waiting);
+        for plane in waiting.drain(..) {
+            self.windows.is_waiting[plane as usize] = false;
+            self.go_on_collecting(now, plane);
+        }
+        if self.windows.waiting.is_empty() {
+            self.windows.waiting = waiting;
+        }
+        self.wake(now);
+    }
+
+    /// True when the collection of a plane, running or yet to start, must wait for the next window. Jobs
+    /// that cannot are counted.
+    #[inline]
+    pub(crate) fn must_wait_for_window(&mut self, now: Time, plane: u32) -> bool {
+        self.windows.are_set() && self.waits_for_window(now, plane)
+    }
+
+    #[cold]
+    fn waits_for_window(&mut self, now: Time, plane: u32) -> bool {
+        if self.windows.lets_start(now) || self.collection.cannot_stop(plane, self.config.gc.preemptible) {
+            return false;
+        }
+        let has_room = self.ftl.free_blocks(plane) > self.config.gc_reserve();
+        if !has_room || !holds(Rule::CollectInWindows) {
+            self.force_collection(plane);
+            return false;
+        }
+        self.wait_for_window(now, plane);
+        true
+    }
+
+    /// Has a plane looked at again when the next window begins.
+    fn wait_for_window(&mut self, now: Time, plane: u32) {
+        let Some(windows) = self.windows.windows else { return };
+        let next = windows.next_after(now);
+        if self.windows.wait(plane) && next < self.horizon() {
+            let slot = self.window_timer();
+            self.timers.set(slot, next);
+        }
+    }
+
+    /// A plane may go on with the job that it has stopped, or start the next one.
+    pub(crate) fn go_on_collecting(&mut self, now: Time, plane: u32) {
+        if self.collection.is_busy(plane) {
+            if self.is_erase_deferred(plane) && self.windows.are_set() {
+                // Windows say now when it goes on.
+                let job = self.job(plane);
+                (job.deferred, job.paused) = (false, true);
+            }
+            return self.resume_collection(now, plane);
+        }
+        let is_wanted = self.collection.is_wanted(plane, self.ftl.free_blocks(plane));
+        if is_wanted && !self.must_wait_for_window(now, plane) {
+            self.start_collection(now, plane, false);
+        }
+    }
+
+    /// Goes on with a job that has stopped, if it may.
+    pub(crate) fn resume_collection(&mut self, now: Time, plane: u32) {
+        if !self.collection.is_paused(plane) || self.must_wait_for_window(now, plane) {
+            return;
+        }
+        let copies = self.collection.copies();
+        let job = self.job(plane);
+        job.paused = false;
+        let idle = copies - job.moving;
+        for _ in 0..idle {
+            self.next_copy(now, plane);
+        }
+        self.finish_if_empty(now, plane);
+    }
+
+    /// The job of a plane cannot wait for a window; one that is about to start counts itself.
+    fn force_collection(&mut self, plane: u32) {
+        if self.collection.is_busy(plane) {
+            self.job(plane).forced = true;
+            self.count_forced();
+        }
+    }
+
+    /// Counts a collection that could not wait.
+    pub(crate) fn count_forced(&mut self) {
+        self.counters.forced_collections += u64::from(holds(Rule::CountForced));
+    }
+}
