@@ -161,11 +161,10 @@ impl Rig {
     }
 
     fn note(&mut self, drive: usize, request: &Request<Bytes>) {
-        if self.log_sent.is_some() {
-            let LogFigures { front, collecting, .. } = self.figures();
+        let LogFigures { front, collecting, .. } = self.figures();
+        if let Some(log) = &mut self.log_sent {
             let (op, class, block) = (request.op, request.class.number(), request.block);
-            let sent = Sent { drive, op, class, block, front, collecting };
-            self.log_sent.as_mut().expect("it is kept").push(sent);
+            log.push(Sent { drive, op, class, block, front, collecting });
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::Log;
 use super::descriptor::Aged;
-use super::stream::HOST;
+use super::stream::{BEGUN_MAX, HOST};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
@@ -39,6 +39,8 @@ enum Phase {
 #[derive(Debug, Default)]
 pub struct Commit {
     phase: Phase,
+    /// Rows that it covers.
+    begun: u32,
     waiting: Vec<Waiter>,
     next: Vec<Waiter>,
 }
@@ -55,7 +57,16 @@ impl<B: Block> Log<B> {
         self.begin_commit(now, core, stream);
     }
 
+    /// Commits now and then even if nobody asks.
+    pub(super) fn commit_at_times(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        let this = &self.streams[stream];
+        if this.begun >= BEGUN_MAX / 16 && this.commit.phase == Phase::Idle {
+            self.begin_commit(now, core, stream);
+        }
+    }
+
     fn begin_commit(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
+        self.streams[stream].commit.begun = self.streams[stream].begun;
         if !self.streams[stream].batch.is_empty() {
             self.describe(stream, None);
         }
@@ -120,8 +131,10 @@ impl<B: Block> Log<B> {
     fn committed(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         let commit = &mut self.streams[stream].commit;
         commit.phase = Phase::Idle;
+        let begun = std::mem::take(&mut commit.begun);
         let waiting = std::mem::take(&mut commit.waiting);
         commit.waiting = std::mem::take(&mut commit.next);
+        self.streams[stream].begun -= begun;
         let goes_on = !commit.waiting.is_empty();
         for waiter in waiting {
             self.told(now, core, waiter);

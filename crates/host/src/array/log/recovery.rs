@@ -14,7 +14,7 @@ use super::Log;
 use super::checkpoint::{Header, decode_piece};
 use super::descriptor::{Aged, Descriptor};
 use super::geometry::{DUMP_ENTRIES, Place, Row};
-use super::stream::{HOST, MOVED};
+use super::stream::{BEGUN_MAX, HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
@@ -389,10 +389,10 @@ impl<B: Block> Log<B> {
             (std::mem::take(&mut recovery.ages), std::mem::take(&mut recovery.unfinished));
         let last = recovery.last;
         self.count_valid(&ages, &unfinished);
-        // Ages that were given and of which nothing is left are not given again: no row is opened twice
-        // without something of it becoming durable.
+        // Ages that were given and of which nothing is left are not given again; hops and the like come
+        // on top of what a stream may begin without a commit.
         let newest = ages.iter().copied().max().unwrap_or(0).max(header.opened);
-        self.rows.opened = newest.saturating_add(self.geometry.all_rows() + 1);
+        self.rows.opened = newest.saturating_add(4 * BEGUN_MAX);
         for (stream, batch) in self.streams.iter_mut().zip(last) {
             stream.batch.number = batch + 1;
             stream.dirty.fill(true);

@@ -341,3 +341,43 @@ impl Rows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::{ArrayConfig, LayoutKind};
+    use tailcut_base::random::Stream;
+
+    #[test]
+    fn victims_are_those_of_a_plain_search() {
+        let mut config = ArrayConfig { drives: 3, layout: LayoutKind::LogRaid4, ..ArrayConfig::default() };
+        config.log.segment = 65_536;
+        let geometry = Geometry::new(&config, 2000);
+        let mut rows = Rows::new(&geometry, VictimChoice::Greedy);
+        let mut random = Stream::new(1, "rows");
+        let mut held: Vec<Row> = Vec::new();
+        for _ in 0..20_000 {
+            if rows.free(0) > 5 && random.chance_ppm(100_000) {
+                let row = rows.open(0).expect("some are free");
+                (0..geometry.positions()).for_each(|_| rows.validate(row));
+                rows.close(row);
+                rows.cover(1);
+                held.push(row);
+            } else if rows.free(0) <= 5 {
+                let fewest = held.iter().map(|&row| rows.get(row).valid).min();
+                let row = rows.victim(0, u32::MAX).expect("some are full");
+                assert_eq!(Some(rows.get(row).valid), fewest);
+                held.retain(|&other| other != row);
+                (0..rows.get(row).valid).for_each(|_| rows.invalidate(row));
+                rows.release(row);
+            } else if !held.is_empty() {
+                let row = held[random.below(held.len() as u64) as usize];
+                if rows.get(row).valid > 0 {
+                    rows.invalidate(row);
+                }
+            }
+            let valid: u64 = held.iter().map(|&row| u64::from(rows.get(row).valid)).sum();
+            assert_eq!(rows.valid(0), valid);
+        }
+    }
+}

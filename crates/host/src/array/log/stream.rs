@@ -33,6 +33,8 @@ pub struct Stream {
     pub dirty: Vec<bool>,
     /// What is being made durable.
     pub commit: Commit,
+    /// Rows begun since the last commit that has ended was begun.
+    pub begun: u32,
     /// Drives did not make durable what they should have, and nothing makes up for it.
     pub has_failed: bool,
 }
@@ -63,10 +65,15 @@ impl Stream {
             batch: Batch { number: 1, ..Batch::default() },
             dirty: vec![false; drives],
             commit: Commit::default(),
+            begun: 0,
             has_failed: false,
         }
     }
 }
+
+/// The most rows that a stream begins without a commit. Ages of rows of which nothing became durable
+/// are not seen by recovery, and must not be given again: it leaves out as many.
+pub const BEGUN_MAX: u32 = 2048;
 
 impl<B: Block> Log<B> {
     /// The row that a stream appends to.
@@ -91,6 +98,7 @@ impl<B: Block> Log<B> {
         self.rows.get_mut(row).slab = Some(slab);
         self.streams[stream].open = slab;
         self.streams[stream].batch.first = 0;
+        self.streams[stream].begun += 1;
     }
 
     /// Makes room for one more block or trim of a stream; false when there is no row for it.
@@ -102,8 +110,12 @@ impl<B: Block> Log<B> {
         let is_full = !descriptor::has_room(batch.entries.len(), batch.trims.len());
         let needed = 1 + u32::from(is_full) + self.geometry.data + 1;
         if self.open_row(stream).next + needed > self.geometry.positions() {
+            if self.streams[stream].begun >= BEGUN_MAX {
+                return false;
+            }
             let Some(next) = self.next_row(now, core, stream) else { return false };
             self.roll(now, core, stream, next);
+            self.commit_at_times(now, core, stream);
         } else if is_full {
             self.describe(stream, None);
         }
