@@ -23,6 +23,14 @@ mod sprinkler_15;
 mod sprinkler_16;
 mod sprinkler_17;
 mod sprinkler_6;
+mod swan;
+mod swan_1;
+mod swan_12;
+mod swan_4;
+mod swan_5;
+mod swan_6;
+mod swan_8;
+mod swan_eq1;
 
 pub use measured::{Measured, NotMeasured, find, measure};
 pub use row::{Row, Table};
@@ -96,6 +104,13 @@ pub fn all() -> &'static [&'static dyn Study] {
         &pareset_7::Combinations,
         &pareset_12::Classed,
         &beyond_read_importance::ReadImportance,
+        &swan_1::Fluctuation,
+        &swan_4::Bandwidth,
+        &swan_5::Collection,
+        &swan_6::SimplerDrives,
+        &swan_8::Ycsb,
+        &swan_12::Inside,
+        &swan_eq1::Sizes,
         &array_tail::ArrayTail,
     ]
 }

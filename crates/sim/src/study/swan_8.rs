@@ -1,0 +1,164 @@
+//! SWAN, figures 8 to 11 and table 4: YCSB over a log-structured merge store on nine drives.
+
+use super::swan::{Shape, run};
+use super::{Measured, Options, Row, Run, Study, find};
+use crate::report::OperationReport;
+use crate::workload::LsmConfig;
+use crate::workload::lsm::Mix;
+use tailcut_base::config::Choice;
+use tailcut_host::array::LayoutKind;
+
+/// Throughput and latencies of YCSB.
+pub struct Ycsb;
+
+const RAID4: Shape = Shape::flat(LayoutKind::Raid4, 9);
+const RAID5: Shape = Shape::flat(LayoutKind::Raid5, 9);
+const LOG: Shape = Shape::flat(LayoutKind::LogRaid4, 9);
+const SWAN: Shape = Shape::grouped(LayoutKind::Swan4, 3, 3);
+const SHAPES: [Shape; 4] = [RAID4, RAID5, LOG, SWAN];
+
+const MIXES: [Mix; 5] = [Mix::Load, Mix::YcsbA, Mix::YcsbB, Mix::YcsbC, Mix::YcsbD];
+
+/// Clients; the paper names none. As many as keep nine drives busy.
+const CLIENTS: u32 = 64;
+
+/// Threads that compact: YCSB's binding of RocksDB asks for twice the cores; the paper's server has eight.
+const COMPACTIONS: u32 = 16;
+
+/// The released data of the work, in ms: 99.9 and 99.99 % of YCSB-A's reads and updates, in the order of
+/// [`SHAPES`].
+const READS_A: [[f64; 2]; 4] = [[24.0, 85.0], [64.0, 143.0], [32.0, 313.0], [21.0, 54.0]];
+const UPDATES_A: [[f64; 2]; 4] = [[1050.0, 4375.0], [776.0, 2322.0], [69.0, 581.0], [47.0, 535.0]];
+
+fn label(shape: Shape, mix: Mix) -> String {
+    format!("{}/{}", shape.id(), mix.name())
+}
+
+impl Study for Ycsb {
+    fn id(&self) -> &'static str {
+        "swan-8"
+    }
+
+    fn title(&self) -> &'static str {
+        "YCSB load and A to D over a store on nine drives: RAID4, RAID5, Log-RAID4, SWAN4 of 3R-3SSD"
+    }
+
+    fn source(&self) -> &'static str {
+        "Kim et al., SWAN, USENIX ATC 2019, section 5.3, figures 8 to 11, table 4; tails: the work's released data"
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        if !done.is_empty() {
+            return Vec::new();
+        }
+        let of =
+            |mix: Mix| SHAPES.map(|shape| run(label(shape, mix), shape.store(options, store(options, mix))));
+        MIXES.into_iter().flat_map(of).collect()
+    }
+
+    fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for mix in MIXES {
+            rows.extend(throughput(done, mix));
+        }
+        for mix in MIXES.into_iter().filter(|&mix| mix != Mix::Load) {
+            rows.extend(latencies(done, mix));
+        }
+        rows.extend(table_4(find(done, &label(SWAN, Mix::YcsbA))));
+        rows
+    }
+}
+
+fn store(options: &Options, mix: Mix) -> LsmConfig {
+    let keys = if options.quick { 400_000 } else { 4_000_000 };
+    LsmConfig { keys, operations: keys / 2, clients: CLIENTS, compactions: COMPACTIONS, ..LsmConfig::of(mix) }
+}
+
+fn operations(measured: &Measured) -> &[OperationReport] {
+    measured.report.store.as_ref().map_or(&[], |store| &store.operations)
+}
+
+fn per_second(done: &[Measured], shape: Shape, mix: Mix) -> f64 {
+    operations(find(done, &label(shape, mix))).iter().map(|operation| operation.per_s).sum()
+}
+
+fn throughput(done: &[Measured], mix: Mix) -> Vec<Row> {
+    let mut rows: Vec<Row> = SHAPES
+        .map(|shape| {
+            Row::new(shape.name(), format!("{mix}, operations"), "1/s", per_second(done, shape, mix))
+        })
+        .to_vec();
+    let ratio = |of: Shape| per_second(done, SWAN, mix) / per_second(done, of, mix);
+    let is_load = mix == Mix::Load;
+    let row =
+        |of: Shape, name: &str| Row::new(SWAN.name(), format!("{mix}, operations / {name}"), "x", ratio(of));
+    rows.push(row(RAID4, "RAID4").paper(is_load.then_some(4.0)).explain(LOAD));
+    rows.push(row(RAID5, "RAID5").paper(is_load.then_some(4.0)).explain(LOAD));
+    rows.push(row(LOG, "Log-RAID4").paper(is_load.then_some(1.17)).explain(LOAD));
+    rows
+}
+
+fn latencies(done: &[Measured], mix: Mix) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (index, shape) in SHAPES.into_iter().enumerate() {
+        for operation in operations(find(done, &label(shape, mix))) {
+            let paper = match (mix, operation.kind.as_str()) {
+                (Mix::YcsbA, "read") => Some(READS_A[index]),
+                (Mix::YcsbA, "update") => Some(UPDATES_A[index]),
+                _ => None,
+            };
+            let curve = &operation.latency;
+            let row = |quantity: &str, ns: f64| {
+                Row::new(
+                    shape.name(),
+                    format!("{mix}, {} latency, {quantity}", operation.kind),
+                    "s",
+                    ns / 1e9,
+                )
+            };
+            rows.push(row("mean", curve.mean_ns));
+            let at = |percentile: f64| curve.points.iter().find(|p| p.percentile == percentile);
+            for (place, percentile) in [99.9, 99.99].into_iter().enumerate() {
+                let Some(point) = at(percentile) else { continue };
+                let row = row(&format!("{percentile} %"), point.ns as f64);
+                rows.push(row.paper(paper.map(|paper| paper[place] / 1e3)).explain(TAILS));
+            }
+        }
+    }
+    rows
+}
+
+/// Reads by the state of the R-group that they go to.
+fn table_4(measured: &Measured) -> Vec<Row> {
+    let Some(log) = &measured.log else { return Vec::new() };
+    let states = [
+        ("front end", log.reads_front, 40.0, 98e-6),
+        ("idle back end", log.reads_idle, 52.0, 88e-6),
+        ("collecting back end", log.reads_collecting, 8.0, 103e-6),
+    ];
+    let all: u64 = states.iter().map(|(_, reads, ..)| reads.reads).sum();
+    let mut rows = Vec::new();
+    for (state, reads, share, latency) in states {
+        let case = format!("{}, {state}", SWAN.name());
+        let measured = reads.reads as f64 / all.max(1) as f64;
+        rows.push(
+            Row::new(&*case, "share of reads", "share", measured).paper(share / 100.0).explain(TABLE_4),
+        );
+        let mean = (reads.reads > 0).then(|| reads.time.0 as f64 / reads.reads as f64 / 1e9);
+        rows.push(Row::new(case, "read latency, mean", "s", mean).paper(latency).explain(TABLE_4));
+    }
+    rows
+}
+
+const LOAD: &str = "\
+What a store gains from an array depends on how much of its time it waits for it: here clients, compaction threads and their processor \
+time are assumptions (docs/model.md), the paper names none. RAID4 and RAID5 read old data and parity for what a compaction writes only \
+where that does not fill a stripe.";
+
+const TAILS: &str = "\
+The paper's store has 64 GB on drives of 120 GB and ran for hours; ours keeps its proportions on drives of 3.5 GiB. Its tails hold what a \
+file system, a page cache and Linux add, which the model does not have.";
+
+const TABLE_4: &str = "\
+Where a read goes depends on how long ago its block was written, and so on caches above the array and on the turns' length against \
+the keys' heat. Latencies are those at the top of the array, with the drives' own queues.";
