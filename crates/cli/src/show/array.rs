@@ -2,12 +2,46 @@
 
 use super::{per_cent, per_second};
 use crate::terminal::{Align, Table, Tone};
-use tailcut_base::quantity::show_rate;
-use tailcut_sim::report::{ArrayReport, MemberReport};
+use tailcut_base::quantity::{show_rate, show_time};
+use tailcut_sim::report::{ArrayReport, GroupReport, LogReport, MemberReport};
 
 /// What the array did with its reads, and what each drive did.
 pub fn tables(array: &ArrayReport, tone: Tone) -> String {
-    format!("{}\n{}", reads(array), members(array, tone))
+    let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
+    format!("{}{log}\n{}", reads(array), members(array, tone))
+}
+
+/// What collection did, and which groups were read.
+fn log_lines(log: &LogReport, groups: u32) -> String {
+    let free: Vec<String> = log.free_rows.iter().map(u32::to_string).collect();
+    let mut text = format!(
+        "  collection moved {:.2} blocks for each written, from {} rows {} valid; free rows: {}\n",
+        log.moved,
+        log.rows_collected,
+        per_cent(log.victim_utilisation),
+        free.join(" ")
+    );
+    text += &format!(
+        "  descriptors, padding and checkpoints add {}; {} requests were held back\n",
+        per_cent(log.overhead),
+        log.throttled
+    );
+    if groups > 1 {
+        text += &format!(
+            "  the front end passed on {} times; reads by group: {}\n",
+            log.rotations,
+            by_group(log)
+        );
+    }
+    text
+}
+
+fn by_group(log: &LogReport) -> String {
+    let all: u64 = log.reads.iter().map(|group| group.reads).sum();
+    let group = |group: &GroupReport| {
+        format!("{} {} ({})", group.state, share(group.reads, all), show_time(group.mean_ns))
+    };
+    log.reads.iter().map(group).collect::<Vec<_>>().join(", ")
 }
 
 fn reads(array: &ArrayReport) -> String {

@@ -5,8 +5,9 @@ use crate::storage::Storage;
 use crate::world::{Witness, World};
 use serde::{Deserialize, Serialize};
 use tailcut_base::SECTOR_BYTES;
-use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
+use tailcut_host::array::log::{GroupReads, LogFigures};
+use tailcut_host::{BLOCK_BYTES, Fingerprint};
 use tailcut_ssd::Figures;
 
 /// What an array did. Counts of reads include those of preparation.
@@ -30,8 +31,45 @@ pub struct ArrayReport {
     pub hedged: u64,
     /// Those reconstructed because their drive was missing or gave an error.
     pub degraded: u64,
+    /// Of a layout that writes a log: what it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogReport>,
     /// Each drive.
     pub members: Vec<MemberReport>,
+}
+
+/// What the log of an array did, with what it did during preparation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogReport {
+    /// Bytes that the host wrote.
+    pub host_bytes: u64,
+    /// Blocks that collection moved for each that the host wrote. Limit: 0.
+    pub moved: f64,
+    /// Descriptors, padding and checkpoints for each block that the host wrote. Limit: 0.
+    pub overhead: f64,
+    /// Rows of segments that were collected.
+    pub rows_collected: u64,
+    /// Share of their blocks that was valid.
+    pub victim_utilisation: f64,
+    /// Rows of each R-group that are free at the end.
+    pub free_rows: Vec<u32>,
+    /// How often the front end passed on.
+    pub rotations: u64,
+    /// Requests that were held back because collection could not keep up.
+    pub throttled: u64,
+    /// Reads by the R-group that they went to.
+    pub reads: Vec<GroupReport>,
+}
+
+/// Reads of R-groups in one state (SWAN, table 4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupReport {
+    /// The state: front end, idle, collecting.
+    pub state: String,
+    /// How many.
+    pub reads: u64,
+    /// Their mean time in the array, in ns.
+    pub mean_ns: f64,
 }
 
 /// One drive of an array.
@@ -69,7 +107,35 @@ impl ArrayReport {
             contended: reads.contended,
             hedged: reads.hedged,
             degraded: reads.degraded,
+            log: array.log_figures().map(|figures| LogReport::new(&figures)),
             members: figures.iter().map(|figures| MemberReport::new(figures, page, seconds)).collect(),
+        }
+    }
+}
+
+impl LogReport {
+    fn new(figures: &LogFigures) -> LogReport {
+        let host = figures.host_blocks.max(1) as f64;
+        let overhead = figures.descriptors + figures.padding + figures.checkpoint_blocks;
+        let group = |state: &str, reads: &GroupReads| GroupReport {
+            state: state.into(),
+            reads: reads.reads,
+            mean_ns: reads.time.0 as f64 / reads.reads.max(1) as f64,
+        };
+        LogReport {
+            host_bytes: figures.host_blocks * BLOCK_BYTES,
+            moved: figures.moved_blocks as f64 / host,
+            overhead: overhead as f64 / host,
+            rows_collected: figures.rows_collected,
+            victim_utilisation: figures.victim_utilisation(),
+            free_rows: figures.free_rows.clone(),
+            rotations: figures.rotations,
+            throttled: figures.throttled,
+            reads: vec![
+                group("front end", &figures.reads_front),
+                group("idle", &figures.reads_idle),
+                group("collecting", &figures.reads_collecting),
+            ],
         }
     }
 }
