@@ -1,0 +1,87 @@
+//! Arrays of simulated drives, as users run them: every read is checked, every span adds up, two runs agree.
+
+use std::ops::ControlFlow;
+use tailcut_base::config::Choice;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
+use tailcut_sim::Scenario;
+use tailcut_sim::ending::run_to_end;
+use tailcut_sim::report::Report;
+use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset};
+
+/// Six small drives; SWAN as two groups of three.
+fn scenario(layout: LayoutKind) -> Scenario {
+    let groups = if layout.is_swan() { 2 } else { 1 };
+    let mut device = Preset::G.config();
+    device.geometry.blocks = 32;
+    let mut array = ArrayConfig { drives: 6, layout, groups, ..ArrayConfig::default() };
+    array.log.segment = 256 << 10;
+    array.raid.chunk = 16 << 10;
+    Scenario {
+        device,
+        array,
+        precondition: Precondition { state: PreparedState::Steady, fill: 800_000 },
+        run: Limits { requests: 3_000, ..Limits::NONE },
+        workload: SyntheticConfig {
+            read: 500_000,
+            region_share: 1_000_000,
+            write_size: "4KiB/50:16KiB/30:100KiB/20".into(),
+            flush_every: 50,
+            pace: PaceKind::Closed,
+            depth: 24,
+            ..SyntheticConfig::default()
+        },
+        ..Scenario::default()
+    }
+}
+
+fn run(scenario: &Scenario) -> Report {
+    let mut world = scenario.array_world(|| (), (), false).expect("it is a good scenario");
+    let ends = run_to_end(&mut world, scenario.horizon(), &mut |_| ControlFlow::Continue(()));
+    let ends = ends.unwrap_or_else(|error| panic!("{}: {error}", scenario.array.layout));
+    assert!(world.is_checking());
+    Report::new(scenario, &world, &ends.figures(), false)
+}
+
+#[test]
+fn every_layout_returns_what_was_written_and_runs_the_same_twice() {
+    for &layout in LayoutKind::all() {
+        let scenario = scenario(layout);
+        let report = run(&scenario);
+        assert_eq!((report.all().requests, report.all().errors), (3_000, 0), "{layout}");
+        assert_eq!(run(&scenario), report, "{layout}");
+        let array = report.array.expect("it is one");
+        assert_eq!(array.members.len(), 6);
+        assert_eq!(array.log.is_some(), !layout.is_in_place());
+    }
+}
+
+#[test]
+fn every_way_around_a_drive_returns_what_was_written() {
+    for layout in [LayoutKind::Raid4, LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5] {
+        for &reads in ReadPolicy::all() {
+            let mut scenario = scenario(layout);
+            scenario.array.reads = reads;
+            scenario.array.turns = Nanos::millis(20);
+            scenario.array.slow_after = Nanos::millis(3);
+            let report = run(&scenario);
+            assert_eq!(report.all().errors, 0, "{layout} {reads}");
+            let array = report.array.expect("it is one");
+            let around = array.steered + array.contended + array.hedged;
+            assert!(reads == ReadPolicy::Direct || around > 0, "{layout} {reads}: no read went around");
+        }
+    }
+}
+
+#[test]
+fn preparing_counts_nothing() {
+    let report = run(&scenario(LayoutKind::LogRaid0));
+    let array = report.array.as_ref().expect("it is one");
+    assert!(array.prepared_ns > 0 && report.from_ns == array.prepared_ns);
+    let reads = report.kinds.iter().find(|kind| kind.kind == Op::Read.name()).expect("there were reads");
+    assert!(reads.requests > 1_250 && reads.requests < 1_750);
+}
