@@ -32,9 +32,11 @@ pub struct LogConfig {
     pub victim: VictimChoice,
     /// Appends in flight on each drive for one open row.
     pub appends: u32,
-    /// Reads of collection in flight for one victim.
+    /// Victims that are collected at a time.
+    pub collect_victims: u32,
+    /// Reads of collection in flight for each drive of the group.
     pub collect_depth: u32,
-    /// Share of the rows below which a Log-RAID collects, in parts per million.
+    /// Share of the rows of a group below which it is collected, in parts per million.
     pub collect_below: u32,
     /// Share of the rows after whose writing the map is written, in parts per million.
     pub checkpoint_every: u32,
@@ -47,6 +49,7 @@ impl Default for LogConfig {
             spare: 200_000,
             victim: VictimChoice::Greedy,
             appends: 2,
+            collect_victims: 8,
             collect_depth: 32,
             collect_below: 50_000,
             checkpoint_every: 125_000,
@@ -85,14 +88,21 @@ impl Configure for LogConfig {
         );
         count_u32(
             visit,
+            "collect_victims",
+            "Rows that are collected at a time; one barrier makes durable what was moved out of several.",
+            &mut self.collect_victims,
+            2..=64,
+        );
+        count_u32(
+            visit,
             "collect_depth",
-            "Reads of collection in flight for one victim.",
+            "Reads of collection in flight for each drive of the group.",
             &mut self.collect_depth,
             1..=4096,
         );
         visit.share(
             "collect_below",
-            "A Log-RAID collects while fewer rows than this share are free.",
+            "A Log-RAID collects while fewer rows than this share are free, SWAN the next groups in turn until each has so many.",
             &mut self.collect_below,
             1_000..=500_000,
         );
