@@ -7,7 +7,7 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 tailcut_base::choice! {
     /// Which row of segments is collected next.
     pub enum VictimChoice {
-        /// The one with the fewest valid blocks (SWAN, section 3.4).
+        /// The one with the fewest valid blocks (SWAN, section 3.4), or an older one with hardly more.
         Greedy = "greedy",
         /// The one that has been collectable for longest.
         Fifo = "fifo",
@@ -30,6 +30,9 @@ pub struct LogConfig {
     pub spare: u32,
     /// Which rows are collected.
     pub victim: VictimChoice,
+    /// Share of a row by which an older victim may have more valid blocks than the emptiest when that is
+    /// what counts, in parts per million.
+    pub victim_slack: u32,
     /// Appends in flight on each drive for one open row.
     pub appends: u32,
     /// Victims that are collected at a time.
@@ -48,6 +51,7 @@ impl Default for LogConfig {
             segment: 1 << 20,
             spare: 200_000,
             victim: VictimChoice::Greedy,
+            victim_slack: 100_000,
             appends: 2,
             collect_victims: 8,
             collect_depth: 32,
@@ -79,6 +83,12 @@ impl Configure for LogConfig {
             50_000..=900_000,
         );
         choose(visit, "victim", "Which row of segments is collected next.", &mut self.victim);
+        visit.share(
+            "victim_slack",
+            "Rows that have so much more that is valid than the emptiest are as good to the greedy choice: it takes the oldest. Drives that are trimmed in the order in which they were written have less to collect themselves.",
+            &mut self.victim_slack,
+            0..=1_000_000,
+        );
         count_u32(
             visit,
             "appends",

@@ -105,7 +105,7 @@ impl<B: Block> Log<B> {
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
-            rows: Rows::new(&geometry, config.victim),
+            rows: Rows::new(&geometry, config.victim, config.victim_slack),
             reverse: (!is_durable).then(|| Map::new(places)),
             open_rows: Vec::new(),
             free_slabs: Vec::new(),
