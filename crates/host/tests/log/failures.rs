@@ -102,7 +102,11 @@ fn wrong_blocks_are_found_by_reads_and_written_again() {
     for (layout, groups, width) in REDUNDANT {
         let mut rig = loaded(layout, groups, width, 7);
         rig.rest();
-        let drive = some_drive(&mut rig);
+        let drive = match some_drive(&mut rig) {
+            // Nobody reads the drive that has nothing but parity.
+            parity if !layout.rotates() && parity as u32 % width == width - 1 => parity - 1,
+            drive => drive,
+        };
         for block in rig.machines[drive].written() {
             if block >= 60 {
                 rig.machines[drive].spoil(block);

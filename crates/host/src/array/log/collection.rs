@@ -1,11 +1,14 @@
 //! Collection: what is valid in a row is moved, and the row is trimmed as a whole (SWAN, sections 3.4
 //! and 4.2).
+//!
+//! Several victims are under way: the first are being read while what was in others is appended, and while
+//! that of others becomes durable. One barrier serves all victims that have been moved when it begins.
 
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::Summary;
 use super::figures::{Collected, RECENT_MAX};
-use super::geometry::{JOBS, Place, Row};
+use super::geometry::{JOBS_ALWAYS, Place, RESERVE, Row};
 use super::open_row::{NO_BLOCK, NOBODY};
 use super::stream::{HOST, MOVED};
 use super::token::Token;
@@ -24,8 +27,10 @@ enum Phase {
     /// So many summaries have not been read.
     Summaries(u32),
     Moving,
-    /// So many commits have not ended.
-    Barrier(u32),
+    /// It waits for the next barrier.
+    Moved,
+    /// It waits for the one under way.
+    Barrier,
     /// Somebody reads it still.
     Read,
     /// So many trims have not ended.
@@ -51,8 +56,55 @@ pub struct Job<B> {
     /// Valid blocks when it was chosen, and what it frees.
     valid: u32,
     gain: u32,
+    /// Of those, what has not been moved.
+    left: u32,
     /// Blocks of it cannot be read.
     is_stuck: bool,
+}
+
+/// What is being collected.
+#[derive(Debug)]
+pub struct Collection<B> {
+    jobs: Vec<Job<B>>,
+    /// Valid blocks that have not been moved, of all victims.
+    left: u64,
+    /// Reads of valid blocks in flight.
+    reads: u32,
+    /// Commits of the barrier that have not ended.
+    commits: u32,
+}
+
+impl<B: Block> Collection<B> {
+    /// Nothing, of at most so many victims at a time.
+    pub fn new(victims: u32) -> Collection<B> {
+        let jobs = (0..victims).map(|_| Job::idle()).collect();
+        Collection { jobs, left: 0, reads: 0, commits: 0 }
+    }
+
+    /// True when this row is being collected.
+    pub fn holds(&self, row: Row) -> bool {
+        self.jobs.iter().any(|job| !job.is_idle() && job.row == row)
+    }
+
+    /// True while some victim has not been moved.
+    pub fn is_moving(&self) -> bool {
+        self.jobs.iter().any(Job::is_moving)
+    }
+
+    /// Valid blocks that have not been moved, of all victims.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn count(&self, is_counted: impl Fn(&Job<B>) -> bool) -> usize {
+        self.jobs.iter().filter(|job| is_counted(job)).count()
+    }
+
+    fn spend(&mut self, job: usize, blocks: u32) {
+        let spent = blocks.min(self.jobs[job].left);
+        self.jobs[job].left -= spent;
+        self.left -= u64::from(spent);
+    }
 }
 
 impl<B: Block> Job<B> {
@@ -69,6 +121,7 @@ impl<B: Block> Job<B> {
             held: VecDeque::new(),
             valid: 0,
             gain: 0,
+            left: 0,
             is_stuck: false,
         }
     }
@@ -76,6 +129,10 @@ impl<B: Block> Job<B> {
     /// True when it has no victim.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
+    }
+
+    fn is_moving(&self) -> bool {
+        matches!(self.phase, Phase::Summaries(_) | Phase::Moving)
     }
 }
 
@@ -88,12 +145,12 @@ const CLOSING_MAX: usize = 2;
 impl<B: Block> Log<B> {
     /// True when something is being collected.
     pub(super) fn is_collecting(&self) -> bool {
-        self.jobs.iter().any(|job| !job.is_idle())
+        self.collection.count(|job| !job.is_idle()) > 0
     }
 
     /// True when something of the group is being collected.
     pub(super) fn is_busy(&self, group: u32) -> bool {
-        self.jobs.iter().any(|job| !job.is_idle() && self.geometry.group_of(job.row) == group)
+        self.collection.count(|job| !job.is_idle() && self.geometry.group_of(job.row) == group) > 0
     }
 
     /// Goes on with collection, as far as that is possible now.
@@ -101,52 +158,79 @@ impl<B: Block> Log<B> {
         if self.failed.is_some() {
             return;
         }
-        for job in 0..JOBS {
-            if self.jobs[job].is_idle() {
-                self.begin_job(now, core, job);
-            }
-            if self.jobs[job].phase == Phase::Moving {
+        for job in 0..self.collection.jobs.len() {
+            if self.collection.jobs[job].phase == Phase::Moving {
                 self.go_on(now, core, job);
             }
-            if self.jobs[job].phase == Phase::Read {
+            if self.collection.jobs[job].phase == Phase::Read {
                 self.trim(now, core, job);
             }
         }
+        while let Some(job) = self.collection.jobs.iter().position(Job::is_idle)
+            && self.begin_job(now, core, job)
+        {}
+        self.begin_barrier(now, core);
     }
 
-    fn begin_job(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let Some(group) = self.group_to_collect() else { return };
-        let others = self.jobs.iter().any(|job| !job.is_idle());
-        if self.geometry.group_of(self.open_row(MOVED).here.row) != group
-            && (others || !self.hop(now, core, group))
-        {
-            return;
+    fn begin_job(&mut self, now: Time, core: &mut Core<B>, job: usize) -> bool {
+        let Some(group) = self.group_to_collect() else { return false };
+        if !self.has_room_to_collect(group) {
+            return false;
         }
-        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else { return };
+        if self.geometry.group_of(self.open_row(MOVED).here.row) != group
+            && (self.collection.is_moving() || !self.hop(now, core, group))
+        {
+            return false;
+        }
+        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else {
+            return false;
+        };
         let valid = self.rows.get(row).valid;
         let (data, positions) = (self.geometry.data, self.geometry.positions());
-        let this = &mut self.jobs[job];
-        (this.row, this.valid, this.gain) = (row, valid, positions - valid);
+        let this = &mut self.collection.jobs[job];
+        (this.row, this.valid, this.gain, this.left) = (row, valid, positions - valid, valid);
         (this.turn, this.reads, this.is_blind, this.is_stuck) = (0, 0, false, false);
         this.stripes.clear();
         this.stripes.resize(data as usize, 0);
         this.blocks.clear();
         this.blocks.resize(positions as usize, NO_BLOCK);
+        self.collection.left += u64::from(valid);
         if valid == 0 {
-            self.jobs[job].phase = Phase::Moving;
+            self.collection.jobs[job].phase = Phase::Moving;
         } else {
             self.read_summaries(now, core, job);
         }
+        if self.collection.jobs[job].phase == Phase::Moving {
+            self.go_on(now, core, job);
+        }
+        true
+    }
+
+    /// True when one more victim leaves the room that those under way need.
+    fn has_room_to_collect(&self, group: u32) -> bool {
+        let moving = self.collection.count(Job::is_moving) as u32;
+        if moving < JOBS_ALWAYS {
+            return true;
+        }
+        let candidate = self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid);
+        self.rows.free(group) > RESERVE + self.claimed_rows(candidate)
+    }
+
+    /// Rows that the victims under way need, with one more of so many valid blocks.
+    pub(super) fn claimed_rows(&self, more: u32) -> u32 {
+        let blocks = self.collection.left() + u64::from(more);
+        let rows = blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32;
+        rows.saturating_sub(JOBS_ALWAYS)
     }
 
     fn read_summaries(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let row = self.jobs[job].row;
+        let row = self.collection.jobs[job].row;
         if !self.rows.get(row).has_summary {
             self.look_up(job);
-            self.jobs[job].phase = Phase::Moving;
+            self.collection.jobs[job].phase = Phase::Moving;
             return;
         }
-        self.jobs[job].phase = Phase::Summaries(self.geometry.data);
+        self.collection.jobs[job].phase = Phase::Summaries(self.geometry.data);
         for k in 0..self.geometry.data {
             let stripe = self.geometry.segment - 1;
             let token = Token::Summary { job: job as u8, k: k as u8 };
@@ -181,11 +265,11 @@ impl<B: Block> Log<B> {
     /// The summary of a data member of a victim has been read, or cannot be.
     pub(super) fn summary_read(&mut self, job: usize, k: u32, done: &Done<B>) {
         let array = self.array;
-        let row = self.jobs[job].row;
+        let row = self.collection.jobs[job].row;
         self.rows.get_mut(row).readers -= 1;
         let age = self.rows.get(row).age;
         let data = self.geometry.data as usize;
-        let this = &mut self.jobs[job];
+        let this = &mut self.collection.jobs[job];
         let Phase::Summaries(left) = &mut this.phase else { unreachable!("it waits for them") };
         *left -= 1;
         let is_last = *left == 0;
@@ -198,17 +282,17 @@ impl<B: Block> Log<B> {
             _ => this.is_blind = true,
         }
         if is_last {
-            if self.jobs[job].is_blind {
+            if self.collection.jobs[job].is_blind {
                 self.look_up(job);
             }
-            self.jobs[job].phase = Phase::Moving;
+            self.collection.jobs[job].phase = Phase::Moving;
         }
     }
 
     /// Finds out what is in a victim without its summaries: where the array keeps nothing that could
     /// be read, from memory; otherwise by a walk through the map, which is rare.
     fn look_up(&mut self, job: usize) {
-        let this = &mut self.jobs[job];
+        let this = &mut self.collection.jobs[job];
         let row = this.row;
         if let Some(reverse) = &self.reverse {
             for (position, block) in (0..).zip(&mut this.blocks) {
@@ -229,17 +313,18 @@ impl<B: Block> Log<B> {
     /// Reads what is valid and has not been read, and ends when everything has been moved.
     fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
-        let most = core.config.log.collect_depth;
-        let has_room = self.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
-        while has_room && self.jobs[job].reads < most {
+        let most = core.config.log.collect_depth * self.geometry.width;
+        let has_room = self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
+        while has_room && self.collection.reads < most {
             let Some((k, stripe, blocks)) = self.next_valid(job) else { break };
-            self.jobs[job].reads += 1;
-            let row = self.jobs[job].row;
+            self.collection.jobs[job].reads += 1;
+            self.collection.reads += 1;
+            let row = self.collection.jobs[job].row;
             let member = self.geometry.data_member(row, k);
             self.read(now, core, (row, member, stripe, blocks), Token::Valid { job: job as u8 });
         }
         let stripes = self.geometry.stripes();
-        let this = &self.jobs[job];
+        let this = &self.collection.jobs[job];
         if this.reads == 0 && this.held.is_empty() && this.stripes.iter().all(|&stripe| stripe == stripes) {
             self.all_moved(now, core, job);
         }
@@ -249,9 +334,9 @@ impl<B: Block> Log<B> {
     fn next_valid(&mut self, job: usize) -> Option<(u32, u32, u32)> {
         let (data, stripes) = (self.geometry.data, self.geometry.stripes());
         for _ in 0..data {
-            let k = self.jobs[job].turn;
-            self.jobs[job].turn = (k + 1) % data;
-            let mut stripe = self.jobs[job].stripes[k as usize];
+            let k = self.collection.jobs[job].turn;
+            self.collection.jobs[job].turn = (k + 1) % data;
+            let mut stripe = self.collection.jobs[job].stripes[k as usize];
             while stripe < stripes && !self.is_valid(job, k, stripe) {
                 stripe += 1;
             }
@@ -259,7 +344,7 @@ impl<B: Block> Log<B> {
             while stripe < stripes && stripe - first < RUN_MAX && self.is_valid(job, k, stripe) {
                 stripe += 1;
             }
-            self.jobs[job].stripes[k as usize] = stripe;
+            self.collection.jobs[job].stripes[k as usize] = stripe;
             if stripe > first {
                 return Some((k, first, stripe - first));
             }
@@ -268,7 +353,7 @@ impl<B: Block> Log<B> {
     }
 
     fn is_valid(&self, job: usize, k: u32, stripe: u32) -> bool {
-        let this = &self.jobs[job];
+        let this = &self.collection.jobs[job];
         let position = stripe * self.geometry.data + k;
         let block = this.blocks[position as usize];
         block != NO_BLOCK
@@ -278,34 +363,35 @@ impl<B: Block> Log<B> {
 
     /// Blocks of a victim have been read, or cannot be.
     pub(super) fn valid_read(&mut self, now: Time, core: &mut Core<B>, job: usize, done: &mut Done<B>) {
-        let this = &mut self.jobs[job];
+        let this = &mut self.collection.jobs[job];
         let row = this.row;
         this.reads -= 1;
+        self.collection.reads -= 1;
         self.rows.get_mut(row).readers -= 1;
         if done.status != Status::Success {
-            self.jobs[job].is_stuck = true;
+            self.collection.jobs[job].is_stuck = true;
             return self.go_on(now, core, job);
         }
         let first = (done.wanted.block - self.geometry.address(row)) as u32;
         let member = done.wanted.drive as u32 % self.geometry.width;
         let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
         for (stripe, content) in (first..).zip(done.data.drain(..)) {
-            let block = self.jobs[job].blocks[(stripe * self.geometry.data + k) as usize] - 1;
+            let block = self.collection.jobs[job].blocks[(stripe * self.geometry.data + k) as usize] - 1;
             let source = self.geometry.place_of(row, member, stripe);
-            self.jobs[job].held.push_back((block, source, content));
+            self.collection.jobs[job].held.push_back((block, source, content));
         }
         self.go_on(now, core, job);
     }
 
     fn move_held(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let (gain, valid) = (u64::from(self.jobs[job].gain), u64::from(self.jobs[job].valid));
+        let (gain, valid) = (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
         let mut moved = 0;
-        while let Some(&(block, source, _)) = self.jobs[job].held.front() {
+        while let Some(&(block, source, _)) = self.collection.jobs[job].held.front() {
             let is_valid = self.map.get(block) == Some(source);
             if is_valid && !self.make_room(now, core, MOVED) {
                 break;
             }
-            let (_, _, content) = self.jobs[job].held.pop_front().expect("it is there");
+            let (_, _, content) = self.collection.jobs[job].held.pop_front().expect("it is there");
             moved += 1;
             if is_valid {
                 self.append(MOVED, block, content, Some(source), NOBODY);
@@ -313,44 +399,68 @@ impl<B: Block> Log<B> {
             }
         }
         if moved > 0 {
+            self.collection.spend(job, moved as u32);
             self.earn(gain, moved, valid);
             self.send(now, core, MOVED);
         }
     }
 
     fn all_moved(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        if self.jobs[job].is_stuck {
+        // What was overwritten meanwhile did not have to be moved.
+        self.collection.spend(job, u32::MAX);
+        if self.collection.jobs[job].is_stuck {
             // The row stays as it is: what can be read of it still can.
-            self.jobs[job].phase = Phase::Idle;
+            self.collection.jobs[job].phase = Phase::Idle;
             self.figures.rows_stuck += 1;
             return;
         }
         if !holds(Rule::BarrierBeforeTrim) {
-            self.jobs[job].phase = Phase::Read;
+            self.collection.jobs[job].phase = Phase::Read;
             return self.trim(now, core, job);
         }
-        self.jobs[job].phase = Phase::Barrier(2);
-        self.commit(now, core, MOVED, Waiter::Job(job));
-        self.commit(now, core, HOST, Waiter::Job(job));
+        self.collection.jobs[job].phase = Phase::Moved;
     }
 
-    /// Everything that replaces blocks of a victim in one stream is durable.
-    pub(super) fn barrier_done(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let Phase::Barrier(left) = &mut self.jobs[job].phase else { unreachable!("it waits for two") };
-        *left -= 1;
-        if *left == 0 {
-            self.jobs[job].phase = Phase::Read;
-            self.trim(now, core, job);
+    /// Makes durable what replaces the blocks of the victims that have been moved, when they are half of
+    /// all or nothing else goes on.
+    fn begin_barrier(&mut self, now: Time, core: &mut Core<B>) {
+        let moved = self.collection.count(|job| job.phase == Phase::Moved);
+        if moved == 0 || self.collection.commits > 0 {
+            return;
+        }
+        let goes_on = |job: &Job<B>| job.is_moving() && job.held.is_empty();
+        if 2 * moved < self.collection.jobs.len() && !self.is_short && self.collection.count(goes_on) > 0 {
+            return;
+        }
+        for job in self.collection.jobs.iter_mut().filter(|job| job.phase == Phase::Moved) {
+            job.phase = Phase::Barrier;
+        }
+        self.collection.commits = 2;
+        self.commit(now, core, MOVED, Waiter::Collection);
+        self.commit(now, core, HOST, Waiter::Collection);
+    }
+
+    /// Everything that replaces blocks of victims in one stream is durable.
+    pub(super) fn barrier_done(&mut self, now: Time, core: &mut Core<B>) {
+        self.collection.commits -= 1;
+        if self.collection.commits > 0 {
+            return;
+        }
+        for job in 0..self.collection.jobs.len() {
+            if self.collection.jobs[job].phase == Phase::Barrier {
+                self.collection.jobs[job].phase = Phase::Read;
+                self.trim(now, core, job);
+            }
         }
     }
 
     /// Trims a victim when nobody reads it any more.
     fn trim(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let row = self.jobs[job].row;
+        let row = self.collection.jobs[job].row;
         if self.rows.get(row).readers > 0 && holds(Rule::ReadersKeepRows) {
             return;
         }
-        self.jobs[job].phase = Phase::Trimming(self.geometry.width);
+        self.collection.jobs[job].phase = Phase::Trimming(self.geometry.width);
         let token = Token::Trimmed { job: job as u8 };
         for member in 0..self.geometry.width {
             let drive = self.geometry.drive(row, member);
@@ -364,12 +474,12 @@ impl<B: Block> Log<B> {
 
     /// A drive has trimmed its part of a victim.
     pub(super) fn trimmed(&mut self, job: usize) {
-        let Phase::Trimming(left) = &mut self.jobs[job].phase else { unreachable!("it waits for them") };
+        let Phase::Trimming(left) = &mut self.collection.jobs[job].phase else { unreachable!("it waits for them") };
         *left -= 1;
         if *left > 0 {
             return;
         }
-        let this = &mut self.jobs[job];
+        let this = &mut self.collection.jobs[job];
         this.phase = Phase::Idle;
         let (row, valid, gain) = (this.row, this.valid, u64::from(this.gain));
         self.rows.release(row);

@@ -18,8 +18,8 @@ use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 pub enum Waiter {
     /// A request of the host.
     Host(u32),
-    /// The collection of a victim.
-    Job(usize),
+    /// Victims that have been moved.
+    Collection,
     /// A checkpoint.
     Checkpoint,
 }
@@ -151,7 +151,7 @@ impl<B: Block> Log<B> {
                 let status = if self.streams[HOST].has_failed { Status::MediaError } else { Status::Success };
                 self.part_done(now, core, slot, status, &Spans::new());
             }
-            Waiter::Job(job) => self.barrier_done(now, core, job),
+            Waiter::Collection => self.barrier_done(now, core),
             Waiter::Checkpoint => self.checkpoint_committed(now, core),
         }
     }

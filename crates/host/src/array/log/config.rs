@@ -7,7 +7,7 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 tailcut_base::choice! {
     /// Which row of segments is collected next.
     pub enum VictimChoice {
-        /// The one with the fewest valid blocks (SWAN, section 3.4).
+        /// The one with the fewest valid blocks (SWAN, section 3.4), or an older one with hardly more.
         Greedy = "greedy",
         /// The one that has been collectable for longest.
         Fifo = "fifo",
@@ -30,11 +30,16 @@ pub struct LogConfig {
     pub spare: u32,
     /// Which rows are collected.
     pub victim: VictimChoice,
+    /// Share of a row by which an older victim may have more valid blocks than the emptiest when that is
+    /// what counts, in parts per million.
+    pub victim_slack: u32,
     /// Appends in flight on each drive for one open row.
     pub appends: u32,
-    /// Reads of collection in flight for one victim.
+    /// Victims that are collected at a time.
+    pub collect_victims: u32,
+    /// Reads of collection in flight for each drive of the group.
     pub collect_depth: u32,
-    /// Share of the rows below which a Log-RAID collects, in parts per million.
+    /// Share of the rows of a group below which it is collected, in parts per million.
     pub collect_below: u32,
     /// Share of the rows after whose writing the map is written, in parts per million.
     pub checkpoint_every: u32,
@@ -46,7 +51,9 @@ impl Default for LogConfig {
             segment: 1 << 20,
             spare: 200_000,
             victim: VictimChoice::Greedy,
+            victim_slack: 100_000,
             appends: 2,
+            collect_victims: 8,
             collect_depth: 32,
             collect_below: 50_000,
             checkpoint_every: 125_000,
@@ -76,6 +83,12 @@ impl Configure for LogConfig {
             50_000..=900_000,
         );
         choose(visit, "victim", "Which row of segments is collected next.", &mut self.victim);
+        visit.share(
+            "victim_slack",
+            "Rows that have so much more that is valid than the emptiest are as good to the greedy choice: it takes the oldest. Drives that are trimmed in the order in which they were written have less to collect themselves.",
+            &mut self.victim_slack,
+            0..=1_000_000,
+        );
         count_u32(
             visit,
             "appends",
@@ -85,14 +98,21 @@ impl Configure for LogConfig {
         );
         count_u32(
             visit,
+            "collect_victims",
+            "Rows that are collected at a time; one barrier makes durable what was moved out of several.",
+            &mut self.collect_victims,
+            2..=64,
+        );
+        count_u32(
+            visit,
             "collect_depth",
-            "Reads of collection in flight for one victim.",
+            "Reads of collection in flight for each drive of the group.",
             &mut self.collect_depth,
             1..=4096,
         );
         visit.share(
             "collect_below",
-            "A Log-RAID collects while fewer rows than this share are free.",
+            "A Log-RAID collects while fewer rows than this share are free, SWAN the next groups in turn until each has so many.",
             &mut self.collect_below,
             1_000..=500_000,
         );

@@ -43,18 +43,19 @@ pub struct Geometry {
 /// Entries of 5 bytes in a block of a checkpoint.
 pub const DUMP_ENTRIES: u64 = 809;
 
-/// Victims that are collected at a time.
-pub const JOBS: usize = 2;
+/// Victims that are collected at a time whatever room there is. More of them need rows that the host
+/// then may not open; see [`Log::available`](super::Log).
+pub const JOBS_ALWAYS: u32 = 2;
 
 /// Rows of each group that only collection may open.
 ///
-/// A victim moves less than it holds, so `JOBS` victims need at most `JOBS` rows beside the one that
+/// A victim moves less than it holds, so two victims need at most two rows beside the one that
 /// is open, and free as many when they are done; one row more is needed when the stream of moved
 /// blocks goes from group to group, and one for the row that is closing then. So a collection that
 /// has begun always ends, and the capacity that is kept from the host makes sure that some
 /// collection frees more than it takes. After a power cut in the middle of all that, each stream
 /// begins a new row: two more.
-pub const RESERVE: u32 = JOBS as u32 + 4;
+pub const RESERVE: u32 = JOBS_ALWAYS + 4;
 
 impl Geometry {
     /// The shape that `config` gives drives of which `blocks` are usable up to the block `end`.

@@ -33,9 +33,9 @@ use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
 use checkpoint::Checkpoint;
-use collection::Job;
+use collection::Collection;
 use commit::Waiter;
-use geometry::{Geometry, JOBS};
+use geometry::Geometry;
 use host::Runs;
 use map::Map;
 use open_row::OpenRow;
@@ -63,7 +63,7 @@ pub struct Log<B> {
     free_slabs: Vec<u16>,
     streams: [Stream; 2],
     space: Space,
-    jobs: [Job<B>; JOBS],
+    collection: Collection<B>,
     runs: Runs,
     checkpoint: Checkpoint,
     /// Parts of requests that end without an answer of a drive.
@@ -105,13 +105,13 @@ impl<B: Block> Log<B> {
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
-            rows: Rows::new(&geometry, config.victim),
+            rows: Rows::new(&geometry, config.victim, config.victim_slack),
             reverse: (!is_durable).then(|| Map::new(places)),
             open_rows: Vec::new(),
             free_slabs: Vec::new(),
             streams: [Stream::new(drives), Stream::new(drives)],
-            space: Space::new(geometry.rows, config.collect_below),
-            jobs: std::array::from_fn(|_| Job::idle()),
+            space: Space::new(geometry.rows, config),
+            collection: Collection::new(config.collect_victims),
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),
             orphans: Vec::new(),

@@ -256,7 +256,7 @@ impl<B: Block> Log<B> {
             }
             return false;
         }
-        if self.jobs.iter().any(|job| !job.is_idle() && job.row == row) {
+        if self.collection.holds(row) {
             self.patrol_mut().postponed.push_front(row);
             return false;
         }

@@ -61,6 +61,9 @@ struct Group {
 const BUCKETS: usize = 1024;
 const NONE: u32 = u32::MAX;
 
+/// Old rows that are looked at for one victim.
+const LOOKS: u32 = 4;
+
 /// All rows.
 #[derive(Clone, Debug)]
 pub struct Rows {
@@ -71,6 +74,8 @@ pub struct Rows {
     /// Numbers of valid blocks that share a bucket.
     quantum: u32,
     choice: VictimChoice,
+    /// Valid blocks that an older victim may have more than the emptiest.
+    slack: u32,
     random: random::Stream,
     /// Full rows that the last checkpoint does not cover, in the order in which they were closed.
     closed: VecDeque<Row>,
@@ -80,7 +85,7 @@ pub struct Rows {
 
 impl Rows {
     /// All of them free.
-    pub fn new(geometry: &Geometry, choice: VictimChoice) -> Rows {
+    pub fn new(geometry: &Geometry, choice: VictimChoice, slack: u32) -> Rows {
         let row = RowInfo {
             state: RowState::Free,
             age: 0,
@@ -108,6 +113,7 @@ impl Rows {
             positions: geometry.positions(),
             quantum: geometry.positions() / BUCKETS as u32 + 1,
             choice,
+            slack: (u64::from(geometry.positions()) * u64::from(slack) / 1_000_000) as u32,
             random: random::Stream::new(0, "log victim"),
             closed: VecDeque::new(),
             opened: 1,
@@ -194,11 +200,11 @@ impl Rows {
         for _ in 0..covered {
             let row = self.closed.pop_front().expect("they were closed");
             self.get_mut(row).state = RowState::Collectable;
-            let (age, is_fifo) = (self.get(row).age, self.choice == VictimChoice::Fifo);
+            let (age, is_ordered) = (self.get(row).age, self.needs_order());
             let group = self.group_mut(row);
             let index = group.collectable.len() as u32;
             group.collectable.push(row);
-            if is_fifo {
+            if is_ordered {
                 group.order.push_back((row, age));
             }
             self.get_mut(row).index = index;
@@ -254,7 +260,7 @@ impl Rows {
             return None;
         }
         match self.choice {
-            VictimChoice::Greedy => self.candidate(group),
+            VictimChoice::Greedy => self.old_and_empty(group),
             VictimChoice::Fifo => self.oldest(group),
             VictimChoice::CostBenefit => self.most_beneficial(group),
             VictimChoice::Random => {
@@ -268,6 +274,26 @@ impl Rows {
                 drawn.iter().map(|&index| collectable[index]).min_by_key(|&row| self.get(row).valid)
             }
         }
+    }
+
+    fn needs_order(&self) -> bool {
+        self.choice == VictimChoice::Fifo || self.choice == VictimChoice::Greedy && self.slack > 0
+    }
+
+    /// The oldest row with hardly more valid blocks than the emptiest. A drive puts what is written in
+    /// order into the same flash blocks: what is trimmed in order empties them.
+    fn old_and_empty(&mut self, group: u32) -> Option<Row> {
+        let emptiest = self.candidate(group)?;
+        let most = self.get(emptiest).valid + self.slack;
+        for _ in 0..if self.slack > 0 { LOOKS } else { 0 } {
+            let Some(row) = self.oldest(group) else { break };
+            if self.get(row).valid <= most {
+                return Some(row);
+            }
+            // What is full although it is old stays so for long.
+            self.groups[group as usize].order.rotate_left(1);
+        }
+        Some(emptiest)
     }
 
     fn oldest(&mut self, group: u32) -> Option<Row> {
@@ -353,7 +379,7 @@ mod tests {
         let mut config = ArrayConfig { drives: 3, layout: LayoutKind::LogRaid4, ..ArrayConfig::default() };
         config.log.segment = 65_536;
         let geometry = Geometry::new(&config, 2000);
-        let mut rows = Rows::new(&geometry, VictimChoice::Greedy);
+        let mut rows = Rows::new(&geometry, VictimChoice::Greedy, 0);
         let mut random = Stream::new(1, "rows");
         let mut held: Vec<Row> = Vec::new();
         for _ in 0..20_000 {

@@ -1,12 +1,14 @@
 //! Who may open which row, which group is written, and how fast.
 //!
 //! The front-end stays until its rows are used up, but for those that only collection may open; then
-//! the next group in turn that has been collected takes its place (SWAN, section 3.3). Collection of the
-//! next group begins only when it is not ready yet, and ends when it is (figure 6). When collection cannot
-//! keep up, writes are let in by credits that it earns, the fewer the less room there is: they become
-//! slower and do not stop.
+//! the next group in turn that has some takes its place (SWAN, section 3.3). The groups behind the
+//! front-end are collected one after the other in the order of their turns, each until it has its share of
+//! free rows, and not before they are needed (figure 6): what is collected later has less that is
+//! valid. When collection cannot keep up, writes are let in by credits that it earns, the fewer the less room
+//! there is: they become slower and do not stop.
 
 use super::Log;
+use super::config::LogConfig;
 use super::geometry::{RESERVE, Row};
 use super::stream::{HOST, MOVED};
 use crate::Block;
@@ -37,17 +39,20 @@ pub struct Space {
     pub arrivals: u64,
     /// Below so many rows of room writes need credits.
     scarce: u32,
-    /// A Log-RAID collects while it has less room than so many rows.
+    /// A group is collected until it has so many rows.
     collect_below: u32,
+    /// A group is not collected any more when the front-end has only so many rows left before its turn:
+    /// victims must be done with by then.
+    leave_below: u32,
 }
 
 /// Parts of a block in which credits are counted.
 const PARTS: u64 = 1 << 16;
 
 impl Space {
-    /// Room of a log of `rows` rows in each group, of which the share `collect_below` is to be free.
-    pub fn new(rows: u32, collect_below: u32) -> Space {
-        let share = (u64::from(rows) * u64::from(collect_below) / 1_000_000) as u32;
+    /// Room of a log of `rows` rows in each group.
+    pub fn new(rows: u32, config: &LogConfig) -> Space {
+        let share = (u64::from(rows) * u64::from(config.collect_below) / 1_000_000) as u32;
         let collect_below = share.max(2);
         Space {
             front: 0,
@@ -61,6 +66,7 @@ impl Space {
             arrivals: 0,
             scarce: (collect_below / 2).max(1),
             collect_below,
+            leave_below: config.collect_victims.min(collect_below / 4),
         }
     }
 }
@@ -71,7 +77,8 @@ const CLOSING_MAX: usize = 4;
 impl<B: Block> Log<B> {
     /// Rows of a group that the host may open.
     pub(super) fn available(&self, group: u32) -> u32 {
-        self.rows.free(group).saturating_sub(RESERVE)
+        let free = self.rows.free(group).saturating_sub(RESERVE);
+        if self.space.collecting == Some(group) { free.saturating_sub(self.claimed_rows(0)) } else { free }
     }
 
     /// Rows that the host may open.
@@ -118,16 +125,13 @@ impl<B: Block> Log<B> {
     /// Makes the next group that has room the front-end; false when there is none yet.
     fn rotate(&mut self, now: Time, core: &mut Core<B>) -> bool {
         let groups = self.geometry.groups;
-        for turn in 1..groups {
-            let group = (self.space.front + turn) % groups;
-            if self.is_ready_to_front(group) {
-                self.space.next_front = Some(group);
-                if self.is_busy(group) {
-                    return false;
-                }
+        self.choose_next_front();
+        if let Some(group) = self.space.next_front {
+            let is_done_with = !self.is_busy(group);
+            if is_done_with {
                 self.become_front(now, core, group);
-                return true;
             }
+            return is_done_with;
         }
         let nobody_has_room = (0..groups).all(|group| self.available(group) == 0);
         let nothing_to_gain = (0..groups)
@@ -140,9 +144,22 @@ impl<B: Block> Log<B> {
         false
     }
 
+    /// When the turn of the front-end ends soon, says whose is next.
+    fn choose_next_front(&mut self) {
+        if self.space.next_front.is_none() && self.available(self.space.front) <= self.space.leave_below {
+            self.space.next_front = self.behind_front().find(|&group| self.is_ready_to_front(group));
+        }
+    }
+
+    /// The groups behind the front-end, in the order of their turns.
+    fn behind_front(&self) -> impl Iterator<Item = u32> + use<B> {
+        let (front, groups) = (self.space.front, self.geometry.groups);
+        (1..groups).map(move |turn| (front + turn) % groups)
+    }
+
     fn is_ready_to_front(&self, group: u32) -> bool {
         let available = self.available(group);
-        available > 0 && (available >= 2 * self.space.scarce || self.is_clean(group))
+        available > 0 && (available >= self.space.collect_below.div_ceil(8) || self.is_clean(group))
     }
 
     fn become_front(&mut self, now: Time, core: &mut Core<B>, group: u32) {
@@ -169,27 +186,43 @@ impl<B: Block> Log<B> {
     pub(super) fn group_to_collect(&mut self) -> Option<u32> {
         let groups = self.geometry.groups;
         if groups == 1 {
+            self.space.collecting = Some(0);
             let wants = self.available(0) < self.space.collect_below && self.worthwhile(0);
-            self.space.collecting = wants.then_some(0);
-            return self.space.collecting;
+            return wants.then_some(0);
         }
-        if let Some(group) = self.space.collecting
-            && (group == self.space.front || self.is_clean(group))
-            && !self.is_busy(group)
-        {
-            self.space.collecting = None;
+        self.choose_next_front();
+        if self.collection.is_moving() {
+            // Only one group is collected at a time.
+            return self.space.collecting.filter(|&group| self.wants_collection(group));
         }
-        if self.space.collecting.is_none() {
-            let in_turn = (1..groups).map(|turn| (self.space.front + turn) % groups);
-            self.space.collecting = in_turn
-                .take_while(|&group| !self.is_ready_to_front(group))
-                .find(|&group| self.rows.valid(group) > 0 || self.worthwhile(group))
-                .filter(|&group| !self.is_clean(group));
+        if self.space.collecting.is_none_or(|group| !self.wants_collection(group)) {
+            self.space.collecting = self.next_to_collect();
         }
-        let is_left_alone = |group: &u32| {
-            Some(*group) != self.space.next_front && *group != self.space.front && self.worthwhile(*group)
-        };
-        self.space.collecting.filter(is_left_alone)
+        self.space.collecting.filter(|&group| self.worthwhile(group))
+    }
+
+    /// The first group in turn that has not its share of free rows yet, unless those before it have
+    /// plenty.
+    fn next_to_collect(&self) -> Option<u32> {
+        let plenty = (self.geometry.groups - 1) * self.space.collect_below;
+        let mut ahead = 0;
+        for group in self.behind_front() {
+            if ahead > plenty {
+                return None;
+            }
+            if self.wants_collection(group) && (self.rows.valid(group) > 0 || self.worthwhile(group)) {
+                return Some(group);
+            }
+            ahead += self.available(group);
+        }
+        None
+    }
+
+    fn wants_collection(&self, group: u32) -> bool {
+        group != self.space.front
+            && Some(group) != self.space.next_front
+            && self.available(group) < self.space.collect_below
+            && !self.is_clean(group)
     }
 
     /// True when collection of the group would free more than it takes.
