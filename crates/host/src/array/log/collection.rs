@@ -230,9 +230,10 @@ impl<B: Block> Log<B> {
     fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
         let most = core.config.log.collect_depth;
+        let longest = RUN_MAX.min(core.drives.most_blocks());
         let has_room = self.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
         while has_room && self.jobs[job].reads < most {
-            let Some((k, stripe, blocks)) = self.next_valid(job) else { break };
+            let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
             self.jobs[job].reads += 1;
             let row = self.jobs[job].row;
             let member = self.geometry.data_member(row, k);
@@ -245,8 +246,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// The next valid blocks that lie together: data member, first stripe, number.
-    fn next_valid(&mut self, job: usize) -> Option<(u32, u32, u32)> {
+    /// The next valid blocks that lie together, at most `longest`: data member, first stripe, number.
+    fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, u32, u32)> {
         let (data, stripes) = (self.geometry.data, self.geometry.stripes());
         for _ in 0..data {
             let k = self.jobs[job].turn;
@@ -256,7 +257,7 @@ impl<B: Block> Log<B> {
                 stripe += 1;
             }
             let first = stripe;
-            while stripe < stripes && stripe - first < RUN_MAX && self.is_valid(job, k, stripe) {
+            while stripe < stripes && stripe - first < longest && self.is_valid(job, k, stripe) {
                 stripe += 1;
             }
             self.jobs[job].stripes[k as usize] = stripe;

@@ -23,6 +23,7 @@ mod stream;
 mod token;
 
 pub use config::{LogConfig, VictimChoice};
+pub(super) use geometry::misfit;
 pub use figures::{Collected, GroupReads, LogFigures};
 pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;

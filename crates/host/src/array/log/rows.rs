@@ -33,8 +33,10 @@ pub struct RowInfo {
     pub readers: u32,
     /// Where its content is while it is written; see [`Log`](super::Log).
     pub slab: Option<u16>,
-    /// Stripes of data in it.
+    /// Stripes of data in it, as far as is known.
     pub stripes: u32,
+    /// There may be more of them: its summary tells, if it has one.
+    pub is_estimated: bool,
     /// It has a summary.
     pub has_summary: bool,
     before: u32,
@@ -88,6 +90,7 @@ impl Rows {
             readers: 0,
             slab: None,
             stripes: 0,
+            is_estimated: false,
             has_summary: false,
             before: NONE,
             after: NONE,
@@ -157,6 +160,7 @@ impl Rows {
         let info = self.get_mut(row);
         assert_eq!((info.state, info.valid, info.readers), (RowState::Free, 0, 0));
         (info.state, info.age, info.stripes, info.has_summary) = (RowState::Open, age, 0, true);
+        info.is_estimated = false;
         Some(row)
     }
 
@@ -208,10 +212,10 @@ impl Rows {
 
     /// A row is found to hold `valid` blocks; it is collected like any other. When all are restored,
     /// [`Rows::rebuild_free`] follows.
-    pub fn restore(&mut self, row: Row, age: u32, valid: u32, has_summary: bool) {
+    pub fn restore(&mut self, row: Row, age: u32, valid: u32, stripes: u32, has_summary: bool) {
         let info = self.get_mut(row);
-        (info.state, info.age, info.valid, info.has_summary) = (RowState::Closed, age, valid, has_summary);
-        info.stripes = 0;
+        (info.state, info.age, info.valid) = (RowState::Closed, age, valid);
+        (info.stripes, info.is_estimated, info.has_summary) = (stripes, has_summary, has_summary);
         self.group_mut(row).valid += u64::from(valid);
         self.closed.push_back(row);
     }
