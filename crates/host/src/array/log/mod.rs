@@ -23,8 +23,8 @@ mod stream;
 mod token;
 
 pub use config::{LogConfig, VictimChoice};
-pub(super) use geometry::misfit;
 pub use figures::{Collected, GroupReads, LogFigures};
+pub(super) use geometry::misfit;
 pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;
 

@@ -1,7 +1,6 @@
 //! Walks over all rows in the background: rebuilding a drive, and scrubbing.
 
 use super::Log;
-use super::descriptor::{Aged, Summary};
 use super::geometry::Row;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
@@ -80,7 +79,7 @@ struct Part<B> {
 }
 
 impl<B: Block> Part<B> {
-    /// Of which so many reads are on their way. No stripes: only the summary of the row is read.
+    /// Of which so many reads are on their way.
     fn new(stripe: u32, stripes: u32, pending: u32) -> Part<B> {
         let (data, parity) = (vec![B::default(); stripes as usize], Vec::new());
         Part { stripe, stripes, pending, has_failed: false, is_repaired: false, data, parity }
@@ -189,9 +188,6 @@ impl<B: Block> Log<B> {
     fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
         let Some(row) = self.patrol_mut().row else { return self.next_row_of_walk(now, core) };
         let info = *self.rows.get(row);
-        if info.is_estimated {
-            return self.learn_stripes(now, core, part, row);
-        }
         let (segment, most) = (self.geometry.segment, STRIPES.min(core.drives.most_blocks()));
         let is_full = info.has_summary && info.stripes + 1 == segment;
         let end = if is_full { segment } else { info.stripes };
@@ -203,7 +199,7 @@ impl<B: Block> Log<B> {
                 patrol.stripe += stripes;
                 (stripe, stripes)
             }
-            // What lies between has never been written.
+            // Nothing between is looked at: it has not been written, or does not count.
             None if patrol.stripe < segment && info.has_summary => {
                 patrol.stripe = segment;
                 (segment - 1, 1)
@@ -220,30 +216,6 @@ impl<B: Block> Log<B> {
         patrol.not_before = now.max(patrol.not_before) + pause;
         self.begin_part(now, core, part, (row, stripe, stripes));
         true
-    }
-
-    /// Finds out how far a row reaches that was written before the last power cut: its summary says so.
-    fn learn_stripes(&mut self, now: Time, core: &mut Core<B>, part: usize, row: Row) -> bool {
-        if self.patrol_mut().is_busy() {
-            return false;
-        }
-        let (stripe, member) = (self.geometry.segment - 1, self.geometry.data_member(row, 0));
-        self.patrol_mut().parts[part] = Some(Part::new(stripe, 0, 1));
-        self.read_part(now, core, part, (row, member, stripe, 1), Around::WhenWrong);
-        true
-    }
-
-    fn stripes_learned(&mut self, row: Row, done: &Done<B>) {
-        let here = Aged { row, age: self.rows.get(row).age };
-        let all = self.geometry.stripes();
-        let info = self.rows.get_mut(row);
-        info.is_estimated = false;
-        let summary = done.data.first().and_then(Block::decode).and_then(Summary::decode);
-        match summary.filter(|summary| summary.here == here) {
-            Some(summary) => info.stripes = (summary.blocks.len() as u32).clamp(info.stripes, all),
-            // It was open when the power went, some time ago: what is valid in it is all that counts.
-            None => info.has_summary = false,
-        }
     }
 
     fn next_row_of_walk(&mut self, now: Time, core: &mut Core<B>) -> bool {
@@ -364,11 +336,6 @@ impl<B: Block> Log<B> {
         let row = patrol.row.expect("it is being read");
         let this = patrol.parts[part].as_mut().expect("it is being read");
         this.pending -= 1;
-        if this.stripes == 0 {
-            patrol.parts[part] = None;
-            patrol.report.repaired += u64::from(done.damaged && done.status == Status::Success);
-            return self.stripes_learned(row, done);
-        }
         patrol.report.blocks += u64::from(done.wanted.blocks);
         this.has_failed |= done.status != Status::Success;
         this.is_repaired |= done.reconstructed;
@@ -394,15 +361,17 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Together they cannot be read: perhaps one by one. What cannot be read then has never been
-    /// written, or is lost.
+    /// Together they cannot be read: perhaps one by one. What cannot be read then is lost, but for a
+    /// summary: that of a row which was open when the power went has perhaps never been written.
     fn part_failed(&mut self, row: Row, part: &Part<B>) {
         if part.stripes > 1 {
             self.patrol_mut().singles.extend(part.stripe..part.stripe + part.stripes);
             return;
         }
-        if part.stripe < self.rows.get(row).stripes.min(self.geometry.stripes()) {
+        if part.stripe < self.geometry.stripes() {
             self.patrol_mut().report.unreadable += 1;
+        } else {
+            self.rows.get_mut(row).has_summary = false;
         }
     }
 

@@ -33,10 +33,8 @@ pub struct RowInfo {
     pub readers: u32,
     /// Where its content is while it is written; see [`Log`](super::Log).
     pub slab: Option<u16>,
-    /// Stripes of data in it, as far as is known.
+    /// Stripes in it with data that counts; after a recovery, up to the last block that is up to date.
     pub stripes: u32,
-    /// There may be more of them: its summary tells, if it has one.
-    pub is_estimated: bool,
     /// It has a summary.
     pub has_summary: bool,
     before: u32,
@@ -90,7 +88,6 @@ impl Rows {
             readers: 0,
             slab: None,
             stripes: 0,
-            is_estimated: false,
             has_summary: false,
             before: NONE,
             after: NONE,
@@ -160,7 +157,6 @@ impl Rows {
         let info = self.get_mut(row);
         assert_eq!((info.state, info.valid, info.readers), (RowState::Free, 0, 0));
         (info.state, info.age, info.stripes, info.has_summary) = (RowState::Open, age, 0, true);
-        info.is_estimated = false;
         Some(row)
     }
 
@@ -215,7 +211,7 @@ impl Rows {
     pub fn restore(&mut self, row: Row, age: u32, valid: u32, stripes: u32, has_summary: bool) {
         let info = self.get_mut(row);
         (info.state, info.age, info.valid) = (RowState::Closed, age, valid);
-        (info.stripes, info.is_estimated, info.has_summary) = (stripes, has_summary, has_summary);
+        (info.stripes, info.has_summary) = (stripes, has_summary);
         self.group_mut(row).valid += u64::from(valid);
         self.closed.push_back(row);
     }
