@@ -19,6 +19,8 @@ pub enum Rule {
     ReadFromMemory,
     /// A batch whose blocks cannot all be read does not count.
     BatchesAreWhole,
+    /// A drive counts as rebuilt only when a checkpoint has been written to it.
+    CopiesAreRebuilt,
 }
 
 #[cfg(feature = "planted")]

@@ -11,6 +11,7 @@ use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
+use tailcut_host::Disk;
 use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
@@ -271,6 +272,9 @@ pub enum InputError {
     /// The store does not fit the device: key and message of each problem.
     #[error("the store does not fit the device")]
     Lsm(Vec<crate::workload::Problem>),
+    /// The array does not fit its drives: key and message of each problem.
+    #[error("the array does not fit its drives")]
+    Array(Vec<crate::workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),
@@ -379,7 +383,12 @@ impl Scenario {
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedArray<P>, W>, InputError> {
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
-        let mut array = SimulatedArray::new(&self.array, (0..self.array.drives).map(drive).collect());
+        let drives: Vec<Ssd<P>> = (0..self.array.drives).map(drive).collect();
+        let disks: Vec<Disk> = drives.iter().map(|drive| Disk::of(&drive.identify())).collect();
+        if let Some((key, message)) = self.array.misfit(&disks) {
+            return Err(InputError::Array(vec![crate::workload::Problem { key, message }]));
+        }
+        let mut array = SimulatedArray::new(&self.array, drives);
         let identity = array.identify();
         let mut sources = self.sources(identity.sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;

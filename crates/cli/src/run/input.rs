@@ -74,6 +74,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
         NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
+        NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
         NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();

@@ -153,6 +153,8 @@ pub struct Drives<B> {
     /// Answers for requests that no drive will ever see.
     bounced: VecDeque<Answered<B>>,
     memory: Vec<Vec<B>>,
+    /// The most blocks of a request that every drive takes.
+    most_blocks: u32,
 }
 
 impl<B> Drives<B> {
@@ -176,7 +178,15 @@ impl<B> Drives<B> {
             sent: Vec::new(),
             bounced: VecDeque::new(),
             memory: Vec::new(),
+            most_blocks: disks.iter().map(|disk| disk.most_blocks).min().unwrap_or(0),
         }
+    }
+
+    /// The most blocks of a read or write that every drive takes: what is read from one may have to be
+    /// read from the others instead.
+    #[inline]
+    pub fn most_blocks(&self) -> u32 {
+        self.most_blocks
     }
 
     /// How many drives.
@@ -242,6 +252,7 @@ impl<B> Drives<B> {
 
     /// A drive has taken the place of another.
     pub fn replace(&mut self, drive: usize, disk: Disk) {
+        self.most_blocks = self.most_blocks.min(disk.most_blocks);
         let member = &mut self.members[drive];
         assert_eq!(member.presence, Presence::Missing, "a drive that serves is not replaced");
         member.depth = member.most.min(disk.depth);

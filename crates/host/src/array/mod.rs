@@ -17,6 +17,7 @@
 pub mod config;
 pub mod core;
 pub mod drives;
+pub mod fit;
 pub mod layout;
 pub mod log;
 pub mod opening;
@@ -27,6 +28,7 @@ pub mod requests;
 pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, ReadPolicy};
+pub use fit::TooSmall;
 pub use layout::{Condition, Layout};
 pub use opening::{Found, OpenError, Opening};
 
@@ -69,7 +71,7 @@ macro_rules! with {
 
 impl<B: Block> Array<B> {
     /// An array over blank drives that keeps no record on them: for runs that only want timing.
-    /// `config` must be free of [`problems`](ArrayConfig::problems).
+    /// `config` must be free of [`problems`](ArrayConfig::problems), and fit the drives ([`ArrayConfig::misfit`]).
     pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
         Array::new(Core::new(config, disks, None), true)
     }
@@ -232,12 +234,19 @@ impl<B: Block> Array<B> {
     }
 
     /// Gives a missing drive's place to another one, and begins to rebuild on it.
-    /// It must have as many blocks as the array uses of each drive.
-    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
+    ///
+    /// # Errors
+    /// [`TooSmall`], when it has fewer blocks than the array uses of each drive; nothing has changed then.
+    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) -> Result<(), TooSmall> {
+        let (blocks, needed) = (disk.blocks, self.core.usable().end);
+        if blocks < needed {
+            return Err(TooSmall { blocks, needed });
+        }
         self.core.drives.replace(drive, disk);
         self.core.write_record(now);
         with!(self, layout, core => layout.rebuild(now, core, drive));
         self.settle(now);
+        Ok(())
     }
 
     /// Begins to read all that is stored and to compare it with what it should be.

@@ -8,6 +8,7 @@
 use super::drives::{Answered, Ask, Drives, Owner, Urgency};
 use crate::Block;
 use std::collections::VecDeque;
+use tailcut_base::random::mix64;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// A read of blocks of one drive.
@@ -40,6 +41,9 @@ pub enum Around {
     Never,
     /// Not by this read: when it fails, whoever asked comes again. The data does not count as lost.
     Later,
+    /// When the drive does not serve or returns something wrong, however long it takes: to see what is
+    /// on it.
+    WhenWrong,
     /// When the drive does not serve, serves slowly, or returns something wrong.
     AtNeed,
     /// Also when the drive would rather not serve now: it is asked to fail fast.
@@ -66,10 +70,11 @@ pub struct Done<B> {
     pub damaged: bool,
 }
 
-/// The seal of a block: its place, and the age of what is there.
+/// The seal of a block: its place, and the age of what is there. Two blocks of one age never share a
+/// seal (up to 2^48 blocks on each of 2^16 drives); of different ages, with a chance of 2^-64.
 #[inline]
 pub fn seal_of(drive: usize, block: u64, age: u64) -> u64 {
-    (age << 32) ^ (block << 8) ^ drive as u64
+    mix64(mix64(age) ^ (block << 16 | drive as u64))
 }
 
 /// What reads did.
@@ -204,7 +209,7 @@ impl<B: Block> Reads<B> {
         }
         let fail_fast = can_go_around && wanted.around == Around::WhenContended;
         self.ask_drive(now, drives, slot, fail_fast);
-        if can_go_around && self.patience > Nanos::ZERO {
+        if can_go_around && wanted.around != Around::WhenWrong && self.patience > Nanos::ZERO {
             self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
         }
     }
@@ -214,7 +219,12 @@ impl<B: Block> Reads<B> {
     }
 
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
-        self.members_beside(wanted.drive).all(|member| drives.serves(member, wanted.block, wanted.blocks))
+        // Since the read began, a drive that takes less at a time may have replaced another.
+        let serves = |member| {
+            drives.serves(member, wanted.block, wanted.blocks)
+                && wanted.blocks <= drives.disk(member).most_blocks
+        };
+        self.members_beside(wanted.drive).all(serves)
     }
 
     fn members_beside(&self, drive: usize) -> impl Iterator<Item = usize> + use<B> {

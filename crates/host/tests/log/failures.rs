@@ -1,8 +1,8 @@
 //! Drives that die, refuse, or return something else than was written.
 
 use crate::crash::lives;
-use crate::rig::{Rig, cases, config};
-use tailcut_base::{Op, Status};
+use crate::rig::{LAYOUTS, Rig, cases, config, disk};
+use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::{Condition, LayoutKind};
 
 const REDUNDANT: [(LayoutKind, u32, u32); 4] = [
@@ -178,4 +178,169 @@ fn a_second_failure_in_a_group_ends_writing_but_not_reading() {
         rig.must_submit(Op::Read, block, 1);
     }
     rig.settle();
+}
+
+/// Whether every block is there without each of the others, when a drive has been rebuilt and nothing
+/// has been written since.
+pub fn others_may_go_after_a_rebuild(layout: LayoutKind, groups: u32, width: u32, seed: u64) {
+    for other in 1..width as usize {
+        let mut rig = loaded(layout, groups, width, seed);
+        rig.machines[0].is_gone = true;
+        rig.run(100, 16, 50, [1, 0, 0, 0]);
+        rig.rest();
+        rig.replace(0);
+        rig.rest();
+        assert_eq!(rig.array.condition(), Condition::Optimal);
+        rig.flush();
+        rig.rest();
+        rig.cut_and_open_without(other);
+        assert_eq!(rig.array.condition(), degraded(&[other], &[]));
+        rig.read_all();
+    }
+}
+
+#[test]
+fn a_rebuilt_drive_has_its_copies_of_the_checkpoint() {
+    for (layout, groups, width) in REDUNDANT {
+        others_may_go_after_a_rebuild(layout, groups, width, 3);
+    }
+}
+
+/// Serves events until nothing happens any more, which must be soon.
+fn rest_soon(rig: &mut Rig) {
+    for _ in 0..200_000 {
+        if !rig.step() {
+            return;
+        }
+    }
+    panic!("it does not come to rest: {:?}", rig.array.condition());
+}
+
+#[test]
+fn a_drive_may_fail_while_it_is_rebuilt() {
+    for (layout, groups, width) in REDUNDANT {
+        for seed in cases(6) {
+            let mut rig = loaded(layout, groups, width, seed);
+            let (drive, region) = (some_drive(&mut rig), rig.blocks());
+            rig.machines[drive].is_gone = true;
+            rig.run(600, 16, region, [60, 20, 5, 3]);
+            rest_soon(&mut rig);
+            rig.replace(drive);
+            for _ in 0..rig.random.below(200) {
+                rig.step();
+            }
+            (rig.machines[drive].is_gone, rig.machines[drive].is_protected) = (seed % 2 == 0, seed % 2 == 1);
+            rig.run(600, 16, region, [60, 20, 5, 3]);
+            rest_soon(&mut rig);
+            assert_eq!(rig.array.condition(), degraded(&[drive], &[]), "{layout} {seed}");
+            rig.replace(drive);
+            rest_soon(&mut rig);
+            assert_eq!(rig.array.condition(), Condition::Optimal, "{layout} {seed}");
+            rig.read_all();
+        }
+    }
+}
+
+/// A scrub that is under way does not keep a drive that is replaced meanwhile from being filled.
+#[test]
+fn a_rebuild_follows_a_scrub() {
+    let mut rig = loaded(LayoutKind::Swan4, 3, 3, 1);
+    rig.rest();
+    rig.array.scrub(rig.now);
+    rig.pump();
+    rig.machines[1].is_gone = true;
+    while rig.array.condition() == Condition::Optimal {
+        rig.run(1, 1, 50, [1, 0, 0, 0]);
+    }
+    rig.replace(1);
+    rest_soon(&mut rig);
+    assert_eq!(rig.array.condition(), Condition::Optimal);
+}
+
+#[test]
+fn drives_may_take_less_than_a_segment_at_a_time() {
+    for (layout, groups, width) in LAYOUTS {
+        let least = |drive: u32| tailcut_host::Disk { most_blocks: 5 + drive, ..disk(600) };
+        let disks = (0..groups * width).map(least).collect();
+        let mut rig = Rig::create_on(config(layout, groups, width), disks, 5);
+        let region = rig.blocks();
+        rig.run(2 * region, 16, region, [60, 20, 5, 3]);
+        lives(&mut rig, 2, 300, [60, 20, 5, 3]);
+        rig.rest();
+        rig.scrub();
+        if layout.is_redundant() {
+            rig.machines[1].is_gone = true;
+            rig.run(100, 16, region, [60, 20, 5, 3]);
+            rig.rest();
+            rig.replace(1);
+            rig.rest();
+            assert_eq!(rig.array.condition(), Condition::Optimal);
+        }
+        assert_eq!(rig.failures, []);
+    }
+}
+
+#[test]
+fn a_scrub_of_what_is_whole_counts_no_damage() {
+    for (layout, groups, width) in REDUNDANT {
+        for seed in cases(3) {
+            let mut rig = loaded(layout, groups, width, seed);
+            rig.cut_and_open();
+            rig.rest();
+            // What the power cut has left behind the end of the log may be found once.
+            rig.scrub();
+            let before = *rig.array.core().reads.counts();
+            let report = rig.scrub();
+            assert!(report.rows > 5);
+            assert_eq!((report.repaired, report.parities, report.unreadable), (0, 0, 0), "{layout} {seed}");
+            let after = *rig.array.core().reads.counts();
+            assert_eq!((before.corrupt, before.lost), (after.corrupt, after.lost), "{layout} {seed}");
+        }
+    }
+}
+
+/// However long a drive takes: a scrub wants to know what is on it.
+#[test]
+fn a_scrub_does_not_go_around_slow_drives() {
+    for (layout, groups, width) in REDUNDANT {
+        let mut config = config(layout, groups, width);
+        config.slow_after = Nanos::micros(20);
+        let mut rig = Rig::create(config, 600, 4);
+        let region = rig.blocks();
+        rig.run(1000, 16, region, [60, 20, 5, 3]);
+        rig.rest();
+        for block in rig.machines[1].written() {
+            if block >= 60 {
+                rig.machines[1].spoil(block);
+            }
+        }
+        assert!(rig.scrub().repaired > 0);
+        let second = rig.scrub();
+        assert_eq!((second.repaired, second.parities, second.unreadable), (0, 0, 0), "{layout}");
+    }
+}
+
+#[test]
+fn a_drive_that_is_too_small_is_refused() {
+    let mut rig = loaded(LayoutKind::Swan4, 2, 3, 1);
+    rig.machines[1].is_gone = true;
+    rig.run(100, 16, 50, [1, 0, 0, 0]);
+    rig.rest();
+    let refused = rig.array.replace(rig.now, 1, disk(599)).expect_err("it is too small");
+    assert_eq!((refused.blocks, refused.needed), (599, 600));
+    assert_eq!(rig.array.condition(), degraded(&[1], &[]));
+    rig.replace(1);
+    rig.rest();
+    assert_eq!(rig.array.condition(), Condition::Optimal);
+}
+
+#[test]
+fn drives_that_are_too_small_are_told_with_a_remedy() {
+    let config = config(LayoutKind::LogRaid5, 1, 3);
+    let mut disks = vec![disk(600); 3];
+    assert_eq!(config.misfit(&disks), None);
+    disks[1].blocks = 200;
+    let (key, message) = config.misfit(&disks).expect("the second is too small");
+    assert_eq!(key, "log.segment");
+    assert!(message.contains("819200 bytes") && message.contains("needs 18"), "{message}");
 }

@@ -87,3 +87,9 @@ fn reads_of_what_is_not_on_the_drives_yet() {
 fn batches_of_which_something_is_missing() {
     assert!(is_caught(Rule::BatchesAreWhole, [60, 0, 5, 1], false));
 }
+
+#[test]
+fn drives_that_are_rebuilt_without_their_copies_of_the_checkpoint() {
+    let case = || crate::failures::others_may_go_after_a_rebuild(LayoutKind::LogRaid5, 1, 3, 3);
+    assert!(catch_unwind(AssertUnwindSafe(|| broken(Rule::CopiesAreRebuilt, case))).is_err());
+}

@@ -67,6 +67,10 @@ impl Rig {
     /// An array that keeps a record, over new drives.
     pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
         let disks = vec![disk(blocks); config.drives as usize];
+        Rig::create_on(config, disks, seed)
+    }
+
+    pub fn create_on(config: ArrayConfig, disks: Vec<Disk>, seed: u64) -> Rig {
         let array = Array::create(Time::ZERO, &config, &disks, 0x5EED + u128::from(seed));
         let mut rig = Rig::over(config, array, disks, seed);
         rig.pump();
@@ -289,7 +293,7 @@ impl Rig {
     pub fn replace(&mut self, drive: usize) {
         self.machines[drive].replace();
         let disk = self.machines[drive].disk.clone();
-        self.array.replace(self.now, drive, disk);
+        self.array.replace(self.now, drive, disk).expect("it is large enough");
         self.pump();
     }
 

@@ -341,7 +341,7 @@ impl Rig {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
         self.drives[drive] = blank;
-        self.array.replace(self.now, drive, disk());
+        self.array.replace(self.now, drive, disk()).expect("it is large enough");
         self.pump();
     }
 

@@ -181,7 +181,7 @@ impl Subject for Arrays {
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         let member = self.member_at(drive);
-        self.array_mut().replace(now, member, disk);
+        self.array_mut().replace(now, member, disk).expect("it is as large as the others");
     }
 
     fn scrub(&mut self, now: Time) {

@@ -23,7 +23,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
-use tailcut_host::disk::BLOCK_BYTES;
+use tailcut_host::disk::{BLOCK_BYTES, Disk};
 
 /// What a run does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,11 +164,14 @@ impl Plan {
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
         }
-        let least = if self.layout.is_in_place() { self.journal + 4 * self.chunk } else { 20 * self.segment };
-        if !(16 + least..=1 << 20).contains(&self.blocks) {
-            return Some(format!("blocks is the size of a drive, here {} to 1048576", 16 + least));
+        if self.blocks > 1 << 20 {
+            return Some("blocks is the size of a drive, at most 1048576".into());
         }
-        self.array().problems().into_iter().next().map(|(key, message)| format!("{key}: {message}"))
+        let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
+        let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache };
+        let (config, misfit) = (self.array(), |config: &ArrayConfig| config.misfit(&[disk]));
+        let problem = config.problems().into_iter().next().or_else(|| misfit(&config));
+        problem.map(|(key, message)| format!("{key}: {message}"))
     }
 
     /// Power cuts in it.

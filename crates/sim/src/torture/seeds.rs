@@ -119,7 +119,7 @@ impl Draw {
         } else {
             plan.blocks = self.one_of(&[352, 480, 720]);
         }
-        plan.most = self.one_of(if plan.layout.is_in_place() { &[8, 32, 256] } else { &[32, 64, 256] });
+        plan.most = self.one_of(&[8, 32, 256]);
         plan.cache = !self.one_in(4);
         plan.latency = self.one_of(&[(50_000, 50_000), (20_000, 100_000), (10_000, 2_000_000)]);
         plan.depth = self.one_of(&[1, 4, 16, 64]);

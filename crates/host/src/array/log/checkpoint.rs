@@ -79,6 +79,8 @@ pub struct Checkpoint {
     phase: Phase,
     in_flight: u32,
     header: Header,
+    /// The newest that is whole.
+    written: u64,
     /// Rows that it covers.
     covers: usize,
     /// Drives whose caches hold something of it.
@@ -110,6 +112,7 @@ impl Checkpoint {
             phase: Phase::Idle,
             in_flight: 0,
             header,
+            written: 0,
             covers: 0,
             dirty,
             has_failed: false,
@@ -121,6 +124,11 @@ impl Checkpoint {
     pub fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
         self.dirty = vec![true; drives];
+    }
+
+    /// The number of the next that is begun.
+    pub fn next(&self) -> u64 {
+        self.header.number + 1
     }
 
     /// True when one is being written.
@@ -219,6 +227,17 @@ impl<B: Block> Log<B> {
         self.checkpoint.has_failed = false;
         self.checkpoint.phase = Phase::Pieces(0);
         self.write_pieces(now, core);
+    }
+
+    /// True when the checkpoint with this number, or a later one, is on the drives. If not, one is begun.
+    pub(super) fn is_checkpointed(&mut self, now: Time, core: &mut Core<B>, number: u64) -> bool {
+        if self.checkpoint.written >= number || !holds(Rule::CopiesAreRebuilt) {
+            return true;
+        }
+        if !self.checkpoint.is_under_way() && self.failed.is_none() {
+            self.begin_checkpoint(now, core);
+        }
+        false
     }
 
     fn region(&self) -> u64 {
@@ -365,6 +384,7 @@ impl<B: Block> Log<B> {
             return;
         }
         self.figures.checkpoints += 1;
+        self.checkpoint.written = self.checkpoint.header.number;
         self.rows.cover(self.checkpoint.covers);
         self.is_ready = true;
         self.recovered(now, core);

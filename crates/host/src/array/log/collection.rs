@@ -314,9 +314,11 @@ impl<B: Block> Log<B> {
     fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
         let most = core.config.log.collect_depth * self.geometry.width;
-        let has_room = self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
+        let longest = RUN_MAX.min(core.drives.most_blocks());
+        let has_room =
+            self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
         while has_room && self.collection.reads < most {
-            let Some((k, stripe, blocks)) = self.next_valid(job) else { break };
+            let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
             self.collection.jobs[job].reads += 1;
             self.collection.reads += 1;
             let row = self.collection.jobs[job].row;
@@ -330,8 +332,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// The next valid blocks that lie together: data member, first stripe, number.
-    fn next_valid(&mut self, job: usize) -> Option<(u32, u32, u32)> {
+    /// The next valid blocks that lie together, at most `longest`: data member, first stripe, number.
+    fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, u32, u32)> {
         let (data, stripes) = (self.geometry.data, self.geometry.stripes());
         for _ in 0..data {
             let k = self.collection.jobs[job].turn;
@@ -341,7 +343,7 @@ impl<B: Block> Log<B> {
                 stripe += 1;
             }
             let first = stripe;
-            while stripe < stripes && stripe - first < RUN_MAX && self.is_valid(job, k, stripe) {
+            while stripe < stripes && stripe - first < longest && self.is_valid(job, k, stripe) {
                 stripe += 1;
             }
             self.collection.jobs[job].stripes[k as usize] = stripe;
@@ -384,7 +386,8 @@ impl<B: Block> Log<B> {
     }
 
     fn move_held(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let (gain, valid) = (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
+        let (gain, valid) =
+            (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
         let mut moved = 0;
         while let Some(&(block, source, _)) = self.collection.jobs[job].held.front() {
             let is_valid = self.map.get(block) == Some(source);
@@ -474,7 +477,9 @@ impl<B: Block> Log<B> {
 
     /// A drive has trimmed its part of a victim.
     pub(super) fn trimmed(&mut self, job: usize) {
-        let Phase::Trimming(left) = &mut self.collection.jobs[job].phase else { unreachable!("it waits for them") };
+        let Phase::Trimming(left) = &mut self.collection.jobs[job].phase else {
+            unreachable!("it waits for them")
+        };
         *left -= 1;
         if *left > 0 {
             return;

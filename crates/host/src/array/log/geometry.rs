@@ -7,6 +7,7 @@
 
 use crate::array::config::ArrayConfig;
 use crate::array::record::RECORD_BLOCKS;
+use crate::disk::BLOCK_BYTES;
 
 /// A row, numbered through all groups.
 pub type Row = u32;
@@ -57,9 +58,31 @@ pub const JOBS_ALWAYS: u32 = 2;
 /// begins a new row: two more.
 pub const RESERVE: u32 = JOBS_ALWAYS + 4;
 
+/// The fewest rows of a group.
+const ROWS_LEAST: u32 = 3 * RESERVE;
+
+/// Why a log does not fit drives of so many blocks.
+pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
+    let rows = Geometry::of(config, blocks).rows;
+    (rows < ROWS_LEAST).then(|| {
+        let (segment, bytes) = (config.log.segment, blocks * BLOCK_BYTES);
+        let message = format!(
+            "the smallest drive, of {bytes} bytes, holds {rows} segments of {segment} bytes, and a log needs \
+             {ROWS_LEAST}: use smaller segments, or larger drives"
+        );
+        ("log.segment", message)
+    })
+}
+
 impl Geometry {
     /// The shape that `config` gives drives of which `blocks` are usable up to the block `end`.
     pub fn new(config: &ArrayConfig, end: u64) -> Geometry {
+        let geometry = Geometry::of(config, end);
+        assert!(geometry.rows >= ROWS_LEAST, "the drives fit the array");
+        geometry
+    }
+
+    fn of(config: &ArrayConfig, end: u64) -> Geometry {
         let segment = config.log.segment_blocks();
         let mut geometry = Geometry {
             groups: config.groups,
@@ -77,11 +100,6 @@ impl Geometry {
         // The checkpoint takes from what it describes: the larger shape bounds its size.
         geometry.size(end, spare);
         geometry.size(end, spare);
-        assert!(
-            geometry.rows >= 3 * RESERVE,
-            "a log needs at least {} segments of {segment} blocks on each drive: use smaller ones",
-            3 * RESERVE
-        );
         geometry
     }
 

@@ -226,7 +226,7 @@ impl<B: Block> Log<B> {
     }
 
     fn gather(&mut self, now: Time, core: &mut Core<B>, run: Run) {
-        let most = core.drives.disk(run.drive).most_blocks;
+        let most = core.drives.most_blocks();
         match &mut self.runs.building[run.drive] {
             Some(building) => {
                 if !building.extend(run.row, run.block, run.index, most) {

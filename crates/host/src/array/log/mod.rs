@@ -24,6 +24,7 @@ mod token;
 
 pub use config::{LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
+pub(super) use geometry::misfit;
 pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;
 

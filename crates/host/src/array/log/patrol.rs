@@ -11,6 +11,7 @@ use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// What scrubbing has found.
@@ -60,6 +61,8 @@ pub struct Patrol<B> {
     not_before: Time,
     is_flushing: bool,
     is_given_up: bool,
+    /// The first checkpoint that is begun after the walk: all copies of it are right.
+    checkpoint: u64,
     report: ScrubReport,
 }
 
@@ -75,6 +78,14 @@ struct Part<B> {
     parity: Vec<B>,
 }
 
+impl<B: Block> Part<B> {
+    /// Of which so many reads are on their way.
+    fn new(stripe: u32, stripes: u32, pending: u32) -> Part<B> {
+        let (data, parity) = (vec![B::default(); stripes as usize], Vec::new());
+        Part { stripe, stripes, pending, has_failed: false, is_repaired: false, data, parity }
+    }
+}
+
 /// Stripes that are read together.
 const STRIPES: u32 = 16;
 
@@ -82,11 +93,11 @@ const STRIPES: u32 = 16;
 const PARTS: usize = 2;
 
 impl<B: Block> Patrol<B> {
-    fn new(task: Task, next: Row, end: Row) -> Patrol<B> {
+    fn new(task: Task, rows: Range<Row>, checkpoint: u64) -> Patrol<B> {
         Patrol {
             task,
-            next,
-            end,
+            next: rows.start,
+            end: rows.end,
             row: None,
             stripe: 0,
             singles: VecDeque::new(),
@@ -96,12 +107,13 @@ impl<B: Block> Patrol<B> {
             not_before: Time::ZERO,
             is_flushing: false,
             is_given_up: false,
+            checkpoint,
             report: ScrubReport::default(),
         }
     }
 
     fn can_begin(&self) -> bool {
-        !self.is_flushing && self.parts.iter().any(Option::is_none)
+        !self.is_flushing && !self.is_given_up && self.parts.iter().any(Option::is_none)
     }
 
     fn is_busy(&self) -> bool {
@@ -141,14 +153,13 @@ impl<B: Block> Log<B> {
     /// Goes on with the walk, as far as its rate allows.
     pub(super) fn walk(&mut self, now: Time, core: &mut Core<B>) {
         self.patrol_waits = false;
-        self.begin_patrol();
-        while let Some(patrol) = &self.patrol {
-            if patrol.is_given_up {
-                return self.end_if_idle(core);
-            }
+        self.end_given_up();
+        loop {
+            self.begin_patrol();
+            let Some(patrol) = self.patrol.as_ref().filter(|patrol| !patrol.is_given_up) else { return };
             let free = patrol.parts.iter().position(Option::is_none);
             let Some(part) = free.filter(|_| now >= patrol.not_before && !patrol.is_flushing) else { return };
-            if !self.walk_on(now, core, part) {
+            if !self.walk_on(now, core, part) && self.patrol.is_some() {
                 self.patrol_waits = true;
                 return;
             }
@@ -159,12 +170,13 @@ impl<B: Block> Log<B> {
         if self.patrol.is_some() || self.failed.is_some() {
             return;
         }
+        let checkpoint = self.checkpoint.next();
         if let Some(drive) = self.to_rebuild.pop_front() {
             let first = drive as u32 / self.geometry.width * self.geometry.rows;
             let task = Task::Rebuild { drive, before: self.rows.opened };
-            self.patrol = Some(Box::new(Patrol::new(task, first, first + self.geometry.rows)));
+            self.patrol = Some(Box::new(Patrol::new(task, first..first + self.geometry.rows, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
-            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, 0, self.geometry.all_rows())));
+            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, 0..self.geometry.all_rows(), checkpoint)));
         }
     }
 
@@ -175,14 +187,22 @@ impl<B: Block> Log<B> {
     /// Begins the next part; false when there is none to begin now.
     fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
         let Some(row) = self.patrol_mut().row else { return self.next_row_of_walk(now, core) };
-        let segment = self.geometry.segment;
+        let info = *self.rows.get(row);
+        let (segment, most) = (self.geometry.segment, STRIPES.min(core.drives.most_blocks()));
+        let is_full = info.has_summary && info.stripes + 1 == segment;
+        let end = if is_full { segment } else { info.stripes };
         let patrol = self.patrol_mut();
         let (stripe, stripes) = match patrol.singles.pop_front() {
             Some(stripe) => (stripe, 1),
-            None if patrol.stripe < segment => {
-                let (stripe, stripes) = (patrol.stripe, STRIPES.min(segment - patrol.stripe));
+            None if patrol.stripe < end => {
+                let (stripe, stripes) = (patrol.stripe, most.min(end - patrol.stripe));
                 patrol.stripe += stripes;
                 (stripe, stripes)
+            }
+            // Nothing between is looked at: it has not been written, or does not count.
+            None if patrol.stripe < segment && info.has_summary => {
+                patrol.stripe = segment;
+                (segment - 1, 1)
             }
             None if patrol.is_busy() => return false,
             None => {
@@ -274,30 +294,39 @@ impl<B: Block> Log<B> {
             Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, member)),
         };
         let members: Vec<u32> = (0..self.geometry.width).filter(|&member| of_drive(member)).collect();
-        let count = stripes as usize;
-        let (data, parity) = (vec![B::default(); count], Vec::new());
-        let pending = members.len() as u32;
-        let (has_failed, is_repaired) = (false, pending < self.geometry.width);
-        let this = Part { stripe, stripes, pending, has_failed, is_repaired, data, parity };
+        let around = match task {
+            Task::Rebuild { .. } => Around::AtNeed,
+            Task::Scrub if stripes > 1 => Around::Later,
+            Task::Scrub => Around::WhenWrong,
+        };
+        let mut this = Part::new(stripe, stripes, members.len() as u32);
+        this.is_repaired = this.pending < self.geometry.width;
         self.patrol_mut().parts[part] = Some(this);
         for member in members {
-            let wanted = Wanted {
-                drive: self.geometry.drive(row, member),
-                block: self.geometry.address(row) + u64::from(stripe),
-                blocks: stripes,
-                age: self.age(self.rows.get(row).age),
-                unwritten: false,
-                class: Class::new(5).expect("a class"),
-                urgency: Urgency::Background,
-                around: if stripes > 1 { Around::Later } else { Around::AtNeed },
-                token: Token::Scrub(part as u32).into(),
-            };
-            let wanted = match task {
-                Task::Rebuild { .. } => Wanted { around: Around::AtNeed, ..wanted },
-                Task::Scrub => wanted,
-            };
-            core.reads.begin(now, &mut core.drives, wanted);
+            self.read_part(now, core, part, (row, member, stripe, stripes), around);
         }
+    }
+
+    fn read_part(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        part: usize,
+        (row, member, stripe, blocks): (Row, u32, u32, u32),
+        around: Around,
+    ) {
+        let wanted = Wanted {
+            drive: self.geometry.drive(row, member),
+            block: self.geometry.address(row) + u64::from(stripe),
+            blocks,
+            age: self.age(self.rows.get(row).age),
+            unwritten: false,
+            class: Class::new(5).expect("a class"),
+            urgency: Urgency::Background,
+            around,
+            token: Token::Scrub(part as u32).into(),
+        };
+        core.reads.begin(now, &mut core.drives, wanted);
     }
 
     /// A member of a part has been read, or cannot be.
@@ -332,15 +361,17 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Together they cannot be read: perhaps one by one. What cannot be read then has never been
-    /// written, or is lost.
+    /// Together they cannot be read: perhaps one by one. What cannot be read then is lost, but for a
+    /// summary: that of a row which was open when the power went has perhaps never been written.
     fn part_failed(&mut self, row: Row, part: &Part<B>) {
         if part.stripes > 1 {
             self.patrol_mut().singles.extend(part.stripe..part.stripe + part.stripes);
             return;
         }
-        if part.stripe < self.rows.get(row).stripes.min(self.geometry.stripes()) {
+        if part.stripe < self.geometry.stripes() {
             self.patrol_mut().report.unreadable += 1;
+        } else {
+            self.rows.get_mut(row).has_summary = false;
         }
     }
 
@@ -374,9 +405,13 @@ impl<B: Block> Log<B> {
         self.patrol_mut().pending += 1;
     }
 
-    /// Everything is where it belongs: a rebuilt drive must keep it before it counts.
+    /// Everything is where it belongs: a rebuilt drive must keep it before it counts. The copies of
+    /// checkpoints are not looked at but written anew.
     fn end_walk(&mut self, now: Time, core: &mut Core<B>) {
-        if self.patrol_mut().is_busy() {
+        let (is_busy, checkpoint) = (self.patrol_mut().is_busy(), self.patrol_mut().checkpoint);
+        let is_scrub = self.patrol_mut().task == Task::Scrub;
+        // A log that has failed writes no checkpoint.
+        if is_busy || !self.is_checkpointed(now, core, checkpoint) && !(is_scrub && self.failed.is_some()) {
             return;
         }
         if let Task::Rebuild { drive, .. } = self.patrol_mut().task {
@@ -405,15 +440,14 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Ends a walk that has lost its drive.
-    fn end_if_idle(&mut self, _: &mut Core<B>) {
-        if self.patrol_mut().is_busy() {
+    /// Ends a walk that has lost its drive, when nothing of it is in flight any more.
+    fn end_given_up(&mut self) {
+        let Some(patrol) = self.patrol.take_if(|patrol| patrol.is_given_up && !patrol.is_busy()) else {
             return;
-        }
-        if let Some(row) = self.patrol_mut().row.take() {
+        };
+        if let Some(row) = patrol.row {
             self.rows.get_mut(row).readers -= 1;
         }
-        self.patrol = None;
     }
 
     /// What scrubbing has found so far.

@@ -410,15 +410,18 @@ impl<B: Block> Log<B> {
 
     fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) {
         let mut valid = vec![0u32; ages.len()];
+        let mut reach = vec![0u32; ages.len()];
         for block in 0..self.geometry.host_blocks {
             let Some(place) = self.map.get(block) else { continue };
-            let row = self.geometry.locate(Place(place.0)).0 as usize;
-            valid[row] += 1;
+            let (row, _, stripe) = self.geometry.locate(Place(place.0));
+            valid[row as usize] += 1;
+            reach[row as usize] = reach[row as usize].max(stripe + 1);
         }
         for (row, (&age, &count)) in (0..).zip(ages.iter().zip(&valid)) {
             if count > 0 {
                 assert!(age > 0, "a row that holds something has an age");
-                self.rows.restore(row, age - 1, count, !unfinished.contains(&row));
+                let (stripes, has_summary) = (reach[row as usize], !unfinished.contains(&row));
+                self.rows.restore(row, age - 1, count, stripes, has_summary);
             }
         }
         self.rows.rebuild_free();

@@ -33,7 +33,7 @@ pub struct RowInfo {
     pub readers: u32,
     /// Where its content is while it is written; see [`Log`](super::Log).
     pub slab: Option<u16>,
-    /// Stripes of data in it.
+    /// Stripes in it with data that counts; after a recovery, up to the last block that is up to date.
     pub stripes: u32,
     /// It has a summary.
     pub has_summary: bool,
@@ -214,10 +214,10 @@ impl Rows {
 
     /// A row is found to hold `valid` blocks; it is collected like any other. When all are restored,
     /// [`Rows::rebuild_free`] follows.
-    pub fn restore(&mut self, row: Row, age: u32, valid: u32, has_summary: bool) {
+    pub fn restore(&mut self, row: Row, age: u32, valid: u32, stripes: u32, has_summary: bool) {
         let info = self.get_mut(row);
-        (info.state, info.age, info.valid, info.has_summary) = (RowState::Closed, age, valid, has_summary);
-        info.stripes = 0;
+        (info.state, info.age, info.valid) = (RowState::Closed, age, valid);
+        (info.stripes, info.has_summary) = (stripes, has_summary);
         self.group_mut(row).valid += u64::from(valid);
         self.closed.push_back(row);
     }

@@ -242,7 +242,7 @@ impl<B: Block> Log<B> {
         let row = &mut self.open_rows[slab as usize];
         let stream = row.stream;
         let drive = self.geometry.drive(here.row, member);
-        let most = core.drives.disk(drive).most_blocks;
+        let most = core.drives.most_blocks();
         if row.is_absent(member) {
             row.take(member, 0, 0);
             row.forget();

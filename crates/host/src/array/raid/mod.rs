@@ -34,7 +34,7 @@ mod writing;
 pub use config::{RaidConfig, WriteHole};
 pub use walk::{ScrubReport, Task};
 
-use super::config::LayoutKind;
+use super::config::{ArrayConfig, LayoutKind};
 use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
@@ -90,11 +90,7 @@ impl<B: Block> Raid<B> {
     pub fn new(core: &mut Core<B>, is_new: bool) -> Raid<B> {
         let config = core.config.raid.clone();
         let is_redundant = core.config.layout.is_redundant();
-        let reserved = match config.write_hole {
-            _ if !is_redundant => 0,
-            WriteHole::Journal => config.journal_blocks(),
-            WriteHole::Resync => INTENT_BLOCKS,
-        };
+        let reserved = reserved_blocks(&core.config);
         let mut made = [config.chunk_blocks(), reserved, config.write_hole.index() as u64];
         let mut array = 0;
         if let Some(record) = core.record() {
@@ -128,7 +124,7 @@ impl<B: Block> Raid<B> {
             journal: is_journaled.then(|| Journal::new(first, reserved, array)),
             intent: is_marked.then(|| Intent::new(first, shape.units(), array)),
             array,
-            most: most_blocks(core),
+            most: core.drives.most_blocks() as usize,
             locks: Locks::new(shape.has_parity()),
             shape,
             woken: VecDeque::new(),
@@ -235,10 +231,13 @@ impl<B: Block> Raid<B> {
     }
 }
 
-/// The most blocks that every drive takes at once.
-fn most_blocks<B: Block>(core: &Core<B>) -> usize {
-    let all = (0..core.drives.len()).map(|drive| core.drives.disk(drive).most_blocks as usize);
-    all.min().expect("an array has drives")
+/// Blocks of each drive that the journal or the bitmap has.
+pub(super) fn reserved_blocks(config: &ArrayConfig) -> u64 {
+    match config.raid.write_hole {
+        _ if !config.layout.is_redundant() => 0,
+        WriteHole::Journal => config.raid.journal_blocks(),
+        WriteHole::Resync => INTENT_BLOCKS,
+    }
 }
 
 impl<B: Block> Layout<B> for Raid<B> {
@@ -327,7 +326,7 @@ impl<B: Block> Layout<B> for Raid<B> {
     }
 
     fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        self.most = most_blocks(core);
+        self.most = core.drives.most_blocks() as usize;
         if self.is_ready() {
             self.begin_task(now, core, Task::Rebuild(drive));
         }

@@ -1,0 +1,44 @@
+//! Whether drives have room for what an array keeps on them.
+
+use super::config::ArrayConfig;
+use super::log;
+use super::raid;
+use super::record::RECORD_BLOCKS;
+use crate::disk::{BLOCK_BYTES, Disk};
+
+/// A drive cannot take the place of another: it is too small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the drive has {blocks} blocks of 4 KiB, and the array uses {needed} of each drive: use one that is no smaller"
+)]
+pub struct TooSmall {
+    /// Its blocks.
+    pub blocks: u64,
+    /// Blocks that the array uses of each drive.
+    pub needed: u64,
+}
+
+impl ArrayConfig {
+    /// What does not fit together with these drives, of which the smallest counts: the key to blame, what is
+    /// wrong and what would be right. The configuration itself must be free of
+    /// [`problems`](ArrayConfig::problems).
+    pub fn misfit(&self, disks: &[Disk]) -> Option<(&'static str, String)> {
+        let blocks = disks.iter().map(|disk| disk.blocks).min()?;
+        if self.layout.is_in_place() { self.raid_misfit(blocks) } else { log::misfit(self, blocks) }
+    }
+
+    fn raid_misfit(&self, blocks: u64) -> Option<(&'static str, String)> {
+        let (chunk, reserved) = (self.raid.chunk_blocks(), raid::reserved_blocks(self));
+        let needed = RECORD_BLOCKS + reserved + chunk;
+        (blocks < needed).then(|| {
+            let (chunk, reserved) = (chunk * BLOCK_BYTES, reserved * BLOCK_BYTES);
+            let message = format!(
+                "the smallest drive has {} bytes, and {} are needed for the record, {reserved} bytes of journal or \
+                 bitmap (raid.journal) and a chunk of {chunk} bytes: make these smaller, or the drives larger",
+                blocks * BLOCK_BYTES,
+                needed * BLOCK_BYTES
+            );
+            ("raid.chunk", message)
+        })
+    }
+}
