@@ -18,7 +18,8 @@ impl<B: Block> Raid<B> {
             return piece;
         }
         let is_degraded = self.unknown(core, unit).meets(cells);
-        if core.config.reads == ReadPolicy::FailFast && core.config.slow_after == Nanos::ZERO && !is_degraded {
+        if core.config.reads == ReadPolicy::FailFast && core.config.slow_after == Nanos::ZERO && !is_degraded
+        {
             piece.mode = Mode::Fast;
             return piece;
         }
