@@ -116,7 +116,8 @@ impl<P: Probe> Ssd<P> {
         if self.windows.lets_start(now) || self.collection.cannot_stop(plane, self.config.gc.preemptible) {
             return false;
         }
-        let has_room = self.ftl.free_blocks(plane) > self.config.gc_reserve();
+        let least = self.collection.thresholds().low.max(self.config.gc_reserve() + 1);
+        let has_room = self.ftl.free_blocks(plane) >= least;
         if !has_room || !holds(Rule::CollectInWindows) {
             self.force_collection(plane);
             return false;

@@ -83,6 +83,9 @@ pub struct ArrayConfig {
     pub reads: ReadPolicy,
     /// Drives of a group collect garbage in turn, each for so long; 0 for whenever they like.
     pub turns: Nanos,
+    /// At the end of its turn a drive begins no collection for so long: time for the longest operation of
+    /// its chips, so that it has ended when the next drive begins.
+    pub turn_pause: Nanos,
     /// A read that takes longer is reconstructed; 0 for never.
     pub slow_after: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
@@ -103,6 +106,7 @@ impl Default for ArrayConfig {
             drive_depth: 256,
             reads: ReadPolicy::Direct,
             turns: Nanos::ZERO,
+            turn_pause: Nanos::ZERO,
             slow_after: Nanos::ZERO,
             background_rate: 0,
             raid: RaidConfig::default(),
@@ -156,6 +160,8 @@ impl ArrayConfig {
             ));
         } else if self.width() > 64 {
             problems.push(("drives", "a group has at most 64 drives: use more R-groups".into()));
+        } else if self.turn_pause > Nanos::ZERO && self.turn_pause >= self.turns {
+            problems.push(("turn_pause", "the pause must be shorter than a turn: raise turns".into()));
         } else if layout.is_in_place() && layout.is_redundant() {
             problems.extend(self.raid.problems(self.width()));
         }
@@ -205,6 +211,12 @@ impl Configure for ArrayConfig {
             "Drives of a group collect garbage in turn, for so long each; 0 for whenever they like.",
             &mut self.turns,
             Nanos::ZERO..=Nanos::secs(3600),
+        );
+        visit.time(
+            "turn_pause",
+            "At the end of its turn a drive begins nothing more for so long; below the length of a turn.",
+            &mut self.turn_pause,
+            Nanos::ZERO..=Nanos::secs(1),
         );
         visit.time(
             "slow_after",

@@ -79,7 +79,7 @@ impl<B: Block> Core<B> {
             drives: Drives::new(disks, config.drive_depth),
             reads: Reads::new(config.width(), config.layout.is_redundant(), config.slow_after),
             requests: Requests::default(),
-            turns: Turns::new(config.turns, config.width()),
+            turns: Turns::new(config.turns, config.turn_pause, config.width()),
             record: record.map(|record| Kept { record, pending: 0, again: false, written: false }),
             drive_blocks,
             held: Vec::new(),

@@ -44,6 +44,9 @@ pub enum Around {
     /// When the drive does not serve or returns something wrong, however long it takes: to see what is
     /// on it.
     WhenWrong,
+    /// As `Later`, and the drive is asked to fail fast: that it would rather not serve now, and for how
+    /// long, is told to whoever asked.
+    Told,
     /// When the drive does not serve, serves slowly, or returns something wrong.
     AtNeed,
     /// Also when the drive would rather not serve now: it is asked to fail fast.
@@ -61,6 +64,8 @@ pub struct Done<B> {
     pub status: Status,
     /// The content of each block.
     pub data: Vec<B>,
+    /// With [`Status::Contended`]: how much longer the drive expects to be taken.
+    pub busy_for: Nanos,
     /// From the beginning to now.
     pub spans: Spans,
     /// It was reconstructed, because of what the drive answered or did not.
@@ -207,7 +212,8 @@ impl<B: Block> Reads<B> {
             self.counts.steered += 1;
             return self.go_around(now, drives, slot);
         }
-        let fail_fast = can_go_around && wanted.around == Around::WhenContended;
+        let fail_fast =
+            wanted.around == Around::Told || can_go_around && wanted.around == Around::WhenContended;
         self.ask_drive(now, drives, slot, fail_fast);
         if can_go_around && wanted.around != Around::WhenWrong && self.patience > Nanos::ZERO {
             self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
@@ -215,7 +221,7 @@ impl<B: Block> Reads<B> {
     }
 
     fn can_go_around(&self, wanted: &Wanted) -> bool {
-        self.redundant && !matches!(wanted.around, Around::Never | Around::Later)
+        self.redundant && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
     }
 
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
@@ -455,11 +461,16 @@ impl<B: Block> Reads<B> {
         drives.ask(now, wanted.drive, Urgency::Background, Owner::Repair, ask);
     }
 
-    /// The data cannot be had.
+    /// The data cannot be had, or not in this way.
     #[cold]
     fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        self.counts.lost += u64::from(self.slots[slot as usize].wanted.around != Around::Later);
-        self.tell(now, drives, slot, Status::MediaError, Vec::new());
+        let Read { wanted, direct, .. } = &self.slots[slot as usize];
+        let status = match direct {
+            Direct::Contended(_) if wanted.around == Around::Told => Status::Contended,
+            _ => Status::MediaError,
+        };
+        self.counts.lost += u64::from(!matches!(wanted.around, Around::Later | Around::Told));
+        self.tell(now, drives, slot, status, Vec::new());
     }
 
     fn tell(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, status: Status, data: Vec<B>) {
@@ -469,7 +480,11 @@ impl<B: Block> Reads<B> {
         read.is_done = true;
         let sum = std::mem::take(&mut read.sum);
         let (wanted, spans, reconstructed, damaged) = (read.wanted, read.spans, read.is_around, read.repair);
-        self.done.push_back(Done { wanted, status, data, spans, reconstructed, damaged });
+        let busy_for = match read.direct {
+            Direct::Contended(busy_for) => busy_for,
+            _ => Nanos::ZERO,
+        };
+        self.done.push_back(Done { wanted, status, data, busy_for, spans, reconstructed, damaged });
         drives.recycle(sum);
     }
 

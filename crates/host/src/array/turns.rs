@@ -9,20 +9,22 @@ use tailcut_base::{Nanos, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns {
     length: Nanos,
+    pause: Nanos,
     width: usize,
 }
 
 impl Turns {
-    /// Turns of `length` in groups of `width` drives; none if zero.
-    pub fn new(length: Nanos, width: usize) -> Option<Turns> {
-        (length > Nanos::ZERO).then_some(Turns { length, width })
+    /// Turns of `length` in groups of `width` drives; none if zero. In the last `pause` of its turn, which
+    /// is shorter than the turn, a drive begins nothing more: what it has begun then ends within the turn.
+    pub fn new(length: Nanos, pause: Nanos, width: usize) -> Option<Turns> {
+        (length > Nanos::ZERO).then_some(Turns { length, pause, width })
     }
 
-    /// The windows of a drive. Those of a group follow each other without a gap.
+    /// The windows of a drive. Those of a group follow each other with a pause.
     pub fn of(&self, drive: usize) -> Windows {
         let place = (drive % self.width) as u64;
         let period = self.length * self.width as u64;
-        Windows { from: Time::ZERO + self.length * place, period, length: self.length }
+        Windows { from: Time::ZERO + self.length * place, period, length: self.length - self.pause }
     }
 
     /// True while it is the drive's turn.
@@ -37,12 +39,13 @@ mod tests {
 
     #[test]
     fn of_each_group_one_drive_is_on_at_any_moment() {
-        let turns = Turns::new(Nanos(10), 3).expect("it is not zero");
+        let turns = Turns::new(Nanos(10), Nanos(2), 3).expect("it is not zero");
         for now in (0..100).map(Time) {
             let on: Vec<usize> = (0..6).filter(|&drive| turns.is_on(now, drive)).collect();
             assert_eq!(on.len(), 2);
             assert_eq!(on[0] + 3, on[1]);
-            assert!((0..6).all(|drive| turns.of(drive).is_open(now) == on.contains(&drive)));
+            let begins = |drive: usize| turns.of(drive).is_open(now);
+            assert!((0..6).all(|drive| begins(drive) == (on.contains(&drive) && now.0 % 10 < 8)));
         }
     }
 }

@@ -88,8 +88,11 @@ impl Load {
 
     /// As many requests at a time as keep the array busy.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
-        let requests = if options.quick { 30_000 } else { 300_000 };
-        scenario.run = Limits { requests, ..Limits::NONE };
+        let (ramp, measured) = if options.quick { (300, 300) } else { (1000, 1500) };
+        let (ramp, duration) = (Nanos::millis(ramp), Nanos::millis(ramp + measured));
+        scenario.run = Limits { ramp, duration, ..Limits::NONE };
+        // More than any such array can do.
+        let requests = ENDLESS;
         match self {
             Load::Trace { file, .. } => {
                 self.replay(scenario, file, requests);
@@ -108,17 +111,18 @@ impl Load {
     /// At most `rate` requests per second: a trace keeps the rhythm that it was recorded with, and its
     /// busiest hundredth comes at that rate; a generated workload comes at random moments.
     pub fn carry(&self, options: &Options, scenario: &mut Scenario, rate: f64) {
-        let requests: u64 = if options.quick { 40_000 } else { 2_500_000 };
+        let measured: u64 = if options.quick { 40_000 } else { 1_500_000 };
         let mean = match self {
             Load::Trace { requests, duration, peak, .. } => {
                 rate * *requests as f64 / duration.as_secs_f64() / peak
             }
             Load::Generated(_) => rate,
         };
-        let seconds = requests as f64 / mean;
-        // A tenth does not count; rounded down.
-        let ramp = Nanos((seconds * 1e8) as u64);
-        scenario.run = Limits { ramp, requests, ..Limits::NONE };
+        // Rounded down to a nanosecond.
+        let ramp = if options.quick { RAMP / 2 } else { RAMP };
+        let duration = ramp + Nanos((measured as f64 / mean * 1e9) as u64);
+        let requests = (duration.as_secs_f64() * mean) as u64 + 1;
+        scenario.run = Limits { ramp, duration, ..Limits::NONE };
         match self {
             Load::Trace { file, peak, .. } => {
                 self.replay(scenario, file, requests);
@@ -138,10 +142,17 @@ impl Load {
     fn replay(&self, scenario: &mut Scenario, file: &Path, requests: u64) {
         let Load::Trace { requests: recorded, .. } = self else { return };
         scenario.trace.file = file.to_string_lossy().into_owned();
-        scenario.trace.times = requests.div_ceil(*recorded) as u32;
+        scenario.trace.times = requests.div_ceil(*recorded).saturating_add(1) as u32;
         scenario.trace.depth = 4096;
     }
 }
+
+/// How long a load runs before anything counts: until the buffers are full, and every drive has had
+/// several turns of collecting. Before that an array takes more than it can keep up.
+const RAMP: Nanos = Nanos::secs(1);
+
+/// Requests of a run that its duration ends.
+const ENDLESS: u64 = 1 << 32;
 
 /// Requests at a time that keep four drives of 64 chips busy.
 const SATURATED: u32 = 256;

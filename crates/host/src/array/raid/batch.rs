@@ -1,5 +1,6 @@
 //! Writes to one unit that are done as one: which blocks are read for the parity, and what is written.
 
+use super::asked::Asked;
 use super::cells::Cells;
 use super::geometry::Geometry;
 use crate::Block;
@@ -18,14 +19,27 @@ pub struct Batch<B> {
     pub trimmed: Cells,
     /// Cells that cannot be read, although their drives serve.
     pub bad: Cells,
-    /// New content: of data cells as the host gave it, of parity cells what is known so far.
+    /// Cells of drives that do not serve, and the bad ones.
+    pub unknown: Cells,
+    /// What has been asked for to compute the parity, and has come.
+    pub asked: Asked,
+    /// Of each row, what is known of the old content of what is written and of the old parity.
+    old: Vec<B>,
+    /// New content: of data cells as the host gave it, of parity cells what is known so far of the cells
+    /// that are not written.
     pub content: Vec<B>,
     /// Cells that are written to drives.
     pub writes: Cells,
     /// Cells that are trimmed on drives.
     pub trims: Cells,
-    /// Answers that are to come.
+    /// Answers to writes that are to come.
     pub pending: u32,
+    /// Answers to reads that are to come.
+    pub reading: u32,
+    /// All that must be read has been: what still comes is not needed.
+    pub is_read: bool,
+    /// It has ended, and answers to reads are still to come.
+    pub has_ended: bool,
     /// A read has failed: it is planned anew.
     pub again: bool,
     /// Durable at its completion.
@@ -58,10 +72,16 @@ impl<B: Block> Batch<B> {
             data: Cells::NONE,
             trimmed: Cells::NONE,
             bad: Cells::NONE,
+            unknown: Cells::NONE,
+            asked: Asked::default(),
+            old: Vec::new(),
             content: vec![B::default(); cells],
             writes: Cells::NONE,
             trims: Cells::NONE,
             pending: 0,
+            reading: 0,
+            is_read: false,
+            has_ended: false,
             again: false,
             fua: false,
             class: Class::DEFAULT,
@@ -79,6 +99,7 @@ impl<B: Block> Batch<B> {
         (self.data, self.trimmed, self.bad) = (Cells::NONE, Cells::NONE, Cells::NONE);
         (self.writes, self.trims) = (Cells::NONE, Cells::NONE);
         (self.pending, self.again, self.fua, self.transaction) = (0, false, false, 0);
+        (self.is_read, self.has_ended) = (false, false);
         (self.spans, self.mark) = (Spans::new(), now);
     }
 
@@ -95,17 +116,65 @@ impl<B: Block> Batch<B> {
         self.mark = now;
     }
 
+    /// Begins to read for the parity of its rows.
+    pub fn begin_reading(&mut self, shape: &Geometry, plan: Plan, unknown: Cells) {
+        for cell in plan.parities.iter() {
+            self.content[cell] = B::default();
+        }
+        self.old.clear();
+        self.old.resize(shape.rows, B::default());
+        self.asked.clear();
+        (self.unknown, self.writes) = (unknown, self.data | plan.parities);
+        (self.again, self.is_read) = (false, false);
+    }
+
     /// Takes what a drive has returned for neighbouring cells into the parity of their rows.
     pub fn take(&mut self, shape: &Geometry, first: usize, blocks: &[B]) {
         let parity = shape.parity_role() * shape.rows;
         for (cell, block) in (first..).zip(blocks) {
-            self.content[parity + cell % shape.rows].xor(block);
+            self.asked.known.insert(cell);
+            let row = cell % shape.rows;
+            let is_old = cell >= parity || self.data.contains(cell);
+            if is_old { self.old[row].xor(block) } else { self.content[parity + row].xor(block) }
         }
+    }
+
+    /// True when the parity of each row can be computed.
+    pub fn knows_enough(&self, shape: &Geometry) -> bool {
+        let mut rows = (0..shape.rows).filter(|&row| shape.row_meets(self.data, row));
+        rows.all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
+    }
+
+    /// What to ask for now that some drives would rather not serve: cells of drives that may refuse, and of
+    /// drives that must serve. Each row goes the way that is free first.
+    pub fn next(&self, now: Time, shape: &Geometry) -> [Cells; 2] {
+        let mut next = [Cells::NONE; 2];
+        let refused = self.asked.refused;
+        for row in (0..shape.rows).filter(|&row| shape.row_meets(self.data, row)) {
+            let both = ways(shape, self.data, row);
+            let is_known = both.iter().any(|&way| self.asked.knows(way));
+            if is_known || !both.iter().any(|way| way.meets(refused)) {
+                continue;
+            }
+            let can_be = both.into_iter().filter(|way| !way.meets(self.unknown));
+            let until = |cell: usize| self.asked.until(now, cell / shape.rows, cell);
+            let cost = |way: &Cells| way.iter().map(until).max();
+            let way = can_be.min_by_key(cost).expect("there was a plan");
+            next[0] |= way & !self.asked.cells;
+            next[1] |= way & refused;
+        }
+        next
     }
 
     /// Completes the parity, all reads being done.
     pub fn close_parity(&mut self, shape: &Geometry, parities: Cells) {
         let parity = shape.parity_role() * shape.rows;
+        for row in (0..shape.rows).filter(|row| parities.contains(parity + row)) {
+            let [_, others] = ways(shape, self.data, row);
+            if !self.asked.knows(others) {
+                self.content[parity + row] = std::mem::take(&mut self.old[row]);
+            }
+        }
         for cell in self.data.iter() {
             let at = parity + cell % shape.rows;
             if parities.contains(at) {
@@ -145,6 +214,17 @@ impl<B: Block> Batch<B> {
     }
 }
 
+/// The two ways to the parity of a row of which some cells are written: what read-modify-write reads, the
+/// old content of what is written and the old parity, and what reconstruct-write reads, all other data.
+fn ways(shape: &Geometry, data: Cells, row: usize) -> [Cells; 2] {
+    let (mut written, mut others) = (Cells::NONE, Cells::NONE);
+    for cell in (0..shape.data_width()).map(|role| role * shape.rows + row) {
+        if data.contains(cell) { written.insert(cell) } else { others.insert(cell) }
+    }
+    written.insert(shape.parity_role() * shape.rows + row);
+    [written, others]
+}
+
 /// What to read for writing the cells `data`, when the cells in `unknown` cannot be read. Of
 /// read-modify-write (the old content of what is written, and the old parity) and reconstruct-write
 /// (what is not written) each row takes the one that reads less; where both read the same,
@@ -155,15 +235,9 @@ pub fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_there: bool
     if !shape.has_parity() || !parity_is_there {
         return Some(plan);
     }
-    let rows = shape.rows;
-    for row in (0..rows).filter(|&row| shape.row_meets(data, row)) {
-        let (mut written, mut others) = (Cells::NONE, Cells::NONE);
-        for cell in (0..shape.data_width()).map(|role| role * rows + row) {
-            if data.contains(cell) { written.insert(cell) } else { others.insert(cell) }
-        }
-        let parity = shape.parity_role() * rows + row;
-        plan.parities.insert(parity);
-        written.insert(parity);
+    for row in (0..shape.rows).filter(|&row| shape.row_meets(data, row)) {
+        let [written, others] = ways(shape, data, row);
+        plan.parities.insert(shape.parity_role() * shape.rows + row);
         let can_modify = !written.meets(unknown);
         let can_reconstruct = !others.meets(unknown);
         plan.reads |= match (can_modify, can_reconstruct) {

@@ -25,6 +25,9 @@ pub enum Kind {
 /// How a read is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
+    /// From the drives that have the blocks, which may refuse; whole rows stay as they are from when one
+    /// has. See `gather`.
+    Fast,
     /// From the drives that have the blocks. Other blocks of their rows may change meanwhile.
     Direct,
     /// Around a drive at need: whole rows stay as they are.
@@ -54,6 +57,8 @@ pub struct Piece {
     pub alone: bool,
     /// Of a read: the cells that have still to be asked for.
     pub todo: Cells,
+    /// Of a read whose drives may refuse: what is known of its rows.
+    pub gather: u32,
     /// Answers that are to come.
     pub pending: u32,
     /// Where the time of its last part went.
@@ -76,6 +81,7 @@ impl Piece {
             may_be_direct: false,
             alone: false,
             todo: cells,
+            gather: NO_GATHER,
             pending: 0,
             spans: Spans::new(),
             active: false,
@@ -123,6 +129,9 @@ pub struct Locks {
 
 /// How many pieces of a unit are looked at.
 pub const WINDOW: usize = 64;
+
+/// A piece that has no gather.
+pub const NO_GATHER: u32 = u32::MAX;
 
 const NONE: u32 = u32::MAX;
 const BUCKETS: usize = 1 << 12;
@@ -185,6 +194,20 @@ impl Locks {
         if self.busy[busy as usize].head == NONE {
             self.close(busy);
         }
+    }
+
+    /// True when a read that is under way could rely on its `stable` cells now, were it to begin anew.
+    pub fn can_extend(&mut self, id: u32) -> bool {
+        let busy = self.find(self.pieces[id as usize].unit).expect("a unit with work is busy");
+        let head = self.busy[busy as usize].head;
+        let (mut changing, mut is_before) = (Cells::NONE, true);
+        self.each(head, |at, piece| {
+            is_before &= at != id;
+            if piece.kind != Kind::Read && (is_before || piece.active) {
+                changing |= piece.cells;
+            }
+        });
+        !self.pieces[id as usize].stable.meets(changing)
     }
 
     /// A piece that had begun waits again, in its old place.

@@ -10,10 +10,12 @@
 //! there. But a write in place that a drive has acknowledged and lost, or put elsewhere, leaves the old
 //! block with its valid seal: a read cannot tell, only a scrub can, as a parity that does not fit.
 
+mod asked;
 mod batch;
 mod cells;
 mod config;
 mod flushing;
+mod gather;
 mod geometry;
 mod intent;
 mod journal;
@@ -44,6 +46,7 @@ use crate::array::drives::Presence;
 use crate::disk::BLOCK_BYTES;
 use batch::Batch;
 use flushing::Flush;
+use gather::Gather;
 use geometry::{Geometry, Parity};
 use intent::{INTENT_BLOCKS, Intent};
 use journal::Journal;
@@ -69,6 +72,8 @@ pub struct Raid<B> {
     started: Started,
     batches: Vec<Batch<B>>,
     free_batches: Vec<u32>,
+    gathers: Vec<Gather<B>>,
+    free_gathers: Vec<u32>,
     journal: Option<Journal<B>>,
     intent: Option<Intent>,
     flushes: Vec<Flush>,
@@ -131,6 +136,8 @@ impl<B: Block> Raid<B> {
             started: Started::default(),
             batches: Vec::new(),
             free_batches: Vec::new(),
+            gathers: Vec::new(),
+            free_gathers: Vec::new(),
             flushes: Vec::new(),
             free_flushes: Vec::new(),
             is_flushing: false,
@@ -290,6 +297,7 @@ impl<B: Block> Layout<B> for Raid<B> {
     fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
         match Token::unpack(done.wanted.token) {
             Token::Read(id) => self.piece_read(now, core, id, done),
+            Token::Gather(id) => self.gathered(now, core, id, done),
             Token::BatchRead(id) => self.batch_read(now, core, id, done),
             Token::Work(id) => self.work_read(now, core, id, done),
             token => unreachable!("nothing is read for {token:?}"),

@@ -18,6 +18,11 @@ impl<B: Block> Raid<B> {
             return piece;
         }
         let is_degraded = self.unknown(core, unit).meets(cells);
+        if core.config.reads == ReadPolicy::FailFast && core.config.slow_after == Nanos::ZERO && !is_degraded
+        {
+            piece.mode = Mode::Fast;
+            return piece;
+        }
         let is_hedged = core.config.reads != ReadPolicy::Direct || core.config.slow_after > Nanos::ZERO;
         if is_degraded || is_hedged {
             (piece.mode, piece.may_be_direct) = (Mode::Around, !is_degraded);
@@ -30,6 +35,9 @@ impl<B: Block> Raid<B> {
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let (rows, most) = (self.shape.rows, self.most);
         let piece = self.locks.get(id);
+        if piece.mode == Mode::Fast {
+            return self.begin_gather(now, core, id);
+        }
         let (unit, mode) = (piece.unit, piece.mode);
         let todo = std::mem::take(&mut piece.todo);
         let class = core.requests.get(piece.slot).class;
@@ -109,16 +117,24 @@ impl<B: Block> Raid<B> {
             Mode::Around => Some(Mode::Single),
             _ => None,
         };
-        self.woken.push_back(piece.unit);
         if let (false, Some(mode)) = (piece.todo.is_empty(), next) {
             (piece.mode, piece.may_be_direct) = (mode, false);
             piece.stable = self.shape.whole_rows(piece.todo) | piece.cells;
+            self.woken.push_back(piece.unit);
             return self.locks.suspend(id);
         }
+        let spans = piece.spans;
+        self.end_read(now, core, id, &spans);
+    }
+
+    /// A piece has been read, but for what is still to do.
+    pub(super) fn end_read(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
+        let piece = self.locks.get(id);
         let status = if piece.todo.is_empty() { Status::Success } else { Status::MediaError };
-        let (slot, spans) = (piece.slot, piece.spans);
+        let slot = piece.slot;
+        self.woken.push_back(piece.unit);
         self.locks.end(id);
-        self.part_done(now, core, slot, status, &spans);
+        self.part_done(now, core, slot, status, spans);
     }
 
     /// A part of a request of the host has ended.

@@ -5,6 +5,8 @@
 pub enum Token {
     /// A piece of a read of the host.
     Read(u32),
+    /// A part of such a piece, or of its rows, whose drive may refuse.
+    Gather(u32),
     /// The repair of a block that such a piece has met.
     Repair(u32),
     /// A read for the parity of a batch.
@@ -42,6 +44,7 @@ impl Token {
             Token::Work(id) => (8, id),
             Token::WorkWrite(id) => (9, id),
             Token::Beside(id) => (10, id),
+            Token::Gather(id) => (11, id),
         };
         kind << 32 | u64::from(id)
     }
@@ -61,6 +64,7 @@ impl Token {
             8 => Token::Work(id),
             9 => Token::WorkWrite(id),
             10 => Token::Beside(id),
+            11 => Token::Gather(id),
             kind => unreachable!("kind {kind} was never given out"),
         }
     }

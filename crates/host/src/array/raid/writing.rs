@@ -6,6 +6,7 @@ use super::locks::Kind;
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
@@ -60,16 +61,20 @@ impl<B: Block> Raid<B> {
         let Some(plan) = plan(&self.shape, batch.data, unknown, parity_is_there) else {
             return self.cannot_prepare(now, core, id);
         };
-        for cell in plan.parities.iter() {
-            batch.content[cell] = B::default();
-        }
-        batch.writes = batch.data | plan.parities;
-        batch.again = false;
+        batch.begin_reading(&self.shape, plan, unknown);
         if plan.reads.is_empty() {
             return self.prepared(now, core, id);
         }
-        let class = batch.class;
-        for run in plan.reads.runs(self.shape.rows, self.most) {
+        let may_refuse = core.config.reads == ReadPolicy::FailFast;
+        let around = if may_refuse { Around::Told } else { Around::Later };
+        self.read_for_parity(now, core, id, plan.reads, around);
+    }
+
+    fn read_for_parity(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, around: Around) {
+        let batch = &mut self.batches[id as usize];
+        batch.asked.ask(cells);
+        let (unit, class) = (batch.unit, batch.class);
+        for run in cells.runs(self.shape.rows, self.most) {
             let wanted = Wanted {
                 drive: self.shape.drive(unit, run.start / self.shape.rows),
                 block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
@@ -78,10 +83,10 @@ impl<B: Block> Raid<B> {
                 unwritten: true,
                 class,
                 urgency: Urgency::Write,
-                around: Around::Later,
+                around,
                 token: Token::BatchRead(id).pack(),
             };
-            self.batches[id as usize].pending += 1;
+            self.batches[id as usize].reading += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
@@ -118,23 +123,41 @@ impl<B: Block> Raid<B> {
     /// A read for a parity has ended.
     pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
         let batch = &mut self.batches[id as usize];
-        let first = self.shape.cell(batch.unit, done.wanted.drive, done.wanted.block);
-        if done.status == Status::Success {
-            batch.take(&self.shape, first, &done.data);
-        } else if holds(Rule::ParityOfIntact) {
-            batch.bad |= Cells::range(first..first + done.wanted.blocks as usize);
-            batch.again = true;
+        batch.reading -= 1;
+        if batch.is_read {
+            core.drives.recycle(done.data);
+            return self.free_batch(id);
         }
-        batch.pending -= 1;
-        let (is_last, again) = (batch.pending == 0, batch.again);
-        if is_last {
-            batch.account(now, &done.spans);
+        let first = self.shape.cell(batch.unit, done.wanted.drive, done.wanted.block);
+        let cells = Cells::range(first..first + done.wanted.blocks as usize);
+        match done.status {
+            Status::Success => batch.take(&self.shape, first, &done.data),
+            Status::Contended => batch.asked.refuse(first / self.shape.rows, cells, now + done.busy_for),
+            _ if holds(Rule::ParityOfIntact) => {
+                batch.bad |= cells;
+                batch.again = true;
+            }
+            _ => batch.asked.known |= cells,
         }
         core.drives.recycle(done.data);
-        match (is_last, again) {
-            (false, _) => {}
-            (true, true) => self.prepare(now, core, id),
-            (true, false) => self.prepared(now, core, id),
+        self.look_at_parity(now, core, id, &done.spans);
+    }
+
+    /// Goes on when a parity can be computed; otherwise asks for whatever is free first.
+    fn look_at_parity(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
+        let batch = &mut self.batches[id as usize];
+        if batch.again {
+            if batch.reading == 0 {
+                batch.account(now, spans);
+                self.prepare(now, core, id);
+            }
+        } else if batch.knows_enough(&self.shape) {
+            batch.account(now, spans);
+            self.prepared(now, core, id);
+        } else if !batch.asked.refused.is_empty() {
+            let [fast, served] = batch.next(now, &self.shape);
+            self.read_for_parity(now, core, id, served, Around::Later);
+            self.read_for_parity(now, core, id, fast, Around::Told);
         }
     }
 
@@ -144,6 +167,7 @@ impl<B: Block> Raid<B> {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
         let batch = &mut self.batches[id as usize];
+        batch.is_read = true;
         let parities = batch.writes & !self.shape.data_cells();
         batch.close_parity(&self.shape, parities);
         batch.trims = batch.trimmable(&self.shape) & batch.writes;
@@ -231,8 +255,17 @@ impl<B: Block> Raid<B> {
             self.part_done(now, core, slot, status, &spans);
         }
         pieces.clear();
-        self.batches[id as usize].pieces = pieces;
-        self.free_batches.push(id);
+        let batch = &mut self.batches[id as usize];
+        (batch.pieces, batch.is_read, batch.has_ended) = (pieces, true, true);
+        self.free_batch(id);
         self.woken.push_back(unit);
+    }
+
+    /// Frees a batch that has ended, when all that it asked for has been answered.
+    fn free_batch(&mut self, id: u32) {
+        let batch = &self.batches[id as usize];
+        if batch.has_ended && batch.reading == 0 {
+            self.free_batches.push(id);
+        }
     }
 }

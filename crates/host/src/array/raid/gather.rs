@@ -1,0 +1,306 @@
+//! Reads whose drives are asked to fail fast: what a drive would rather not serve now is computed from
+//! the rest of its rows, of which only that is read which the same request does not read anyway.
+//!
+//! A row is known as soon as all of its cells that are wanted have come, or all of its cells but one,
+//! whichever is first. So of a row in which several drives are taken one can always be done without:
+//! the one that is taken longest (IODA, SOSP 2021, section 3.2.2: busy remaining time). The others must
+//! serve, and no read waits for more of them than it has to.
+//!
+//! Blocks that are wanted do not change before the read ends; the rest of their rows is kept from
+//! changing only when it is needed. While a write keeps it, the drive is asked to serve after all, and
+//! again whatever is first counts.
+
+use super::asked::Asked;
+use super::cells::Cells;
+use super::geometry::Geometry;
+use super::locks::{Mode, NO_GATHER};
+use super::{Raid, Token};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::Urgency;
+use crate::array::reads::{Around, Done, Wanted};
+use tailcut_base::{Cause, Class, Spans, Status, Time};
+
+/// What is known of the cells of a piece, and of the other cells of their rows.
+#[derive(Debug)]
+pub struct Gather<B> {
+    /// The piece; none when it has ended, and answers are still to come.
+    piece: Option<u32>,
+    unit: u64,
+    class: Class,
+    /// What the piece reads.
+    wanted: Cells,
+    asked: Asked,
+    /// Of each row the exclusive or of what has come that the piece does not read.
+    sums: Vec<B>,
+    /// Answers that are to come.
+    pending: u32,
+    /// The rows do not change.
+    is_stable: bool,
+    /// The piece waits until they do not.
+    is_waiting: bool,
+    /// A drive has failed: the piece is read in another way.
+    has_failed: bool,
+    /// When the first drive refused.
+    since: Time,
+}
+
+/// What a piece asks for next.
+#[derive(Debug)]
+struct Next {
+    /// Of drives that may refuse.
+    fast: Cells,
+    /// Of drives that must serve.
+    served: Cells,
+    /// The rows must not change.
+    needs_rows: bool,
+}
+
+impl<B: Block> Gather<B> {
+    fn new() -> Gather<B> {
+        Gather {
+            piece: None,
+            unit: 0,
+            class: Class::DEFAULT,
+            wanted: Cells::NONE,
+            asked: Asked::default(),
+            sums: Vec::new(),
+            pending: 0,
+            is_stable: false,
+            is_waiting: false,
+            has_failed: false,
+            since: Time::ZERO,
+        }
+    }
+
+    fn begin(&mut self, piece: u32, unit: u64, class: Class, wanted: Cells) {
+        (self.piece, self.unit, self.class, self.wanted) = (Some(piece), unit, class, wanted);
+        self.asked.clear();
+        (self.is_stable, self.is_waiting, self.has_failed) = (false, false, false);
+    }
+
+    /// A drive has refused some cells.
+    fn refuse(&mut self, now: Time, shape: &Geometry, cells: Cells, until: Time) {
+        let role = cells.iter().next().expect("an answer has blocks") / shape.rows;
+        if !self.asked.has_refusals() {
+            self.since = now;
+            self.sums.clear();
+            self.sums.resize(shape.rows, B::default());
+        }
+        self.asked.refuse(role, cells, until);
+    }
+
+    /// What to ask for now that some drives are taken: of each row, whatever keeps it waiting less.
+    fn next(&self, now: Time, shape: &Geometry) -> Next {
+        let mut next = Next { fast: Cells::NONE, served: Cells::NONE, needs_rows: false };
+        let missing = self.asked.taken(self.wanted);
+        for row in (0..shape.rows).filter(|&row| shape.row_meets(missing, row)) {
+            self.next_of_row(now, shape, row, &mut next);
+        }
+        next
+    }
+
+    fn next_of_row(&self, now: Time, shape: &Geometry, row: usize, next: &mut Next) {
+        let of_row = || (0..shape.width).map(|role| role * shape.rows + row);
+        let cost = |cell: &usize| self.asked.until(now, cell / shape.rows, *cell);
+        let wanted = of_row().filter(|&cell| self.wanted.contains(cell));
+        let last = wanted.max_by_key(cost).expect("something of the row is wanted");
+        let around = of_row().filter(|&cell| cell != last).map(|cell| cost(&cell)).max();
+        let goes_around = around.is_some_and(|around| around < cost(&last));
+        next.needs_rows |= goes_around;
+        for cell in of_row() {
+            if goes_around && self.is_stable {
+                if !self.asked.cells.contains(cell) {
+                    next.fast.insert(cell);
+                } else if self.asked.refused.contains(cell) && cell != last {
+                    next.served.insert(cell);
+                }
+            } else if self.asked.refused.contains(cell) && self.wanted.contains(cell) {
+                next.served.insert(cell);
+            }
+        }
+    }
+
+    /// The cells that are wanted, not known, and follow from the rest of their rows.
+    fn follows(&self, shape: &Geometry) -> Cells {
+        let mut cells = Cells::NONE;
+        if self.is_stable {
+            let missing = self.wanted & !self.asked.known;
+            for cell in missing.iter() {
+                let row = (0..shape.width).map(|role| role * shape.rows + cell % shape.rows);
+                if row.filter(|&cell| !self.asked.known.contains(cell)).count() == 1 {
+                    cells.insert(cell);
+                }
+            }
+        }
+        cells
+    }
+}
+
+impl<B: Block> Raid<B> {
+    /// Begins to read a piece, or goes on when its rows do not change any more.
+    pub(super) fn begin_gather(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let piece = self.locks.get(id);
+        if piece.gather != NO_GATHER {
+            let gather = piece.gather;
+            let g = &mut self.gathers[gather as usize];
+            (g.is_stable, g.is_waiting) = (true, false);
+            return self.go_on_gathering(now, core, gather);
+        }
+        let gather = self.free_gathers.pop().unwrap_or_else(|| {
+            self.gathers.push(Gather::new());
+            (self.gathers.len() - 1) as u32
+        });
+        piece.gather = gather;
+        let (unit, cells) = (piece.unit, piece.cells);
+        let class = core.requests.get(piece.slot).class;
+        piece.todo = Cells::NONE;
+        self.gathers[gather as usize].begin(id, unit, class, cells);
+        self.ask_gathered(now, core, gather, cells, Around::Told);
+    }
+
+    fn ask_gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, around: Around) {
+        let gather = &mut self.gathers[id as usize];
+        gather.asked.ask(cells);
+        let (unit, class) = (gather.unit, gather.class);
+        for run in cells.runs(self.shape.rows, self.most) {
+            let wanted = Wanted {
+                drive: self.shape.drive(unit, run.start / self.shape.rows),
+                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
+                blocks: run.len() as u32,
+                age: 0,
+                unwritten: true,
+                class,
+                urgency: Urgency::Read,
+                around,
+                token: Token::Gather(id).pack(),
+            };
+            self.gathers[id as usize].pending += 1;
+            core.reads.begin(now, &mut core.drives, wanted);
+        }
+    }
+
+    /// Something of a piece, or of its rows, has been read, or has not.
+    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+        let gather = &mut self.gathers[id as usize];
+        gather.pending -= 1;
+        let Some(piece) = gather.piece else {
+            core.drives.recycle(done.data);
+            return self.free_gather(id);
+        };
+        let first = self.shape.cell(gather.unit, done.wanted.drive, done.wanted.block);
+        let cells = Cells::range(first..first + done.wanted.blocks as usize);
+        match done.status {
+            Status::Success => self.take_gathered(core, id, first, &done.data),
+            Status::Contended => gather.refuse(now, &self.shape, cells, now + done.busy_for),
+            _ => gather.has_failed = true,
+        }
+        core.drives.recycle(done.data);
+        let is_computed = self.compute(core, id);
+        let gather = &self.gathers[id as usize];
+        if gather.asked.knows(gather.wanted) {
+            let mut spans = done.spans;
+            if is_computed {
+                spans = Spans::new();
+                spans.add(Cause::Reconstruction, now.since(gather.since));
+            }
+            self.end_gather(id);
+            return self.end_read(now, core, piece, &spans);
+        }
+        if gather.has_failed {
+            return self.read_otherwise(id, piece);
+        }
+        if done.status == Status::Contended {
+            self.go_on_gathering(now, core, id);
+        }
+    }
+
+    /// Takes blocks that have come: those that are wanted to the host, of others the sum.
+    fn take_gathered(&mut self, core: &mut Core<B>, id: u32, first: usize, blocks: &[B]) {
+        let gather = &mut self.gathers[id as usize];
+        let piece = gather.piece.expect("it has not ended");
+        for (cell, block) in (first..).zip(blocks) {
+            if gather.asked.known.contains(cell) {
+                continue;
+            }
+            gather.asked.known.insert(cell);
+            if gather.wanted.contains(cell) {
+                let host_block = self.shape.host_block(gather.unit, cell);
+                let request = core.requests.get_mut(self.locks.get(piece).slot);
+                request.data[(host_block - request.block) as usize].clone_from(block);
+            } else {
+                gather.sums[cell % self.shape.rows].xor(block);
+            }
+        }
+    }
+
+    /// Computes what follows from what is known; true if that was anything.
+    fn compute(&mut self, core: &mut Core<B>, id: u32) -> bool {
+        let cells = self.gathers[id as usize].follows(&self.shape);
+        for cell in cells.iter() {
+            let (shape, gather) = (&self.shape, &mut self.gathers[id as usize]);
+            let piece = gather.piece.expect("it has not ended");
+            let request = core.requests.get_mut(self.locks.get(piece).slot);
+            let mut sum = std::mem::take(&mut gather.sums[cell % shape.rows]);
+            let of_row = (0..shape.data_width()).map(|role| role * shape.rows + cell % shape.rows);
+            for other in of_row.filter(|&other| other != cell && gather.wanted.contains(other)) {
+                sum.xor(&request.data[(shape.host_block(gather.unit, other) - request.block) as usize]);
+            }
+            request.data[(shape.host_block(gather.unit, cell) - request.block) as usize] = sum;
+            gather.asked.known.insert(cell);
+        }
+        !cells.is_empty()
+    }
+
+    /// Asks for what keeps each row waiting least.
+    fn go_on_gathering(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let gather = &mut self.gathers[id as usize];
+        if gather.has_failed {
+            return;
+        }
+        let next = gather.next(now, &self.shape);
+        if next.needs_rows && !gather.is_stable && !gather.is_waiting {
+            gather.is_waiting = true;
+            let piece = gather.piece.expect("it has not ended");
+            let entry = self.locks.get(piece);
+            entry.stable = self.shape.whole_rows(entry.cells);
+            self.woken.push_back(entry.unit);
+            if self.locks.can_extend(piece) {
+                self.locks.suspend(piece);
+                return;
+            }
+            self.locks.suspend(piece);
+        }
+        self.ask_gathered(now, core, id, next.served, Around::Later);
+        self.ask_gathered(now, core, id, next.fast, Around::Told);
+    }
+
+    /// A drive has failed: when all have answered, the piece begins anew, around it.
+    fn read_otherwise(&mut self, id: u32, piece: u32) {
+        let gather = &mut self.gathers[id as usize];
+        if gather.pending > 0 {
+            return;
+        }
+        let (todo, is_waiting) = (gather.wanted & !gather.asked.known, gather.is_waiting);
+        self.end_gather(id);
+        let entry = self.locks.get(piece);
+        (entry.mode, entry.gather, entry.todo) = (Mode::Around, NO_GATHER, todo);
+        entry.stable = self.shape.whole_rows(entry.cells);
+        self.woken.push_back(entry.unit);
+        if !is_waiting {
+            self.locks.suspend(piece);
+        }
+    }
+
+    fn end_gather(&mut self, id: u32) {
+        self.gathers[id as usize].piece = None;
+        self.free_gather(id);
+    }
+
+    /// Frees what has ended, when all that it asked for has been answered.
+    fn free_gather(&mut self, id: u32) {
+        if self.gathers[id as usize].pending == 0 {
+            self.free_gathers.push(id);
+        }
+    }
+}
