@@ -170,7 +170,7 @@ impl Study for ArrayTail {
         if done.len() > first {
             return Vec::new();
         }
-        let carried = |load: &Load| {
+        let carried = |load| {
             let rate = find(done, &label("saturated", load, Policy::Plain)).iops() * CARRIED;
             policies(options).map(move |policy| policy.carried(options, load, rate))
         };
