@@ -68,29 +68,34 @@ fn writes_read_what_is_free() {
     assert!(read[0].min(read[1]) == 0 && read.iter().sum::<u64>() >= 2, "{read:?}");
 }
 
+/// Reads of rows that are being written, one of whose drives is taken.
+pub fn rows_under_way(seed: u64) -> Vec<String> {
+    let mut rig = Rig::fresh(&rows(), seed);
+    rig.submit(Op::Write, 0, 12, false);
+    rig.rest();
+    rig.drives[1].is_taken = true;
+    for _ in 0..20 {
+        let block = 3 * rig.stream.below(4);
+        rig.submit(Op::Write, block, 1, false);
+        rig.submit(Op::Read, block + 1, 1, false);
+        rig.submit(Op::Write, block + 2, 1, false);
+        rig.submit(Op::Read, block, 3, false);
+        if rig.stream.below(2) == 0 {
+            rig.submit(Op::Write, block + 1, 1, false);
+        }
+        while rig.in_flight() > 6 {
+            assert!(rig.step());
+        }
+    }
+    rig.rest();
+    rig.check_parity();
+    rig.wrong
+}
+
 #[test]
 fn a_read_whose_row_is_being_written_goes_around_when_it_is_not() {
     for seed in seeds(50) {
-        let mut rig = Rig::fresh(&rows(), seed);
-        rig.submit(Op::Write, 0, 12, false);
-        rig.rest();
-        rig.drives[1].is_taken = true;
-        for _ in 0..20 {
-            let block = 3 * rig.stream.below(4);
-            rig.submit(Op::Write, block, 1, false);
-            rig.submit(Op::Read, block + 1, 1, false);
-            rig.submit(Op::Write, block + 2, 1, false);
-            rig.submit(Op::Read, block, 3, false);
-            if rig.stream.below(2) == 0 {
-                rig.submit(Op::Write, block + 1, 1, false);
-            }
-            while rig.in_flight() > 6 {
-                assert!(rig.step());
-            }
-        }
-        rig.rest();
-        rig.check_parity();
-        rig.is_right();
+        assert_eq!(rows_under_way(seed), Vec::<String>::new());
     }
 }
 
