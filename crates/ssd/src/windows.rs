@@ -5,9 +5,10 @@
 //! Within a window every plane collects ahead, up to the high threshold. When the window closes, a
 //! collection stops between two page copies, or before its erase, and goes on in the next one. What has
 //! been handed to a chip by then is carried to its end, and so is a collection that is not preemptible
-//! (`gc.preemptible`). Outside of windows a plane collects only when it is down to the blocks that are
-//! kept for collection itself: that is *forced*, and counted, and such a job goes on until its block is
-//! erased.
+//! (`gc.preemptible`). Outside of windows a plane collects only below the low threshold, as a drive
+//! without windows does: that is *forced*, and counted, and such a job goes on until its block is erased. So
+//! a drive that is written more than its windows can make room for is as fast as one that has none, and what
+//! lies between the thresholds is the room that windows have to keep.
 
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
@@ -116,9 +117,8 @@ impl<P: Probe> Ssd<P> {
         if self.windows.lets_start(now) || self.collection.cannot_stop(plane, self.config.gc.preemptible) {
             return false;
         }
-        let least = self.collection.thresholds().low.max(self.config.gc_reserve() + 1);
-        let has_room = self.ftl.free_blocks(plane) >= least;
-        if !has_room || !holds(Rule::CollectInWindows) {
+        let low = self.collection.thresholds().low.max(self.config.gc_reserve() + 1);
+        if self.ftl.free_blocks(plane) < low || !holds(Rule::CollectInWindows) {
             self.force_collection(plane);
             return false;
         }

@@ -17,6 +17,8 @@ pub struct Drive {
     pub refuses: bool,
     /// Of reads that rather fail than wait every third fails.
     pub is_often_taken: bool,
+    /// All of them do.
+    pub is_taken: bool,
     asked: u64,
     pub writes: u64,
     pub reads: u64,
@@ -32,6 +34,7 @@ impl Drive {
             is_gone: false,
             refuses: false,
             is_often_taken: false,
+            is_taken: false,
             asked: 0,
             writes: 0,
             reads: 0,
@@ -66,9 +69,9 @@ impl Drive {
         }
     }
 
-    fn is_taken(&mut self) -> bool {
+    fn is_contended(&mut self) -> bool {
         self.asked += 1;
-        self.is_often_taken && self.asked.is_multiple_of(3)
+        self.is_taken || self.is_often_taken && self.asked.is_multiple_of(3)
     }
 
     /// Begins a request; what comes back is handed to [`Drive::end`].
@@ -84,7 +87,7 @@ impl Drive {
         let blocks = request.block..request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || blocks.end <= self.disk.blocks, "within the drive");
         match request.op {
-            Op::Read if request.fail_fast && self.is_taken() => return Status::Contended,
+            Op::Read if request.fail_fast && self.is_contended() => return Status::Contended,
             Op::Read => {
                 self.reads += u64::from(request.blocks);
                 request.data.clear();
@@ -138,5 +141,5 @@ impl Drive {
 
 pub fn response(request: Request<Bytes>, status: Status, spans: Spans) -> Response<Bytes> {
     let Request { id, data, .. } = request;
-    Response { id, status, data, busy_for: tailcut_base::Nanos(u64::from(id) % 7), spans }
+    Response { id, status, data, busy_for: tailcut_base::Nanos(1_000_000 + u64::from(id) % 7), spans }
 }

@@ -1,5 +1,6 @@
 //! Arrays that write in place, against a model of what every block may hold.
 
+mod contended;
 mod crashes;
 mod drive;
 mod faults;

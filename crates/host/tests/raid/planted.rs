@@ -1,5 +1,6 @@
 //! Rules are broken one by one: each time a check must notice.
 
+use crate::contended::rows_under_way;
 use crate::crashes::{random_cut, script};
 use crate::faults::{journal_of_a_predecessor, rebuild};
 use crate::rig::{Rig, config};
@@ -34,6 +35,16 @@ fn stale_reads_are_noticed() {
 #[test]
 fn a_journal_of_a_predecessor_is_noticed() {
     assert!(is_noticed(Rule::DrainBeforeInSync, journal_of_a_predecessor));
+}
+
+#[test]
+fn rows_that_change_while_a_block_is_computed_are_noticed() {
+    assert!(is_noticed(Rule::RowHeld, rows_under_way));
+}
+
+#[test]
+fn a_parity_of_half_a_way_is_noticed() {
+    assert!(is_noticed(Rule::WholeWay, rows_under_way));
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn windows_that_are_none_are_refused_and_so_are_drives_without_use_for_them() {
 }
 
 /// Writes until a drive without a window in sight has collected often. Counts the collections that began
-/// while the plane had more than its reserve, and those that the drive did not count as forced.
+/// while the plane was not below the low mark, and those that the drive did not count as forced.
 fn unforced() -> (u64, u64) {
     let config = drive(6);
     let mut writer = Writer::new(&config, PreparedState::Sequential, 1);
@@ -150,7 +150,7 @@ fn unforced() -> (u64, u64) {
         let ControlReply::Blocks(free) = writer.ssd.control(Time::ZERO, Control::FreeBlocks) else {
             panic!("a number of blocks")
         };
-        let began_early = counts.collections > counts.erases && free > u64::from(config.gc_reserve());
+        let began_early = counts.collections > counts.erases && free >= u64::from(config.gc.low);
         early += u64::from(began_early);
         (collections, forced) = (collections + counts.collections, forced + counts.forced_collections);
     }

@@ -3,6 +3,7 @@
 use super::asked::Asked;
 use super::cells::Cells;
 use super::geometry::Geometry;
+use super::planted::{Rule, holds};
 use crate::Block;
 use tailcut_base::{Cause, Class, Nanos, Spans, Time};
 
@@ -171,7 +172,7 @@ impl<B: Block> Batch<B> {
         let parity = shape.parity_role() * shape.rows;
         for row in (0..shape.rows).filter(|row| parities.contains(parity + row)) {
             let [_, others] = ways(shape, self.data, row);
-            if !self.asked.knows(others) {
+            if !self.asked.knows(others) && holds(Rule::WholeWay) {
                 self.content[parity + row] = std::mem::take(&mut self.old[row]);
             }
         }

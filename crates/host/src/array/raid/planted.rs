@@ -25,6 +25,10 @@ pub enum Rule {
     DrainBeforeInSync,
     /// A block that cannot be read is no part of a parity.
     ParityOfIntact,
+    /// The rest of a row does not change while a block is computed from it.
+    RowHeld,
+    /// A parity follows from one way to it, gone to its end.
+    WholeWay,
 }
 
 #[cfg(feature = "planted")]
