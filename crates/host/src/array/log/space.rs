@@ -44,7 +44,13 @@ pub struct Space {
     /// A group is not collected any more when the front-end has only so many rows left before its turn:
     /// victims must be done with by then.
     leave_below: u32,
+    /// Rows beside the reserve that the host leaves to collection, so that several victims can be moved at
+    /// once from the beginning.
+    kept: u32,
 }
+
+/// One of so many rows is left to collection at the most: less than the host cannot use.
+const KEPT_PART: u32 = 64;
 
 /// Parts of a block in which credits are counted.
 const PARTS: u64 = 1 << 16;
@@ -67,6 +73,7 @@ impl Space {
             scarce: (collect_below / 2).max(1),
             collect_below,
             leave_below: config.collect_victims.min(collect_below / 4),
+            kept: config.collect_victims.min(rows / KEPT_PART),
         }
     }
 }
@@ -77,8 +84,8 @@ const CLOSING_MAX: usize = 4;
 impl<B: Block> Log<B> {
     /// Rows of a group that the host may open.
     pub(super) fn available(&self, group: u32) -> u32 {
-        let free = self.rows.free(group).saturating_sub(RESERVE);
-        if self.space.collecting == Some(group) { free.saturating_sub(self.claimed_rows(0)) } else { free }
+        let claimed = if self.space.collecting == Some(group) { self.claimed_rows(0) } else { 0 };
+        self.rows.free(group).saturating_sub(RESERVE + claimed.max(self.space.kept))
     }
 
     /// Rows that the host may open.
