@@ -3,6 +3,7 @@
 use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, cases, config, disk};
 use tailcut_base::{Nanos, Op, Status};
+use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::array::{Condition, LayoutKind};
 
 const REDUNDANT: [(LayoutKind, u32, u32); 4] = [
@@ -296,6 +297,25 @@ fn a_scrub_of_what_is_whole_counts_no_damage() {
             let after = *rig.array.core().reads.counts();
             assert_eq!((before.corrupt, before.lost), (after.corrupt, after.lost), "{layout} {seed}");
         }
+    }
+}
+
+/// Also of what has just been written, to a row that is still open.
+#[test]
+fn a_scrub_looks_at_everything() {
+    for (layout, groups, width) in REDUNDANT {
+        let mut rig = loaded(layout, groups, width, 6);
+        rig.rest();
+        for block in rig.machines[0].written() {
+            if block >= RECORD_BLOCKS {
+                rig.machines[0].spoil(block);
+            }
+        }
+        rig.scrub();
+        rig.flush();
+        rig.rest();
+        rig.cut_and_open_without(1);
+        rig.read_all();
     }
 }
 

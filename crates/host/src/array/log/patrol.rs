@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::geometry::Row;
-use super::rows::RowState;
+use super::rows::{RowInfo, RowState};
 use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
@@ -34,8 +34,8 @@ pub struct ScrubReport {
 /// What a walk does at each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
-    /// Fills this drive with what belongs on it from rows older than this.
-    Rebuild { drive: usize, before: u32 },
+    /// Fills this drive with what belongs on it.
+    Rebuild { drive: usize },
     /// Compares everything with its seal and its parity.
     Scrub,
 }
@@ -44,6 +44,8 @@ enum Task {
 #[derive(Debug)]
 pub struct Patrol<B> {
     task: Task,
+    /// Only rows older than this: all others have been written since.
+    before: u32,
     /// The next row, the end, and the row that is worked on with its next stripe.
     next: Row,
     end: Row,
@@ -93,9 +95,10 @@ const STRIPES: u32 = 16;
 const PARTS: usize = 2;
 
 impl<B: Block> Patrol<B> {
-    fn new(task: Task, rows: Range<Row>, checkpoint: u64) -> Patrol<B> {
+    fn new(task: Task, rows: Range<Row>, before: u32, checkpoint: u64) -> Patrol<B> {
         Patrol {
             task,
+            before,
             next: rows.start,
             end: rows.end,
             row: None,
@@ -136,7 +139,7 @@ impl<B: Block> Log<B> {
     pub(super) fn stop_rebuild(&mut self, drive: usize) {
         self.to_rebuild.retain(|&waiting| waiting != drive);
         if let Some(patrol) = &mut self.patrol
-            && matches!(patrol.task, Task::Rebuild { drive: filled, .. } if filled == drive)
+            && matches!(patrol.task, Task::Rebuild { drive: filled } if filled == drive)
         {
             patrol.is_given_up = true;
         }
@@ -170,13 +173,14 @@ impl<B: Block> Log<B> {
         if self.patrol.is_some() || self.failed.is_some() {
             return;
         }
-        let checkpoint = self.checkpoint.next();
+        let (before, checkpoint) = (self.rows.opened, self.checkpoint.next());
         if let Some(drive) = self.to_rebuild.pop_front() {
             let first = drive as u32 / self.geometry.width * self.geometry.rows;
-            let task = Task::Rebuild { drive, before: self.rows.opened };
-            self.patrol = Some(Box::new(Patrol::new(task, first..first + self.geometry.rows, checkpoint)));
+            let rows = first..first + self.geometry.rows;
+            self.patrol = Some(Box::new(Patrol::new(Task::Rebuild { drive }, rows, before, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
-            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, 0..self.geometry.all_rows(), checkpoint)));
+            let rows = 0..self.geometry.all_rows();
+            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, rows, before, checkpoint)));
         }
     }
 
@@ -220,16 +224,18 @@ impl<B: Block> Log<B> {
 
     fn next_row_of_walk(&mut self, now: Time, core: &mut Core<B>) -> bool {
         let patrol = self.patrol.as_mut().expect("a walk is under way");
-        let task = patrol.task;
-        let before = if let Task::Rebuild { before, .. } = task { before } else { u32::MAX };
+        let (task, before) = (patrol.task, patrol.before);
+        let open_rows = &self.open_rows;
+        let is_blank = |info: &RowInfo| info.slab.is_some_and(|slab| open_rows[slab as usize].next == 0);
         while patrol.next < patrol.end {
             let row = patrol.next;
             patrol.next += 1;
-            let info = self.rows.get_mut(row);
+            let info = *self.rows.get(row);
             match info.state {
                 RowState::Free => {}
                 _ if info.age >= before => {}
-                RowState::Open if task == Task::Scrub => {}
+                // Nothing has been appended to it.
+                RowState::Open if task == Task::Scrub && is_blank(&info) => {}
                 // Of a victim nothing may be left in a moment.
                 RowState::Open | RowState::Victim => patrol.postponed.push_back(row),
                 _ => {
@@ -247,7 +253,7 @@ impl<B: Block> Log<B> {
         let patrol = self.patrol_mut();
         (patrol.row, patrol.stripe) = (Some(row), 0);
         patrol.report.rows += 1;
-        if let Task::Rebuild { drive, .. } = patrol.task
+        if let Task::Rebuild { drive } = patrol.task
             && patrol.postponed.is_empty()
         {
             core.drives.set_filled(drive, address);
@@ -290,7 +296,7 @@ impl<B: Block> Log<B> {
         let (row, stripe, stripes) = what;
         let task = self.patrol_mut().task;
         let of_drive = |member: u32| match task {
-            Task::Rebuild { drive, .. } => drive as u32 % self.geometry.width == member,
+            Task::Rebuild { drive } => drive as u32 % self.geometry.width == member,
             Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, member)),
         };
         let members: Vec<u32> = (0..self.geometry.width).filter(|&member| of_drive(member)).collect();
@@ -353,7 +359,7 @@ impl<B: Block> Log<B> {
         let this = patrol.parts[part].take().expect("it was read");
         if this.has_failed {
             self.part_failed(row, &this);
-        } else if let Task::Rebuild { drive, .. } = patrol.task {
+        } else if let Task::Rebuild { drive } = patrol.task {
             let content = if this.parity.is_empty() { this.data } else { this.parity };
             self.write_blocks(now, core, (row, drive, this.stripe), content);
         } else if !this.is_repaired {
@@ -414,7 +420,7 @@ impl<B: Block> Log<B> {
         if is_busy || !self.is_checkpointed(now, core, checkpoint) && !(is_scrub && self.failed.is_some()) {
             return;
         }
-        if let Task::Rebuild { drive, .. } = self.patrol_mut().task {
+        if let Task::Rebuild { drive } = self.patrol_mut().task {
             self.patrol_mut().is_flushing = true;
             self.patrol_mut().pending += 1;
             self.flush(now, core, drive, Token::Rebuild);
@@ -429,7 +435,7 @@ impl<B: Block> Log<B> {
         core.drives.recycle(answer.data);
         let patrol = self.patrol_mut();
         patrol.pending -= 1;
-        if let Task::Rebuild { drive, .. } = patrol.task
+        if let Task::Rebuild { drive } = patrol.task
             && patrol.is_flushing
             && !patrol.is_given_up
             && answer.status == Status::Success
