@@ -183,8 +183,8 @@ impl<B: Block> Log<B> {
             let in_turn = (1..groups).map(|turn| (self.space.front + turn) % groups);
             self.space.collecting = in_turn
                 .take_while(|&group| !self.is_ready_to_front(group))
-                .find(|&group| self.rows.valid(group) > 0 || self.worthwhile(group))
-                .filter(|&group| !self.is_clean(group));
+                .filter(|&group| !self.is_clean(group))
+                .find(|&group| self.rows.valid(group) > 0 || self.worthwhile(group));
         }
         let is_left_alone = |group: &u32| {
             Some(*group) != self.space.next_front && *group != self.space.front && self.worthwhile(*group)
