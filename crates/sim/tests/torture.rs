@@ -86,8 +86,8 @@ fn every_planted_bug_of_drives_and_hosts_is_found() {
     }
 }
 
-/// Rules that arrays in place break. `ReadAfterWrite` is left to the tests of the layout: only a read
-/// around a drive shows it, of a row that is being written.
+/// Rules that arrays in place break. `ReadAfterWrite` is left to the tests of the layout: a read that
+/// overtakes a write which is not acknowledged yet breaks no promise of a disk.
 #[test]
 fn every_planted_bug_of_arrays_in_place_is_found() {
     use tailcut_host::array::raid::planted::{Rule, broken};
@@ -109,8 +109,8 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
     assert!(missed.is_empty(), "not found within 300 seeds: {missed:?}");
 }
 
-/// Rules that logs break. `MovesAreConditional` and `ReadersKeepRows` are left to the tests of the layout:
-/// they need a collection, an overwrite and a power cut, or a slow read, in one moment.
+/// Rules that logs break. `MovesAreConditional` is left to the tests of the layout: it needs a power cut just
+/// when a checkpoint has been written that began between the moving of a block and its overwriting.
 #[test]
 fn every_planted_bug_of_logs_is_found() {
     use tailcut_host::planted::{Rule, broken};
