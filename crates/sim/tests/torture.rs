@@ -47,14 +47,14 @@ const REPAIRS: [Reached; 6] = [
 #[test]
 fn arrays_without_redundancy_keep_their_promises() {
     for subject in ["raid0", "log-raid0", "swan0"] {
-        reaches(&holds(subject, 100), &CUTS);
+        reaches(&holds(subject, 40), &CUTS);
     }
 }
 
 #[test]
 fn arrays_that_write_in_place_keep_their_promises() {
     for subject in ["raid4", "raid5"] {
-        let tally = holds(subject, 60);
+        let tally = holds(subject, 40);
         reaches(&tally, &CUTS);
         reaches(&tally, &REPAIRS);
     }
@@ -63,7 +63,7 @@ fn arrays_that_write_in_place_keep_their_promises() {
 #[test]
 fn logs_with_parity_keep_their_promises() {
     for subject in ["log-raid4", "log-raid5", "swan4", "swan5"] {
-        let tally = holds(subject, 40);
+        let tally = holds(subject, 20);
         reaches(&tally, &CUTS);
         reaches(&tally, &REPAIRS);
     }
