@@ -47,14 +47,14 @@ const REPAIRS: [Reached; 6] = [
 #[test]
 fn arrays_without_redundancy_keep_their_promises() {
     for subject in ["raid0", "log-raid0", "swan0"] {
-        reaches(&holds(subject, 100), &CUTS);
+        reaches(&holds(subject, 40), &CUTS);
     }
 }
 
 #[test]
 fn arrays_that_write_in_place_keep_their_promises() {
     for subject in ["raid4", "raid5"] {
-        let tally = holds(subject, 60);
+        let tally = holds(subject, 40);
         reaches(&tally, &CUTS);
         reaches(&tally, &REPAIRS);
     }
@@ -63,7 +63,7 @@ fn arrays_that_write_in_place_keep_their_promises() {
 #[test]
 fn logs_with_parity_keep_their_promises() {
     for subject in ["log-raid4", "log-raid5", "swan4", "swan5"] {
-        let tally = holds(subject, 40);
+        let tally = holds(subject, 20);
         reaches(&tally, &CUTS);
         reaches(&tally, &REPAIRS);
     }
@@ -86,8 +86,8 @@ fn every_planted_bug_of_drives_and_hosts_is_found() {
     }
 }
 
-/// Rules that arrays in place break. `ReadAfterWrite` is left to the tests of the layout: only a read
-/// around a drive shows it, of a row that is being written.
+/// Rules that arrays in place break. `ReadAfterWrite` is left to the tests of the layout: a read that
+/// overtakes a write which is not acknowledged yet breaks no promise of a disk.
 #[test]
 fn every_planted_bug_of_arrays_in_place_is_found() {
     use tailcut_host::array::raid::planted::{Rule, broken};
@@ -109,8 +109,8 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
     assert!(missed.is_empty(), "not found within 300 seeds: {missed:?}");
 }
 
-/// Rules that logs break. `MovesAreConditional` and `ReadersKeepRows` are left to the tests of the layout:
-/// they need a collection, an overwrite and a power cut, or a slow read, in one moment.
+/// Rules that logs break. `MovesAreConditional` is left to the tests of the layout: it needs a power cut just
+/// when a checkpoint has been written that began between the moving of a block and its overwriting.
 #[test]
 fn every_planted_bug_of_logs_is_found() {
     use tailcut_host::planted::{Rule, broken};
@@ -121,6 +121,7 @@ fn every_planted_bug_of_logs_is_found() {
         Rule::VictimsAreCovered,
         Rule::ReadFromMemory,
         Rule::BatchesAreWhole,
+        Rule::ReadersKeepRows,
     ];
     let mut missed = Vec::new();
     for rule in rules {

@@ -52,6 +52,11 @@ pub struct Plan {
     pub journal: u64,
     /// Blocks of a segment; of layouts that write a log.
     pub segment: u64,
+    /// Reads of collection in flight for one victim; of layouts that write a log.
+    pub collect: u32,
+    /// Share of the rows after whose writing the map is written, in parts per million; of layouts that
+    /// write a log.
+    pub checkpoint: u32,
     /// Requests that the array takes at a time.
     pub depth: u32,
     /// Requests on a drive at a time.
@@ -124,6 +129,8 @@ impl Default for Plan {
             write_hole: WriteHole::Journal,
             journal: 24,
             segment: 16,
+            collect: 32,
+            checkpoint: 125_000,
             depth: 16,
             drive_depth: 8,
             queue: 4,
@@ -151,15 +158,18 @@ impl Plan {
         config.raid.write_hole = self.write_hole;
         config.raid.journal = self.journal * BLOCK_BYTES;
         config.log.segment = self.segment * BLOCK_BYTES;
+        (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
         config
     }
 
     /// What does not fit together.
     pub fn problem(&self) -> Option<String> {
         let (least, most) = self.latency;
-        let counts = [self.depth, self.drive_depth, self.queue, self.drives, self.most];
+        let counts = [self.depth, self.drive_depth, self.queue, self.drives, self.most, self.collect];
         if counts.contains(&0) || self.chunk == 0 || self.segment == 0 {
-            return Some("depth, drive_depth, queue, drives, most, chunk and segment are at least 1".into());
+            return Some(
+                "depth, drive_depth, queue, drives, most, collect, chunk and segment are at least 1".into(),
+            );
         }
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
@@ -205,6 +215,8 @@ impl Plan {
             "write_hole" => self.write_hole = name(value)?,
             "journal" => self.journal = number(value)?,
             "segment" => self.segment = number(value)?,
+            "collect" => self.collect = number(value)?,
+            "checkpoint" => self.checkpoint = number(value)?,
             "depth" => self.depth = number(value)?,
             "drive_depth" => self.drive_depth = number(value)?,
             "queue" => self.queue = number(value)?,
@@ -225,7 +237,8 @@ impl fmt::Display for Plan {
         if self.layout.is_in_place() {
             write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
         } else {
-            write!(f, "segment={} ", self.segment)?;
+            write!(f, "segment={} collect={} ", self.segment, self.collect)?;
+            write!(f, "checkpoint={} ", self.checkpoint)?;
         }
         write!(f, "depth={} ", self.depth)?;
         write!(f, "drive_depth={} queue={} reads={} ", self.drive_depth, self.queue, self.reads)?;

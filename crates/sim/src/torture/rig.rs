@@ -29,6 +29,10 @@ pub enum End {
     Over,
 }
 
+/// When something is due, its order among others of the moment, drive and slot of the command, and whether it is
+/// done then.
+type Due = Reverse<(Time, u64, usize, u32, bool)>;
+
 /// Whoever wants to know what happens.
 pub type Watch<'w> = &'w mut dyn FnMut(Time, String);
 
@@ -43,7 +47,7 @@ pub struct Rig<'r, S> {
     /// Made so far; names the random stream of the next one.
     made: u64,
     /// Commands that are to be half done or answered.
-    due: BinaryHeap<Reverse<(Time, u64, usize, u32, bool)>>,
+    due: BinaryHeap<Due>,
     order: u64,
     pub(super) subject: Planted<S>,
     pub(super) history: History,

@@ -91,6 +91,10 @@ impl Draw {
                 self.insert(&mut plan.steps, Step::Wait);
             }
         }
+        // A log that is full collects what is overwritten.
+        if !layout.is_in_place() && self.one_in(3) {
+            self.churn(&mut plan);
+        }
         // A bitmap of intents withstands a fault or a power cut, not both.
         let is_either = layout.is_redundant() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
         let (has_faults, has_cuts) = match (is_either, self.one_in(2)) {
@@ -118,6 +122,8 @@ impl Draw {
             plan.write_hole = self.one_of(&[WriteHole::Journal, WriteHole::Journal, WriteHole::Resync]);
         } else {
             plan.blocks = self.one_of(&[352, 480, 720]);
+            plan.collect = self.one_of(&[1, 32]);
+            plan.checkpoint = self.one_of(&[40_000, 125_000]);
         }
         plan.most = self.one_of(&[8, 32, 256]);
         plan.cache = !self.one_in(4);
@@ -165,6 +171,27 @@ impl Draw {
             return Step::Io { op, block: 0, blocks: 0, fua };
         }
         Step::Io { op, block, blocks, fua }
+    }
+
+    /// Writes everything, and goes on with what collection finds hardest: overwrites of what is being moved,
+    /// reads that take longer than the collection of what they read, and power cuts all the while.
+    fn churn(&mut self, plan: &mut Plan) {
+        let all = u64::from(plan.drives) * plan.blocks;
+        let write = |block, blocks| Step::Io { op: Op::Write, block, blocks, fua: false };
+        let filled: Vec<Step> = (0..all).step_by(16).map(|block| write(block, 16)).collect();
+        let mut churned: Vec<Step> = (0..all / 2).map(|_| write(self.below(all), 1)).collect();
+        for _ in 0..self.one_of(&[0, 4, 12]) {
+            let at = self.below(churned.len() as u64 + 1) as usize;
+            let drive = self.below(u64::from(plan.drives)) as u32;
+            let slow = Fault { kind: FaultKind::Slow, drive, pick: 1, factor: 1000 };
+            let read = Step::Io { op: Op::Read, block: self.below(all), blocks: 16, fua: false };
+            churned.splice(at..at, [Step::Fault(slow), read]);
+        }
+        for _ in 0..self.one_of(&[0, 4, 12]) {
+            let after = self.below(60) as u32;
+            self.insert(&mut churned, Step::Cut { after, again: Vec::new() });
+        }
+        plan.steps.splice(0..0, filled.into_iter().chain(churned));
     }
 
     fn insert(&mut self, steps: &mut Vec<Step>, step: Step) {

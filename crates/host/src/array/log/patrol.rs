@@ -415,9 +415,12 @@ impl<B: Block> Log<B> {
     /// checkpoints are not looked at but written anew.
     fn end_walk(&mut self, now: Time, core: &mut Core<B>) {
         let (is_busy, checkpoint) = (self.patrol_mut().is_busy(), self.patrol_mut().checkpoint);
-        let is_scrub = self.patrol_mut().task == Task::Scrub;
-        // A log that has failed writes no checkpoint.
-        if is_busy || !self.is_checkpointed(now, core, checkpoint) && !(is_scrub && self.failed.is_some()) {
+        if is_busy {
+            return;
+        }
+        // A log that has failed writes no checkpoint; a drive is not rebuilt without.
+        let is_excused = self.failed.is_some() && self.patrol_mut().task == Task::Scrub;
+        if !is_excused && !self.is_checkpointed(now, core, checkpoint) {
             return;
         }
         if let Task::Rebuild { drive } = self.patrol_mut().task {
