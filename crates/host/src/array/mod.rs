@@ -52,7 +52,7 @@ pub struct Array<B: Block> {
 /// The layouts.
 #[derive(Debug)]
 enum Kind<B: Block> {
-    Raid(Raid<B>),
+    Raid(Box<Raid<B>>),
     Log(Box<Log<B>>),
 }
 
@@ -99,7 +99,7 @@ impl<B: Block> Array<B> {
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
         let layout = if core.config.layout.is_in_place() {
-            Kind::Raid(Raid::new(&mut core, is_new))
+            Kind::Raid(Box::new(Raid::new(&mut core, is_new)))
         } else {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
