@@ -38,7 +38,8 @@ tailcut_base::choice! {
         /// Those for a drive or R-group that the array itself is collecting (SWAN, section 3.3, as future
         /// work).
         AroundCollection = "around-collection",
-        /// Those that the drive would rather not serve now (IODA, SOSP 2021, section 3.2).
+        /// Those that the drive would rather not serve now (IODA, SOSP 2021, section 3.2). In layouts that
+        /// write in place also what writes read for the parity.
         FailFast = "fail-fast",
     }
 }
@@ -86,7 +87,7 @@ pub struct ArrayConfig {
     /// At the end of its turn a drive begins no collection for so long: time for the longest operation of
     /// its chips, so that it has ended when the next drive begins.
     pub turn_pause: Nanos,
-    /// A read that takes longer is reconstructed; 0 for never.
+    /// A read that takes longer is reconstructed, block by block; 0 for never.
     pub slow_after: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
     pub background_rate: u64,

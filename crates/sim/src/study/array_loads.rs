@@ -88,8 +88,9 @@ impl Load {
 
     /// As many requests at a time as keep the array busy.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
-        let (ramp, measured) = if options.quick { (300, 300) } else { (1000, 1500) };
-        let (ramp, duration) = (Nanos::millis(ramp), Nanos::millis(ramp + measured));
+        // A queue that is always full is at rest sooner than one that trickles.
+        let (ramp, measured) = if options.quick { (RAMP / 3, 300) } else { (RAMP, 1500) };
+        let duration = ramp + Nanos::millis(measured);
         scenario.run = Limits { ramp, duration, ..Limits::NONE };
         // More than any such array can do.
         let requests = ENDLESS;
@@ -119,7 +120,7 @@ impl Load {
             Load::Generated(_) => rate,
         };
         // Rounded down to a nanosecond.
-        let ramp = if options.quick { RAMP / 2 } else { RAMP };
+        let ramp = RAMP;
         let duration = ramp + Nanos((measured as f64 / mean * 1e9) as u64);
         let requests = (duration.as_secs_f64() * mean) as u64 + 1;
         scenario.run = Limits { ramp, duration, ..Limits::NONE };
