@@ -53,7 +53,7 @@ impl Default for LogConfig {
             victim: VictimChoice::Greedy,
             victim_slack: 100_000,
             appends: 2,
-            collect_victims: 8,
+            collect_victims: 16,
             collect_depth: 32,
             collect_below: 50_000,
             checkpoint_every: 125_000,

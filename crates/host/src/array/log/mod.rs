@@ -111,7 +111,7 @@ impl<B: Block> Log<B> {
             open_rows: Vec::new(),
             free_slabs: Vec::new(),
             streams: [Stream::new(drives), Stream::new(drives)],
-            space: Space::new(geometry.rows, config),
+            space: Space::new(&geometry, config),
             collection: Collection::new(config.collect_victims),
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),

@@ -9,7 +9,7 @@
 
 use super::Log;
 use super::config::LogConfig;
-use super::geometry::{RESERVE, Row};
+use super::geometry::{Geometry, RESERVE, Row};
 use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::core::Core;
@@ -56,8 +56,9 @@ const KEPT_PART: u32 = 64;
 const PARTS: u64 = 1 << 16;
 
 impl Space {
-    /// Room of a log of `rows` rows in each group.
-    pub fn new(rows: u32, config: &LogConfig) -> Space {
+    /// Room of a log of this shape.
+    pub fn new(geometry: &Geometry, config: &LogConfig) -> Space {
+        let rows = geometry.rows;
         let share = (u64::from(rows) * u64::from(config.collect_below) / 1_000_000) as u32;
         let collect_below = share.max(2);
         Space {
@@ -70,7 +71,8 @@ impl Space {
             queued: BTreeMap::new(),
             queued_trims: VecDeque::new(),
             arrivals: 0,
-            scarce: (collect_below / 2).max(1),
+            // Of many groups that each have their share there is that share to lose without haste.
+            scarce: if geometry.groups > 1 { collect_below } else { collect_below / 2 },
             collect_below,
             leave_below: config.collect_victims.min(collect_below / 4),
             kept: config.collect_victims.min(rows / KEPT_PART),
