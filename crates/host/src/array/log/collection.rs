@@ -314,7 +314,8 @@ impl<B: Block> Log<B> {
     fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
         let most = core.config.log.collect_depth * self.geometry.width;
-        let has_room = self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
+        let has_room =
+            self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
         while has_room && self.collection.reads < most {
             let Some((k, stripe, blocks)) = self.next_valid(job) else { break };
             self.collection.jobs[job].reads += 1;
@@ -384,7 +385,8 @@ impl<B: Block> Log<B> {
     }
 
     fn move_held(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        let (gain, valid) = (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
+        let (gain, valid) =
+            (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
         let mut moved = 0;
         while let Some(&(block, source, _)) = self.collection.jobs[job].held.front() {
             let is_valid = self.map.get(block) == Some(source);
@@ -474,7 +476,9 @@ impl<B: Block> Log<B> {
 
     /// A drive has trimmed its part of a victim.
     pub(super) fn trimmed(&mut self, job: usize) {
-        let Phase::Trimming(left) = &mut self.collection.jobs[job].phase else { unreachable!("it waits for them") };
+        let Phase::Trimming(left) = &mut self.collection.jobs[job].phase else {
+            unreachable!("it waits for them")
+        };
         *left -= 1;
         if *left > 0 {
             return;
