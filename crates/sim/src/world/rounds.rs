@@ -50,9 +50,11 @@ impl Rounds {
         Rounds { length, present: Round::default(), end, finished: Vec::new(), announced: false }
     }
 
-    /// The first round begins at `now`.
+    /// The first round begins at `now`; what was before counts nowhere.
     pub fn begin(&mut self, now: Time) {
         self.present = Round::default();
+        self.finished.clear();
+        self.announced = false;
         if self.length > Nanos::ZERO {
             self.end = now + self.length;
         }

@@ -51,7 +51,7 @@ impl Default for LogConfig {
             segment: 1 << 20,
             spare: 200_000,
             victim: VictimChoice::Greedy,
-            victim_slack: 100_000,
+            victim_slack: 250_000,
             appends: 2,
             collect_victims: 16,
             collect_depth: 32,

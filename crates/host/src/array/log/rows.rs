@@ -290,10 +290,21 @@ impl Rows {
             if self.get(row).valid <= most {
                 return Some(row);
             }
+            if !self.is_fuller_than_most(row) {
+                // The emptiest is an exception, and the order is kept.
+                break;
+            }
             // What is full although it is old stays so for long.
             self.groups[group as usize].order.rotate_left(1);
         }
         Some(emptiest)
+    }
+
+    /// True when the row has more valid blocks than those of its group that are in use, on average.
+    fn is_fuller_than_most(&self, row: Row) -> bool {
+        let group = self.group_of(row);
+        let used = u64::from(self.rows_of_group) - group.free.len() as u64;
+        u64::from(self.get(row).valid) * used > group.valid
     }
 
     fn oldest(&mut self, group: u32) -> Option<Row> {
