@@ -58,7 +58,9 @@ fn set_hook() {
 }
 
 fn message(info: &PanicHookInfo<'_>) -> String {
-    let text = info.payload_as_str().unwrap_or("no message");
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     let place =
         info.location().map_or(String::new(), |place| format!(" ({}:{})", place.file(), place.line()));
     format!("{text}{place}")
