@@ -94,9 +94,14 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
             self.scrub()?;
             self.settle()?;
             if self.is_whole() {
-                return self.scrub_in_vain();
+                self.scrub_in_vain()?;
+                if self.is_whole() {
+                    return Ok(());
+                }
+                // A write that was to fail has waited for the scrub's.
+            } else {
+                self.touch_all()?;
             }
-            self.touch_all()?;
         }
         let wellness = self.subject.inner().wellness();
         let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();

@@ -23,6 +23,8 @@ pub enum Rule {
     ReclaimWhenDurable,
     /// A drive that has been filled counts when the journal holds nothing of its predecessor.
     DrainBeforeInSync,
+    /// A scrub leaves nothing of what the journal held before.
+    ScrubTheJournal,
     /// A block that cannot be read is no part of a parity.
     ParityOfIntact,
     /// The rest of a row does not change while a block is computed from it.

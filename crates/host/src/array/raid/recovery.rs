@@ -145,6 +145,12 @@ impl<B: Block> Raid<B> {
                 let at = (answer.block - core.usable().start) as usize;
                 self.recovery.rings[answer.drive][at..at + answer.data.len()].clone_from_slice(&answer.data);
             }
+            // One block that cannot be read must not take those beside it along.
+            Stage::Read if answer.blocks > 1 && answer.status == Status::MediaError => {
+                for block in answer.block..answer.block + u64::from(answer.blocks) {
+                    self.ask_for_recovery(now, core, answer.drive, (block, 1), Op::Read, Vec::new());
+                }
+            }
             Stage::Clear => self.clear_more(now, core),
             Stage::Copy | Stage::Write => self.write_more(now, core, 1),
             _ => {}

@@ -63,8 +63,7 @@ pub struct Walk {
     due: Time,
     is_flushing: bool,
     is_cancelled: bool,
-    /// It has filled a drive, which does not count before transactions of the journal below this one have
-    /// gone: see [`Raid::is_drained`].
+    /// It ends when transactions of the journal below this one have gone: see [`Raid::is_drained`].
     notes_end: u64,
     is_draining: bool,
 }
@@ -393,15 +392,16 @@ impl<B: Block> Raid<B> {
         if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
             return false;
         }
-        let Task::Rebuild(drive) = walk.task else { return true };
-        if walk.is_cancelled {
+        if walk.is_cancelled || walk.task == Task::Resync {
             return true;
         }
         walk.is_draining = true;
-        let notes_end = walk.notes_end;
-        if holds(Rule::DrainBeforeInSync) && !self.is_drained(now, core, notes_end) {
+        let (task, notes_end) = (walk.task, walk.notes_end);
+        let rule = if task == Task::Scrub { Rule::ScrubTheJournal } else { Rule::DrainBeforeInSync };
+        if holds(rule) && !self.is_drained(now, core, notes_end) {
             return false;
         }
+        let Task::Rebuild(drive) = task else { return true };
         let walk = &mut self.walks[at];
         if walk.is_flushing || !core.drives.disk(drive).volatile_cache {
             return true;
@@ -415,9 +415,13 @@ impl<B: Block> Raid<B> {
     }
 
     /// True when no transaction before `end` would be written in place again after a power cut. Works
-    /// towards that otherwise. A transaction from before a drive was lost has blocks of that drive, and
-    /// later ones, from while it was missing, have none: replayed on its successor, which has been filled
-    /// since, the first would not be followed by the others.
+    /// towards that otherwise.
+    ///
+    /// Rebuilding: a transaction from before a drive was lost has blocks of that drive, and later ones, from
+    /// while it was missing, have none: replayed on its successor, which has been filled since, the first
+    /// would not be followed by the others. Scrubbing: of a transaction one copy may have become unreadable;
+    /// if the other went with its drive, those before it would be replayed and it would not. What is
+    /// written from now on has two good copies, and names a tail behind all of that.
     fn is_drained(&mut self, now: Time, core: &mut Core<B>, end: u64) -> bool {
         let Some(journal) = &self.journal else { return true };
         if journal.ring.oldest() >= end {
