@@ -141,11 +141,15 @@ impl<B: Block> Raid<B> {
 
     /// The ring is full: says on the drives what is durable, or makes something so.
     pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>) {
-        let journal = self.journal.as_mut().expect("there is a journal");
-        if journal.ring.durable() > journal.ring.oldest() && core.is_recorded() {
-            return self.checkpoint(now, core);
+        let ring = &self.journal.as_ref().expect("there is a journal").ring;
+        if ring.durable() == ring.oldest() || !core.is_recorded() {
+            self.flush_for_journal(now, core);
         }
-        self.flush_for_journal(now, core);
+        // Drives without a volatile cache have been flushed at once.
+        let journal = self.journal.as_ref().expect("there is a journal");
+        if journal.ring.durable() > journal.ring.oldest() && core.is_recorded() && !journal.busy {
+            self.checkpoint(now, core);
+        }
     }
 
     /// Writes a transaction without content.
