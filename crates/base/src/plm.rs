@@ -93,6 +93,11 @@ impl Events {
         Events(self.0 & others.0)
     }
 
+    /// These without others.
+    pub fn without(self, others: Events) -> Events {
+        Events(self.0 & !others.0)
+    }
+
     /// True when all of `others` are among these.
     pub fn contain(self, others: Events) -> bool {
         self.0 & others.0 == others.0
