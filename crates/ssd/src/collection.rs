@@ -204,7 +204,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Starts collections of an idle unit that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
-        if self.block_mapped.is_some() {
+        if self.block_mapped.is_some() || self.quiet.rests_collection() {
             return;
         }
         for place in 0..self.places {

@@ -89,11 +89,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The log: reading it takes the events away.
-    pub(crate) fn predictable_latency_log(&mut self, _now: Time) -> ControlReply {
+    pub(crate) fn predictable_latency_log(&mut self, now: Time) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let state = self.window_state();
+        let state = self.window_state(now);
         let planes = u64::from(self.geometry.plane_count());
         let thresholds = self.collection.thresholds();
         let spare_blocks = u64::from(thresholds.high - thresholds.low);
@@ -123,13 +123,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The deterministic window begins when what is under way has ended.
-    fn window_state(&mut self) -> State {
+    fn window_state(&mut self, now: Time) -> State {
         let units = 0..self.units.len() as u32;
         match (self.predictable.is_enabled, self.quiet.is_deterministic) {
             (false, _) => State::Off,
             (true, false) => State::NonDeterministic,
-            (true, true) if self.quiet.is_on() && !self.has_come_to_rest() => State::NonDeterministic,
-            (true, true) if units.into_iter().all(|unit| self.rests_from_collection(unit)) => {
+            (true, true) if self.quiet.is_on() && !self.has_come_to_rest(now) => State::NonDeterministic,
+            (true, true) if units.into_iter().all(|unit| self.rests_from_collection(now, unit)) => {
                 State::Deterministic
             }
             (true, true) => State::NonDeterministic,

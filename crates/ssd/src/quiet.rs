@@ -60,7 +60,7 @@ impl<P: Probe> Ssd<P> {
         if !self.quiet.is_on() {
             self.rest_from_now(now);
         }
-        ControlReply::Answer(self.has_come_to_rest())
+        ControlReply::Answer(self.has_come_to_rest(now))
     }
 
     /// From now on nothing starts that can be put off.
@@ -68,6 +68,10 @@ impl<P: Probe> Ssd<P> {
         self.steer();
         self.end_run(now);
         (self.quiet.collection, self.quiet.programs, self.quiet.at_rest) = (true, true, 0);
+        // No window wakes a plane from now on. One that has stopped and come below the low threshold since
+        // goes on now or not at all.
+        self.stop_window_timer();
+        self.window_opens(now);
     }
 
     /// A write or a flush has come: it ends a quiet period.
@@ -158,37 +162,55 @@ impl<P: Probe> Ssd<P> {
     /// True when nothing is under way any more that has to end before a quiet period begins. Units that have
     /// been found at rest stay so and are not looked at again: all calls of a period together cost one look
     /// at each.
-    pub(crate) fn has_come_to_rest(&mut self) -> bool {
+    pub(crate) fn has_come_to_rest(&mut self, now: Time) -> bool {
         if !holds(Rule::AwaitRest) {
             return true;
         }
         if !self.rests_programs() || self.quiet.merges > 0 {
             return false;
         }
-        while self.quiet.at_rest < self.units.len() as u32 && self.is_at_rest_from_all(self.quiet.at_rest) {
+        while self.quiet.at_rest < self.units.len() as u32
+            && self.is_at_rest_from_all(now, self.quiet.at_rest)
+        {
             self.quiet.at_rest += 1;
         }
         self.quiet.at_rest == self.units.len() as u32
     }
 
-    fn is_at_rest_from_all(&self, unit: u32) -> bool {
+    fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
         let u = &self.units[unit];
         let programs =
             !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::UserWrite;
-        !programs && !u.is_suspended && self.rests_from_collection(unit)
+        !programs && !u.is_suspended && self.rests_from_collection(now, unit)
     }
 
-    /// True when no collection is under way at a unit.
-    pub(crate) fn rests_from_collection(&self, unit: u32) -> bool {
+    /// True when no collection is under way at a unit, nor about to go on.
+    pub(crate) fn rests_from_collection(&self, now: Time, unit: u32) -> bool {
         let u = &self.units[unit];
         let collects = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
             && matches!(u.transaction.kind, Kind::GcRead | Kind::GcWrite | Kind::Erase);
-        let has_job = |place| {
-            let plane = self.layout.plane_at(unit, place);
-            self.collection.is_at_work(plane)
-                || self.collection.cannot_stop(plane, self.config.gc.preemptible)
-                || self.collection.is_busy(plane) && self.is_below_low(plane)
-        };
-        !collects && u.lanes_with_work(Lane::COLLECTION).next().is_none() && !(0..self.places).any(has_job)
+        if collects {
+            return false;
+        }
+        if u.lanes_with_work(Lane::COLLECTION).next().is_some() {
+            return self.cannot_go_on(now, unit);
+        }
+        !(0..self.places).any(|place| self.has_to_collect(self.layout.plane_at(unit, place)))
+    }
+
+    /// True when a plane has a job that goes on in a quiet period.
+    fn has_to_collect(&self, plane: u32) -> bool {
+        self.collection.is_at_work(plane)
+            || self.collection.cannot_stop(plane, self.config.gc.preemptible)
+            || self.collection.is_busy(plane) && !self.collection.is_paused(plane) && self.is_below_low(plane)
+    }
+
+    /// True when the collections of a unit have no page to copy to, because too many blocks went bad: they
+    /// stand still until a write finds the drive full.
+    fn cannot_go_on(&self, now: Time, unit: u32) -> bool {
+        let mut planes = (0..self.places).map(|place| self.layout.plane_at(unit, place));
+        self.units[unit].phase == Phase::Idle
+            && self.choose(now, unit).is_none()
+            && planes.all(|plane| !self.has_to_collect(plane) || self.collection.is_at_work(plane))
     }
 }

@@ -101,9 +101,14 @@ impl<P: Probe> Ssd<P> {
 
     /// What planes may do has changed: every one of them finds out anew whether it has to wait.
     pub(crate) fn look_at_all_planes(&mut self, now: Time) {
-        self.timers.clear(self.window_timer());
+        self.stop_window_timer();
         self.enter_all_planes();
         self.window_opens(now);
+    }
+
+    /// No plane is looked at until one waits.
+    pub(crate) fn stop_window_timer(&mut self) {
+        self.timers.clear(self.window_timer());
     }
 
     fn enter_all_planes(&mut self) {

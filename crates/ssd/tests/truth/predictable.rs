@@ -5,7 +5,6 @@ use crate::drives;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::plm::{Config, Events, Log, State, Window};
 use tailcut_base::{Nanos, Op};
-use tailcut_ssd::SsdConfig;
 use tailcut_ssd::request::Kind;
 
 fn log(host: &mut Host) -> Log {
@@ -19,8 +18,8 @@ fn log(host: &mut Host) -> Log {
 }
 
 /// A drive with the mode on, in the deterministic window, after it has collected.
-fn deterministic(config: &SsdConfig, writes: u64) -> Host {
-    let mut host = Host::with_garbage(config);
+fn deterministic(writes: u64) -> Host {
+    let mut host = Host::overwritten();
     let config = Config { events: Events::ALL, writes, ..Config::default() };
     assert_eq!(log(&mut host).state, State::Off);
     assert_eq!(host.ask(Control::SelectWindow(Window::Deterministic)), ControlReply::Invalid);
@@ -38,7 +37,7 @@ fn deterministic(config: &SsdConfig, writes: u64) -> Host {
 
 #[test]
 fn the_non_deterministic_window_collects_up_to_the_high_threshold() {
-    let mut host = deterministic(&drives::with_high(6), 0);
+    let mut host = deterministic(0);
     assert_eq!(host.free_blocks(), 6);
     assert_eq!(log(&mut host).state, State::Deterministic);
     assert_eq!(host.ask(Control::SelectedWindow), ControlReply::Window(Window::Deterministic));
@@ -46,12 +45,12 @@ fn the_non_deterministic_window_collects_up_to_the_high_threshold() {
 
 #[test]
 fn a_deterministic_window_takes_as_many_writes_as_the_log_says() {
-    let mut host = deterministic(&drives::with_high(6), 0);
+    let mut host = deterministic(0);
     let collections = host.records(Kind::Erase).len();
     let mut left = log(&mut host).writes_left;
     assert!(left > 20, "a window of {left} writes shows nothing");
     while left > 0 {
-        host.run(Op::Write, left * 5 % 76);
+        host.run(Op::Write, left * 5 % 51);
         left -= 1;
         let log = log(&mut host);
         assert_eq!((log.writes_left, log.state), (left, State::Deterministic));
@@ -70,11 +69,11 @@ fn a_deterministic_window_takes_as_many_writes_as_the_log_says() {
 
 #[test]
 fn the_host_is_warned_once_and_before_it_is_too_late() {
-    let mut host = deterministic(&drives::with_high(6), 7);
+    let mut host = deterministic(7);
     let mut warnings = Vec::new();
     while log(&mut host).state == State::Deterministic {
         let left = log(&mut host).writes_left;
-        host.run(Op::Write, left * 5 % 76);
+        host.run(Op::Write, left * 5 % 51);
         let log = log(&mut host);
         if log.events.contain(Events::WRITES) {
             warnings.push(log.writes_left);
@@ -88,11 +87,11 @@ fn the_host_is_warned_once_and_before_it_is_too_late() {
 
 #[test]
 fn events_that_are_not_wanted_are_not_told() {
-    let mut host = deterministic(&drives::with_high(6), 7);
+    let mut host = deterministic(7);
     let call = Control::SetPredictableLatency { is_enabled: true, config: Config::default() };
     assert_eq!(host.ask(call), ControlReply::Done);
     for page in 0..60 {
-        host.run(Op::Write, page);
+        host.run(Op::Write, page % 51);
         assert_eq!(log(&mut host).events, Events::NONE);
     }
 }
@@ -111,12 +110,12 @@ fn a_drive_is_not_in_the_deterministic_window_before_its_own_work_has_ended() {
 
 #[test]
 fn the_time_that_the_log_gives_is_enough_to_make_the_typical_room() {
-    let mut host = deterministic(&drives::with_high(6), 0);
+    let mut host = deterministic(0);
     let Log { rest_high_ms, writes_typical, .. } = log(&mut host);
     assert_eq!(writes_typical, 4 * 8);
     while log(&mut host).state == State::Deterministic {
         let left = log(&mut host).writes_left;
-        host.run(Op::Write, left * 5 % 76);
+        host.run(Op::Write, left * 5 % 51);
     }
     host.ask(Control::SelectWindow(Window::NonDeterministic));
     host.pass(Nanos::millis(rest_high_ms));
@@ -126,12 +125,12 @@ fn the_time_that_the_log_gives_is_enough_to_make_the_typical_room() {
 
 #[test]
 fn switched_off_a_drive_is_as_before() {
-    let mut host = deterministic(&drives::with_high(6), 0);
+    let mut host = deterministic(0);
     host.ask(Control::SetPredictableLatency { is_enabled: false, config: Config::default() });
     assert_eq!(log(&mut host).state, State::Off);
     assert_eq!(host.ask(Control::SelectedWindow), ControlReply::Invalid);
     for page in 0..200 {
-        host.run(Op::Write, page * 5 % 76);
+        host.run(Op::Write, page * 5 % 51);
     }
     assert!(host.free_blocks() <= 3, "it collects from the low threshold on, and no further");
     host.ssd.check();
