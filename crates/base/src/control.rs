@@ -65,8 +65,8 @@ pub enum Control {
     FreeBlocks,
     /// The thresholds of garbage collection.
     GetThresholds,
-    /// Sets the thresholds; refused when `low` exceeds `high`, or when a plane that is full of data could
-    /// not have that many free blocks. Planes that have fewer than `low` collect at once: that is a
+    /// Sets the thresholds; refused when `low` exceeds `high`, or when a plane that is full of data does
+    /// not always reach that many free blocks. Planes that have fewer than `low` collect at once: that is a
     /// trigger of garbage collection.
     SetThresholds(GcThresholds),
     /// Does garbage collection run? What has been put off does not.
@@ -83,9 +83,9 @@ pub enum Control {
     /// From now on garbage collection and wear levelling only start within these windows. Within one the
     /// device collects ahead, up to the high threshold; what it has not finished at the end of one goes on
     /// in the next. Outside it collects only where it has no erased block left to write to. Takes the place
-    /// of windows set before; refused when they are empty or overlap.
+    /// of windows set before; refused when they are empty or overlap. A trigger of garbage collection.
     SetWindows(Windows),
-    /// Garbage collection is free to start at any time again.
+    /// Garbage collection is free to start at any time again. A trigger of it if there were windows.
     ClearWindows,
     /// Keep from garbage collection and programs, so that nothing is in the way of reads. The first call
     /// ends a [`Control::RunGc`] and stops collection and the programs of buffered data; it answers no

@@ -174,7 +174,18 @@ impl<P: Probe> Ssd<P> {
         {
             self.quiet.at_rest += 1;
         }
-        self.quiet.at_rest == self.units.len() as u32
+        if self.quiet.at_rest == self.units.len() as u32 {
+            return true;
+        }
+        self.nudge(now, self.quiet.at_rest);
+        false
+    }
+
+    /// A trim may have made a copy pointless that had no page to go to: nobody has told its unit.
+    fn nudge(&mut self, now: Time, unit: u32) {
+        if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
+            self.kick(now, unit);
+        }
     }
 
     fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
@@ -206,11 +217,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when the collections of a unit have no page to copy to, because too many blocks went bad: they
-    /// stand still until a write finds the drive full.
+    /// stand still until a write finds the drive full, and erases that wait for the unit to be idle do so
+    /// with them.
     fn cannot_go_on(&self, now: Time, unit: u32) -> bool {
         let mut planes = (0..self.places).map(|place| self.layout.plane_at(unit, place));
         self.units[unit].phase == Phase::Idle
             && self.choose(now, unit).is_none()
-            && planes.all(|plane| !self.has_to_collect(plane) || self.collection.is_at_work(plane))
+            && planes.all(|plane| {
+                let stands_still = self.collection.is_at_work(plane) || self.is_erase_deferred(plane);
+                stands_still || !self.has_to_collect(plane)
+            })
     }
 }

@@ -72,6 +72,7 @@ impl<P: Probe> Ssd<P> {
         self.steer();
         self.windows.windows = Some(windows);
         self.aim(now);
+        self.end_rest(now);
         self.look_at_all_planes(now);
         ControlReply::Done
     }
@@ -81,6 +82,7 @@ impl<P: Probe> Ssd<P> {
         if self.windows.are_set() {
             self.windows.windows = None;
             self.aim(now);
+            self.end_rest(now);
             self.look_at_all_planes(now);
         }
         ControlReply::Done

@@ -87,6 +87,7 @@ impl Pair {
     pub fn set_windows(&mut self, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
         let reply = self.ssd.control(self.now, call);
+        self.ssd.probe.end_quiet(self.now);
         let config = self.ssd.config();
         let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
         let expected =
