@@ -71,7 +71,7 @@ impl Load {
         if self.windows.is_some() && step.choice % 32 == 31 {
             pair.set_windows(self.windows.filter(|_| step.gap.is_multiple_of(2)));
         }
-        if self.controls && step.choice / 64 % 4 == 0 {
+        if self.controls && (step.choice / 64).is_multiple_of(4) {
             pair.control(call(step, pair.now));
         }
         let page = pair.sectors() / pair.pages();

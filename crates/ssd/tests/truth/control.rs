@@ -82,7 +82,7 @@ impl Host {
     }
 
     pub fn pass(&mut self, time: Nanos) {
-        self.now = self.now + time;
+        self.now += time;
         while !self.ssd.advance(self.now, &mut self.done) {}
     }
 
