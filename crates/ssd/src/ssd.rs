@@ -32,7 +32,7 @@ use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
 /// unit, then one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for
-/// the windows of collection (see [`crate::windows`]) where there are any.
+/// the windows of collection (see [`crate::windows`]) once the host has said when to collect.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -244,6 +244,7 @@ impl<P: Probe> Ssd<P> {
             if !self.run.is_on(now) {
                 return;
             }
+            // A deterministic window may just have ended by itself, and with it the rest of programs.
         }
         // The drive may have become quiet.
         self.write_back(now);
