@@ -142,8 +142,8 @@ impl<P: Probe> Ssd<P> {
 
     /// One step towards the program of a request. False when nothing can be done now.
     fn step_to_program(&mut self, now: Time, plane: u32, id: RequestId) -> bool {
-        let pages = self.geometry.pages;
-        let (logical_block, offset) = (self.requests[id].logical / pages, self.requests[id].logical % pages);
+        let (pages, stripes, logical) = (self.geometry.pages, self.ftl.stripes(), self.requests[id].logical);
+        let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
         let Some(write) = self.logical_block(logical_block).write else {
             return self.open_block(now, plane, logical_block);
         };
@@ -239,7 +239,7 @@ impl<P: Probe> Ssd<P> {
     /// Programs page `offset` of a logical block into the block that is being written: with what
     /// the page holds, or with padding.
     fn copy_page(&mut self, now: Time, plane: u32, logical_block: u32, write: u32, offset: u32) {
-        let logical = logical_block * self.geometry.pages + offset;
+        let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = match self.ftl.lookup(logical) {
             Mapping::Unmapped => NONE,
             Mapping::Flash(physical) => physical,
@@ -302,7 +302,7 @@ impl<P: Probe> Ssd<P> {
         if !succeeded {
             self.replace_bad(plane, physical);
         }
-        let logical_block = self.medium.logical(physical) / self.geometry.pages;
+        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
         let block = self.logical_block(logical_block);
         if !block.old.is_empty() {
             // Frees the old blocks as soon as nothing valid is left in them.
@@ -335,7 +335,7 @@ impl<P: Probe> Ssd<P> {
     /// The block that was being written went bad: its pages are copied to another one.
     fn replace_bad(&mut self, plane: u32, physical: u32) {
         self.counters.bad_blocks += 1;
-        let logical_block = self.medium.logical(physical) / self.geometry.pages;
+        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
         let bad = self.layout.block_of(physical);
         let block = self.logical_block(logical_block);
         assert_eq!(block.write.take(), Some(bad), "only the block being written can fail");
@@ -384,8 +384,7 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_none() || first >= end {
             return;
         }
-        let pages = self.geometry.pages;
-        for logical_block in first / pages..end.div_ceil(pages) {
+        for logical_block in self.ftl.stripes().blocks_of(first, end) {
             self.release_if_empty(now, logical_block);
         }
         self.wake(now);

@@ -3,12 +3,14 @@
 
 pub mod allocation;
 pub mod closed;
+pub mod stripes;
 
 use crate::flash::medium::Medium;
 use crate::flash::{Geometry, Layout};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
+use stripes::Stripes;
 use tailcut_base::Time;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::random::Stream;
@@ -34,6 +36,8 @@ pub struct FtlConfig {
     pub spare: u32,
     /// The unit of mapping.
     pub mapping: MappingLevel,
+    /// Logical blocks that consecutive pages go to in turn under block-level mapping; see [`Stripes`].
+    pub stripe: u32,
     /// How a write finds its plane.
     pub allocation: Allocation,
     /// The order in which planes are used.
@@ -55,6 +59,13 @@ impl Configure for FtlConfig {
             "mapping",
             "Page: each page anywhere; block: the pages of a logical block together, in order.",
             &mut self.mapping,
+        );
+        count_u32(
+            visit,
+            "stripe",
+            "Blocks of as many planes, next to each other in the order, that share consecutive pages under block-level mapping.",
+            &mut self.stripe,
+            1..=65_536,
         );
         choose(
             visit,
@@ -173,6 +184,7 @@ pub struct Ftl {
     geometry: Geometry,
     layout: Layout,
     mapping: MappingLevel,
+    stripes: Stripes,
     streams: u32,
     /// Free blocks of a plane that only garbage collection may take.
     reserve: usize,
@@ -210,6 +222,7 @@ impl Ftl {
             geometry: geometry.clone(),
             layout: Layout::new(geometry),
             mapping: config.mapping,
+            stripes: Stripes::new(config.stripe, geometry.pages),
             streams: config.streams,
             reserve: reserve as usize,
         }
@@ -261,8 +274,7 @@ impl Ftl {
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
         if self.mapping == MappingLevel::Block {
-            let planes = self.allocator.planes();
-            return planes[(logical / self.geometry.pages) as usize % planes.len()];
+            return self.plane_of(self.stripes.block_of(logical));
         }
         let first = self.allocator.next(logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
@@ -275,6 +287,19 @@ impl Ftl {
             }
         }
         first
+    }
+
+    /// The plane of a logical block under block-level mapping.
+    #[inline]
+    pub fn plane_of(&self, logical_block: u32) -> u32 {
+        let planes = self.allocator.planes();
+        planes[logical_block as usize % planes.len()]
+    }
+
+    /// How logical pages make up logical blocks under block-level mapping.
+    #[inline]
+    pub fn stripes(&self) -> Stripes {
+        self.stripes
     }
 
     /// True when a program of `frontier` finds a page in a plane.
