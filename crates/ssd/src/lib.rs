@@ -14,6 +14,7 @@ mod fail_fast;
 mod figures;
 pub mod flash;
 mod forecast;
+mod homes;
 mod ideal;
 mod inference;
 mod levelling;

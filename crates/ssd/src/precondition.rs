@@ -111,7 +111,7 @@ impl<P: Probe> Ssd<P> {
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let blocks = (logical / u64::from(pages * stripes.width())) as u32 * stripes.width();
         for logical_block in 0..blocks {
-            let plane = self.ftl.plane_of(logical_block);
+            let plane = self.settle_block_home(logical_block);
             let block =
                 self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
             for offset in 0..pages {

@@ -183,7 +183,6 @@ pub struct Ftl {
     allocator: Allocator,
     geometry: Geometry,
     layout: Layout,
-    mapping: MappingLevel,
     stripes: Stripes,
     streams: u32,
     /// Free blocks of a plane that only garbage collection may take.
@@ -221,7 +220,6 @@ impl Ftl {
             allocator: Allocator::new(config.allocation, config.order, geometry),
             geometry: geometry.clone(),
             layout: Layout::new(geometry),
-            mapping: config.mapping,
             stripes: Stripes::new(config.stripe, geometry.pages),
             streams: config.streams,
             reserve: reserve as usize,
@@ -269,13 +267,10 @@ impl Ftl {
         self.streams as u8
     }
 
-    /// The plane that the next write of a logical page goes to. Under dynamic allocation planes
+    /// The plane that the next write of a logical page goes to under page-level mapping. Under dynamic allocation planes
     /// without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
-        if self.mapping == MappingLevel::Block {
-            return self.plane_of(self.stripes.block_of(logical));
-        }
         let first = self.allocator.next(logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
@@ -287,13 +282,6 @@ impl Ftl {
             }
         }
         first
-    }
-
-    /// The plane of a logical block under block-level mapping.
-    #[inline]
-    pub fn plane_of(&self, logical_block: u32) -> u32 {
-        let planes = self.allocator.planes();
-        planes[logical_block as usize % planes.len()]
     }
 
     /// How logical pages make up logical blocks under block-level mapping.
