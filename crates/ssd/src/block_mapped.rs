@@ -9,8 +9,9 @@
 //! The model keeps its page map and valid bits as under page-level mapping, for reads and checks;
 //! the drive that it stands for needs one entry per block.
 
-use crate::controller::ftl::Mapping;
-use crate::flash::Geometry;
+use crate::config::SsdConfig;
+use crate::controller::ftl::{Ftl, Mapping};
+use crate::homes::Homes;
 use crate::probe::Probe;
 use crate::request::{Kind, NONE, RequestId, Role};
 use crate::ssd::Ssd;
@@ -55,10 +56,12 @@ struct PlaneWork {
 pub(crate) struct BlockMapped {
     blocks: Vec<LogicalBlock>,
     planes: Vec<PlaneWork>,
+    pub(crate) homes: Homes,
 }
 
 impl BlockMapped {
-    pub(crate) fn new(geometry: &Geometry, logical_pages: u32) -> BlockMapped {
+    /// An empty drive.
+    pub(crate) fn new(config: &SsdConfig, ftl: &Ftl) -> BlockMapped {
         let idle = PlaneWork {
             queue: VecDeque::new(),
             work: Work::None,
@@ -66,9 +69,17 @@ impl BlockMapped {
             replaced: VecDeque::new(),
             erasing: 0,
         };
+        let (logical_blocks, width) = (ftl.logical_pages() / config.geometry.pages, ftl.stripes().width());
+        // A block to write to, and what stands in for blocks that go bad.
+        let beside = config.gc_reserve() + 1;
+        let rooms = ftl.allocator().planes().chunks(width as usize).map(|planes| {
+            let fewest = planes.iter().map(|&plane| ftl.free_blocks(plane)).min().unwrap_or(0);
+            fewest.saturating_sub(beside)
+        });
         BlockMapped {
-            blocks: vec![LogicalBlock::default(); (logical_pages / geometry.pages) as usize],
-            planes: vec![idle; geometry.plane_count() as usize],
+            blocks: vec![LogicalBlock::default(); logical_blocks as usize],
+            planes: vec![idle; config.geometry.plane_count() as usize],
+            homes: Homes::new(config.ftl.allocation, logical_blocks / width, rooms),
         }
     }
 
@@ -79,7 +90,7 @@ impl BlockMapped {
 }
 
 impl<P: Probe> Ssd<P> {
-    fn block_mapped(&mut self) -> &mut BlockMapped {
+    pub(crate) fn block_mapped(&mut self) -> &mut BlockMapped {
         self.block_mapped.as_mut().expect("the drive maps by block")
     }
 
@@ -142,8 +153,8 @@ impl<P: Probe> Ssd<P> {
 
     /// One step towards the program of a request. False when nothing can be done now.
     fn step_to_program(&mut self, now: Time, plane: u32, id: RequestId) -> bool {
-        let pages = self.geometry.pages;
-        let (logical_block, offset) = (self.requests[id].logical / pages, self.requests[id].logical % pages);
+        let (pages, stripes, logical) = (self.geometry.pages, self.ftl.stripes(), self.requests[id].logical);
+        let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
         let Some(write) = self.logical_block(logical_block).write else {
             return self.open_block(now, plane, logical_block);
         };
@@ -170,24 +181,33 @@ impl<P: Probe> Ssd<P> {
 
     /// One step towards a logical block that lies in one physical block.
     fn step_to_completion(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
-        let old = self.logical_block(logical_block).old.clone();
-        let write = self.logical_block(logical_block).write;
-        let all_moved = old.iter().all(|&block| self.ftl.valid_pages(block) == 0);
-        if !all_moved {
-            let Some(write) = write else { return self.open_block(now, plane, logical_block) };
+        if !self.release_old(now, plane, logical_block) {
+            let Some(write) = self.logical_block(logical_block).write else {
+                return self.open_block(now, plane, logical_block);
+            };
             let next = self.medium.next_page(write);
             assert!(next < self.geometry.pages, "a full block has all pages of its logical block");
             self.copy_page(now, plane, logical_block, write, next);
             return true;
         }
-        self.logical_block(logical_block).old.clear();
-        for block in old {
-            self.release_block(now, plane, block);
-        }
         if self.plane_work(plane).work == Work::Complete(logical_block) {
             self.plane_work(plane).work = Work::None;
         }
         true
+    }
+
+    /// Gives back the old blocks of a logical block, once nothing valid is left in them. True when it
+    /// has none any more.
+    fn release_old(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+        let mut old = std::mem::take(&mut self.logical_block(logical_block).old);
+        let all_moved = old.iter().all(|&block| self.ftl.valid_pages(block) == 0);
+        if all_moved {
+            for block in old.drain(..) {
+                self.release_block(now, plane, block);
+            }
+        }
+        self.logical_block(logical_block).old = old;
+        all_moved
     }
 
     /// Gives a logical block a free block to write to. Where none is free, a replacement is
@@ -198,8 +218,7 @@ impl<P: Probe> Ssd<P> {
             return true;
         }
         while let Some(other) = self.plane_work(plane).replaced.pop_front() {
-            let other_block = self.logical_block(other);
-            if other != logical_block && !other_block.old.is_empty() && other_block.write.is_some() {
+            if other != logical_block && self.is_replaced_in(plane, other) {
                 let work = std::mem::replace(&mut self.plane_work(plane).work, Work::Complete(other));
                 if let Work::Program(id) = work {
                     self.plane_work(plane).queue.push_front(id);
@@ -218,6 +237,14 @@ impl<P: Probe> Ssd<P> {
             self.commit(now);
         }
         false
+    }
+
+    /// True when a logical block is being moved to another block of a plane. It may have left the plane
+    /// since it was first to be.
+    fn is_replaced_in(&mut self, plane: u32, logical_block: u32) -> bool {
+        let block = self.logical_block(logical_block);
+        let (write, is_replaced) = (block.write, !block.old.is_empty());
+        is_replaced && write.is_some_and(|write| self.layout.plane_of_block(write) == plane)
     }
 
     /// No block can be had any more: the programs that wait are given up.
@@ -239,7 +266,7 @@ impl<P: Probe> Ssd<P> {
     /// Programs page `offset` of a logical block into the block that is being written: with what
     /// the page holds, or with padding.
     fn copy_page(&mut self, now: Time, plane: u32, logical_block: u32, write: u32, offset: u32) {
-        let logical = logical_block * self.geometry.pages + offset;
+        let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = match self.ftl.lookup(logical) {
             Mapping::Unmapped => NONE,
             Mapping::Flash(physical) => physical,
@@ -302,18 +329,8 @@ impl<P: Probe> Ssd<P> {
         if !succeeded {
             self.replace_bad(plane, physical);
         }
-        let logical_block = self.medium.logical(physical) / self.geometry.pages;
-        let block = self.logical_block(logical_block);
-        if !block.old.is_empty() {
-            // Frees the old blocks as soon as nothing valid is left in them.
-            let old = block.old.clone();
-            if old.iter().all(|&b| self.ftl.valid_pages(b) == 0) {
-                self.logical_block(logical_block).old.clear();
-                for b in old {
-                    self.release_block(now, plane, b);
-                }
-            }
-        }
+        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
+        self.release_old(now, plane, logical_block);
         self.work_on(now, plane);
     }
 
@@ -335,7 +352,8 @@ impl<P: Probe> Ssd<P> {
     /// The block that was being written went bad: its pages are copied to another one.
     fn replace_bad(&mut self, plane: u32, physical: u32) {
         self.counters.bad_blocks += 1;
-        let logical_block = self.medium.logical(physical) / self.geometry.pages;
+        self.lose_room(plane);
+        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
         let bad = self.layout.block_of(physical);
         let block = self.logical_block(logical_block);
         assert_eq!(block.write.take(), Some(bad), "only the block being written can fail");
@@ -373,6 +391,9 @@ impl<P: Probe> Ssd<P> {
         self.requests.remove(id);
         let block = self.layout.block_of(request.physical);
         self.count_erase(block);
+        if self.medium.is_bad(block) {
+            self.lose_room(request.owner);
+        }
         self.plane_work(request.owner).erasing -= 1;
         let (unit, place) = self.layout.unit_of_plane(request.owner);
         self.units[unit].starved &= !(1 << place);
@@ -384,25 +405,40 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_none() || first >= end {
             return;
         }
-        let pages = self.geometry.pages;
-        for logical_block in first / pages..end.div_ceil(pages) {
-            self.release_if_empty(now, logical_block);
+        let (blocks, width) = (self.ftl.stripes().blocks_of(first, end), self.ftl.stripes().width());
+        for stripe in blocks.start / width..blocks.end / width {
+            self.release_stripe(now, stripe);
         }
         self.wake(now);
     }
 
-    fn release_if_empty(&mut self, now: Time, logical_block: u32) {
-        let block = self.logical_block(logical_block);
-        let Some(write) = block.write else { return };
-        let all: Vec<u32> = block.old.iter().copied().chain([write]).collect();
-        let plane = self.layout.plane_of_block(write);
-        let at_work = self.plane_work(plane).work != Work::None || !self.plane_work(plane).queue.is_empty();
-        if at_work || all.iter().any(|&b| self.ftl.valid_pages(b) > 0) {
+    /// The blocks of a stripe that hold nothing any more go back, and with the last of them the stripe
+    /// leaves its planes.
+    fn release_stripe(&mut self, now: Time, stripe: u32) {
+        if self.block_mapped().homes.is_being_written(stripe) {
             return;
         }
-        *self.logical_block(logical_block) = LogicalBlock::default();
-        for block in all {
-            self.release_block(now, plane, block);
+        let width = self.ftl.stripes().width();
+        let mut is_empty = true;
+        for logical_block in stripe * width..(stripe + 1) * width {
+            is_empty &= self.release_if_empty(now, logical_block);
         }
+        if is_empty {
+            self.block_mapped().homes.leave(stripe);
+        }
+    }
+
+    /// True when a logical block lies nowhere any more.
+    fn release_if_empty(&mut self, now: Time, logical_block: u32) -> bool {
+        let block = self.logical_block(logical_block);
+        let Some(write) = block.write else { return block.old.is_empty() };
+        let plane = self.layout.plane_of_block(write);
+        let is_moving = self.plane_work(plane).work == Work::Complete(logical_block);
+        if is_moving || self.ftl.valid_pages(write) > 0 || !self.release_old(now, plane, logical_block) {
+            return false;
+        }
+        self.logical_block(logical_block).write = None;
+        self.release_block(now, plane, write);
+        true
     }
 }

@@ -315,6 +315,9 @@ impl Configure for SsdConfig {
         if let Err((key, message)) = self.check_preemption() {
             visit.problem(key, message.into());
         }
+        if let Err(message) = self.check_stripe() {
+            visit.problem("ftl.stripe", message);
+        }
         if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
             visit.problem(
                 "gc.ideal",
@@ -382,6 +385,25 @@ impl SsdConfig {
         let mut with_low = self.clone();
         with_low.gc.low = low;
         low >= 2 && low <= high && u64::from(high) <= reachable && with_low.check_space().is_ok()
+    }
+
+    /// Stripes need block-level mapping and share the planes out evenly.
+    ///
+    /// # Errors
+    /// Says what does not fit, and what would.
+    pub fn check_stripe(&self) -> Result<(), String> {
+        let (stripe, planes) = (self.ftl.stripe, self.geometry.plane_count());
+        if stripe > 1 && self.ftl.mapping == MappingLevel::Page {
+            return Err(
+                "a drive that maps by page has no stripes; set stripe = 1, or ftl.mapping = \"block\"".into(),
+            );
+        }
+        if !planes.is_multiple_of(stripe) {
+            return Err(format!(
+                "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of {planes}"
+            ));
+        }
+        Ok(())
     }
 
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,

@@ -15,6 +15,7 @@ mod fail_fast;
 mod figures;
 pub mod flash;
 mod forecast;
+mod homes;
 mod ideal;
 mod inference;
 mod levelling;

@@ -107,15 +107,15 @@ impl<P: Probe> Ssd<P> {
     /// Under block-level mapping every logical block lies in a block, in order, whatever was
     /// written before.
     fn fill_logical_blocks(&mut self, how: &Precondition) -> u32 {
-        let pages = self.geometry.pages;
+        let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
-        let blocks = (logical / u64::from(pages)) as u32;
+        let blocks = (logical / u64::from(pages * stripes.width())) as u32 * stripes.width();
         for logical_block in 0..blocks {
-            let plane = self.ftl.plane_for(logical_block * pages, 0);
+            let plane = self.settle_block_home(logical_block);
             let block =
                 self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
             for offset in 0..pages {
-                self.place(block * pages + offset, logical_block * pages + offset);
+                self.place(block * pages + offset, stripes.page_at(logical_block, offset));
             }
             self.ftl.set_valid_pages(block, block * pages..(block + 1) * pages);
             self.medium.prepare_block(block, pages, 0);

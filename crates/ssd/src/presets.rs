@@ -121,6 +121,7 @@ fn m() -> SsdConfig {
         ftl: FtlConfig {
             spare: 70_000,
             mapping: MappingLevel::Page,
+            stripe: 1,
             allocation: Allocation::Dynamic,
             order: Order::Cwdp,
             streams: 1,

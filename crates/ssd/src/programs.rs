@@ -42,7 +42,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn program_request(&mut self, now: Time, entry: u32) -> MemoryRequest {
         let logical = self.buffer[entry].logical;
         let frontier = self.ftl.stream_frontier(self.buffer[entry].stream);
-        let plane = if self.places_by_silence() {
+        let plane = if self.block_mapped.is_some() {
+            self.plane_of_stripe(logical)
+        } else if self.places_by_silence() {
             self.plane_with_silence(now, logical, frontier)
         } else {
             self.ftl.plane_for(logical, frontier)
@@ -139,6 +141,7 @@ impl<P: Probe> Ssd<P> {
         self.entry_programmed(now, request.owner, request.physical);
         // Closed only now, so that its last page counts as valid when victims are ranked.
         self.settle_block(now, request.physical);
+        self.left_stripe(request.logical);
         self.block_program_ended(now, plane, request.physical, true);
         self.collect_if_short(now, plane);
     }
@@ -276,6 +279,7 @@ impl<P: Probe> Ssd<P> {
             return self.copy_dropped(now, id);
         }
         self.requests.remove(id);
+        self.left_stripe(request.logical);
         if request.tag != NONE {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }

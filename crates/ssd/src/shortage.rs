@@ -127,6 +127,7 @@ impl<P: Probe> Ssd<P> {
             return self.drop_program(now, id);
         }
         self.requests.remove(id);
+        self.left_stripe(request.logical);
         if request.tag != NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
         }

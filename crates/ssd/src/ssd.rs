@@ -145,8 +145,7 @@ impl<P: Probe> Ssd<P> {
             flushed: Vec::new(),
             config: config.clone(),
             geometry,
-            block_mapped: (config.ftl.mapping == MappingLevel::Block)
-                .then(|| BlockMapped::new(&config.geometry, ftl.logical_pages())),
+            block_mapped: (config.ftl.mapping == MappingLevel::Block).then(|| BlockMapped::new(config, &ftl)),
             medium,
             ftl,
             probe,

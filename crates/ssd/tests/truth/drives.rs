@@ -93,6 +93,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
     (config.schedule.plane_sharing, config.schedule.die_interleaving) = (coin(r), coin(r));
     if r.below(6) == 0 {
         config.ftl.mapping = MappingLevel::Block;
+        config.ftl.stripe = stripe(r, config.geometry.plane_count());
     }
     config.ftl.allocation = pick::<Allocation>(r);
     config.ftl.order = pick::<Order>(r);
@@ -120,6 +121,12 @@ fn draw(r: &mut Stream) -> SsdConfig {
     // From the tightest drive that is accepted to one with a lot of room.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config
+}
+
+/// A width of stripes that the planes can be shared out to.
+fn stripe(r: &mut Stream, planes: u32) -> u32 {
+    let fits: Vec<u32> = (1..=planes).filter(|&width| planes.is_multiple_of(width)).collect();
+    fits[r.below(fits.len() as u64) as usize]
 }
 
 /// Different times for each page of a word line: programs and reads.

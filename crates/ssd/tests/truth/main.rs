@@ -25,6 +25,7 @@ mod schedulers;
 mod scheduling;
 mod script;
 mod sos;
+mod stripes;
 mod theory;
 mod wear;
 mod windows;

@@ -3,12 +3,14 @@
 
 pub mod allocation;
 pub mod closed;
+pub mod stripes;
 
 use crate::flash::medium::Medium;
 use crate::flash::{Geometry, Layout};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
+use stripes::Stripes;
 use tailcut_base::Time;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::random::Stream;
@@ -34,6 +36,8 @@ pub struct FtlConfig {
     pub spare: u32,
     /// The unit of mapping.
     pub mapping: MappingLevel,
+    /// Logical blocks that consecutive pages go to in turn under block-level mapping; see [`Stripes`].
+    pub stripe: u32,
     /// How a write finds its plane.
     pub allocation: Allocation,
     /// The order in which planes are used.
@@ -55,6 +59,13 @@ impl Configure for FtlConfig {
             "mapping",
             "Page: each page anywhere; block: the pages of a logical block together, in order.",
             &mut self.mapping,
+        );
+        count_u32(
+            visit,
+            "stripe",
+            "Blocks of as many planes, next to each other in the order, that share consecutive pages under block-level mapping.",
+            &mut self.stripe,
+            1..=65_536,
         );
         choose(
             visit,
@@ -172,7 +183,7 @@ pub struct Ftl {
     allocator: Allocator,
     geometry: Geometry,
     layout: Layout,
-    mapping: MappingLevel,
+    stripes: Stripes,
     streams: u32,
     /// Free blocks of a plane that only garbage collection may take.
     reserve: usize,
@@ -209,7 +220,7 @@ impl Ftl {
             allocator: Allocator::new(config.allocation, config.order, geometry),
             geometry: geometry.clone(),
             layout: Layout::new(geometry),
-            mapping: config.mapping,
+            stripes: Stripes::new(config.stripe, geometry.pages),
             streams: config.streams,
             reserve: reserve as usize,
         }
@@ -256,14 +267,10 @@ impl Ftl {
         self.streams as u8
     }
 
-    /// The plane that the next write of a logical page goes to. Under dynamic allocation planes
+    /// The plane that the next write of a logical page goes to under page-level mapping. Under dynamic allocation planes
     /// without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
-        if self.mapping == MappingLevel::Block {
-            let planes = self.allocator.planes();
-            return planes[(logical / self.geometry.pages) as usize % planes.len()];
-        }
         let first = self.allocator.next(logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
@@ -275,6 +282,12 @@ impl Ftl {
             }
         }
         first
+    }
+
+    /// How logical pages make up logical blocks under block-level mapping.
+    #[inline]
+    pub fn stripes(&self) -> Stripes {
+        self.stripes
     }
 
     /// True when a program of `frontier` finds a page in a plane.

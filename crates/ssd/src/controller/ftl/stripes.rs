@@ -1,0 +1,95 @@
+//! Which logical pages make up a logical block under block-level mapping.
+
+use tailcut_base::divisor::Divisor;
+
+/// Stripes of logical blocks: consecutive logical pages go to the blocks of a stripe in turn, so that
+/// what is written in order keeps as many planes at work. With one block to a stripe the pages of a
+/// logical block are consecutive themselves.
+///
+/// The blocks of a stripe lie in planes that follow each other in `ftl.order`. Each is mapped on its
+/// own: the map of the drive has an entry for each block, whatever the width, and a block that goes
+/// bad concerns its plane alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripes {
+    width: Divisor,
+    /// Pages of a block.
+    pages: u32,
+    /// Pages of a stripe.
+    stripe: Divisor,
+}
+
+impl Stripes {
+    /// Stripes of `width` blocks of `pages` pages.
+    pub fn new(width: u32, pages: u32) -> Stripes {
+        Stripes { width: Divisor::new(width), pages, stripe: Divisor::new(width * pages) }
+    }
+
+    /// Blocks of a stripe.
+    #[inline]
+    pub fn width(&self) -> u32 {
+        self.width.get()
+    }
+
+    /// The logical block of a logical page.
+    #[inline]
+    pub fn block_of(&self, logical: u32) -> u32 {
+        let within = self.stripe.remainder(logical);
+        self.stripe.quotient(logical) * self.width.get() + self.width.remainder(within)
+    }
+
+    /// The place of a logical page in its logical block.
+    #[inline]
+    pub fn offset_of(&self, logical: u32) -> u32 {
+        self.width.quotient(self.stripe.remainder(logical))
+    }
+
+    /// The logical page at a place of a logical block.
+    #[inline]
+    pub fn page_at(&self, logical_block: u32, offset: u32) -> u32 {
+        debug_assert!(offset < self.pages);
+        let (stripe, turn) = (self.width.quotient(logical_block), self.width.remainder(logical_block));
+        stripe * self.stripe.get() + offset * self.width.get() + turn
+    }
+
+    /// The logical blocks of which the pages from `first` to before `end` are a part: those of whole
+    /// stripes.
+    #[inline]
+    pub fn blocks_of(&self, first: u32, end: u32) -> std::ops::Range<u32> {
+        let last = if end == 0 { 0 } else { self.stripe.quotient(end - 1) + 1 };
+        self.stripe.quotient(first) * self.width.get()..last * self.width.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_a_place_of_its_own() {
+        for (width, pages) in [(1, 1), (1, 7), (2, 1), (2, 4), (3, 5), (8, 3)] {
+            let stripes = Stripes::new(width, pages);
+            let mut places = Vec::new();
+            for logical in 0..5 * width * pages {
+                let (block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
+                assert!(offset < pages);
+                assert_eq!(stripes.page_at(block, offset), logical);
+                assert!(stripes.blocks_of(logical, logical + 1).contains(&block));
+                places.push((block, offset));
+            }
+            places.sort_unstable();
+            let all = (0..5 * width).flat_map(|block| (0..pages).map(move |offset| (block, offset)));
+            assert!(places.into_iter().eq(all), "{width} blocks of {pages} pages");
+        }
+    }
+
+    #[test]
+    fn consecutive_pages_go_to_the_blocks_of_a_stripe_in_turn() {
+        let stripes = Stripes::new(2, 4);
+        let blocks: Vec<u32> = (6..11).map(|logical| stripes.block_of(logical)).collect();
+        assert_eq!(blocks, [0, 1, 2, 3, 2]);
+        assert_eq!(stripes.blocks_of(6, 9), 0..4);
+        assert_eq!(stripes.blocks_of(8, 8), 2..2);
+        let whole = Stripes::new(1, 4);
+        assert_eq!([whole.block_of(3), whole.block_of(4), whole.offset_of(6)], [0, 1, 2]);
+    }
+}
