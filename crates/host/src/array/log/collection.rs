@@ -313,11 +313,13 @@ impl<B: Block> Log<B> {
     /// Reads what is valid and has not been read, and ends when everything has been moved.
     fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
-        let most = core.config.log.collect_depth * self.geometry.width;
+        let all = core.config.log.collect_depth * self.geometry.width;
+        // Each victim has its share: two of them lie on other chips than one.
+        let most = all.div_ceil(self.collection.count(Job::is_moving).max(1) as u32);
         let longest = RUN_MAX.min(core.drives.most_blocks());
         let has_room =
             self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
-        while has_room && self.collection.reads < most {
+        while has_room && self.collection.reads < all && self.collection.jobs[job].reads < most {
             let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
             self.collection.jobs[job].reads += 1;
             self.collection.reads += 1;

@@ -104,7 +104,9 @@ impl Geometry {
     }
 
     fn size(&mut self, end: u64, spare: u32) {
-        self.first = RECORD_BLOCKS + 2 * self.region_blocks;
+        // Where erase blocks of the drives are as large as segments, or segments as several of them, a
+        // trimmed segment frees whole ones.
+        self.first = (RECORD_BLOCKS + 2 * self.region_blocks).next_multiple_of(u64::from(self.segment));
         self.rows = (end.saturating_sub(self.first) / u64::from(self.segment)) as u32;
         let usable = u64::from(self.rows.saturating_sub(RESERVE + 2)) * u64::from(self.groups);
         let filled = usable * u64::from(self.user_positions());
