@@ -32,6 +32,8 @@ causes! {
     HostQueue = "host queue",
     /// The device's queue was full: no tag was free.
     Tag = "tag",
+    /// A command that the protocol does not queue (a trim or flush over AHCI) had the drive to itself, or waited for that.
+    QueueDrain = "queue drain",
     /// Waiting for the host link, which carried other transfers.
     LinkWait = "link wait",
     /// The request's own data and command on the host link.

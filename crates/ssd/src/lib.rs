@@ -33,6 +33,7 @@ mod runs;
 mod shortage;
 mod ssd;
 mod trims;
+mod unqueued;
 mod windows;
 mod writes;
 

@@ -90,7 +90,7 @@ fn m() -> SsdConfig {
         bus: BusConfig { arbitration: Arbitration::Fifo },
         faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
         link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
-        queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0) },
+        queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0), trim: Nanos(0) },
         schedule: ScheduleConfig {
             commit: CommitPolicy::Pas,
             chip: ChipPolicy::Fifo,

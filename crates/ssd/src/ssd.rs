@@ -23,6 +23,7 @@ use crate::probe::Probe;
 use crate::quiet::Quiet;
 use crate::request::Requests;
 use crate::runs::Run;
+use crate::unqueued::Unqueued;
 use crate::windows::WindowSchedule;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
@@ -55,6 +56,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buses: Buses,
     pub(crate) link: Link,
     pub(crate) tags: Tags,
+    pub(crate) unqueued: Unqueued,
     pub(crate) requests: Requests,
     pub(crate) scheduler: Scheduler,
     pub(crate) buffer: Buffer,
@@ -122,6 +124,7 @@ impl<P: Probe> Ssd<P> {
             units: Units::new(&geometry),
             buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
             link: Link::new(&config.link),
+            unqueued: Unqueued::new(config.queue.protocol),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
@@ -217,6 +220,17 @@ impl<P: Probe> Ssd<P> {
         (!fits || command.sectors > SECTORS_MAX).then_some(Status::InvalidField)
     }
 
+    /// The drive begins to work on a command.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, now: Time, tag: u32, op: Op) {
+        match op {
+            Op::Read => self.read(now, tag),
+            Op::Write => self.write(now, tag),
+            Op::Trim => self.trim(now, tag),
+            Op::Flush => self.flush(now, tag),
+        }
+    }
+
     /// Serves the event of a timer.
     #[inline]
     fn serve(&mut self, now: Time, slot: usize) {
@@ -289,13 +303,15 @@ impl<P: Probe> Ssd<P> {
         self.counters.count(&t.command, self.page_sectors);
         self.attendance.writes -= u32::from(matches!(t.command.op, Op::Write | Op::Flush));
         self.tags.release(tag);
+        self.unqueued.leave();
         self.attendance.leave(now, self.units.held(now));
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
     /// The cost of the command on the link was paid already if its data came over it.
     pub(crate) fn complete_over_link(&mut self, now: Time, tag: u32) {
-        let firmware = self.config.queue.firmware;
+        let trim = if self.tags[tag].command.op == Op::Trim { self.config.queue.trim } else { Nanos::ZERO };
+        let firmware = self.config.queue.firmware + trim;
         let ready = now + firmware;
         let transfer = self.link.reserve(Direction::ToHost, ready, 0, self.tags[tag].command.op != Op::Write);
         let t = &mut self.tags[tag];
@@ -361,17 +377,11 @@ impl<P: Probe> Device for Ssd<P> {
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
         self.attendance.enter(now, self.units.held(now));
-        match command.op {
-            Op::Read => self.read(now, tag),
-            Op::Write => {
-                self.write_begins(now);
-                self.write(now, tag);
-            }
-            Op::Trim => self.trim(now, tag),
-            Op::Flush => {
-                self.write_begins(now);
-                self.flush(now, tag);
-            }
+        if matches!(command.op, Op::Write | Op::Flush) {
+            self.write_begins(now);
+        }
+        if self.unqueued.enter(tag, command.op) {
+            self.begin(now, tag, command.op);
         }
         Submit::Accepted
     }
@@ -392,6 +402,9 @@ impl<P: Probe> Device for Ssd<P> {
             }
             self.serve(now, slot);
             self.timers.expire(slot, now);
+            if self.unqueued.is_due() {
+                self.begin_waiting(now);
+            }
             if self.completions.len() > before {
                 done = false;
                 break;

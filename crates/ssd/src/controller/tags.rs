@@ -8,7 +8,9 @@ use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, T
 tailcut_base::choice! {
     /// The protocol of the device queue, which limits its depth.
     pub enum Protocol {
-        /// 32 tags (Serial ATA AHCI 1.3.1, section 1.4).
+        /// 32 tags (Serial ATA AHCI 1.3.1, section 1.4), and trim and flush have none: DATA SET MANAGEMENT
+        /// and FLUSH CACHE EXT are non-queued commands of ATA (ACS-3, section 4.16.1), which wait until
+        /// the drive has nothing else to do and have it to themselves.
         Ahci = "ahci",
         /// Up to 65,535 queues of up to 65,536 entries (NVMe base specification 2.0, 3.3).
         Nvme = "nvme",
@@ -24,6 +26,8 @@ pub struct QueueConfig {
     pub depth: u32,
     /// The controller's own time for each command: parsing, translation, DRAM.
     pub firmware: Nanos,
+    /// How long a trim takes beside that, over AHCI.
+    pub trim: Nanos,
 }
 
 /// Tags of an AHCI port.
@@ -47,6 +51,19 @@ impl Configure for QueueConfig {
             &mut self.firmware,
             Nanos(0)..=Nanos::millis(1),
         );
+        visit.time(
+            "trim",
+            "How long a trim has a drive with AHCI to itself.",
+            &mut self.trim,
+            Nanos(0)..=Nanos::secs(1),
+        );
+        if self.protocol == Protocol::Nvme && self.trim > Nanos::ZERO {
+            visit.problem(
+                "trim",
+                "trims over NVMe are queued and take no time of their own; set trim = \"0s\" or protocol = \"ahci\""
+                    .to_string(),
+            );
+        }
         if self.protocol == Protocol::Ahci && self.depth > AHCI_DEPTH {
             visit.problem(
                 "depth",

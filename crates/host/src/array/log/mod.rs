@@ -204,7 +204,12 @@ impl<B: Block> Log<B> {
         self.collect(now, core);
         self.walk(now, core);
         if !self.space.waiting.is_empty() {
+            let front = self.space.front;
             self.pump(now, core);
+            if self.space.front != front {
+                // What was the front-end may be collected now.
+                self.collect(now, core);
+            }
         }
     }
 

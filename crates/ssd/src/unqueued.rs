@@ -1,0 +1,99 @@
+//! Commands that the protocol does not queue.
+//!
+//! Over AHCI trim and flush are none of the 32 that a drive orders as it likes (ACS-3, section 4.16.1):
+//! one of them begins when everything before it has ended, and what comes after it begins when it has
+//! ended. Linux keeps to that for trims even with drives that say they can queue them, as several do so
+//! wrongly (libata's `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
+
+use crate::controller::tags::Protocol;
+use crate::probe::Probe;
+use crate::ssd::Ssd;
+use std::collections::VecDeque;
+use tailcut_base::{Cause, Op, Time};
+
+/// Who has the drive to himself, and who waits for that or for its end.
+#[derive(Debug)]
+pub(crate) struct Unqueued {
+    /// The protocol has such commands.
+    is_in_force: bool,
+    /// Commands that have begun and not ended.
+    begun: u32,
+    /// One of them is not queued: it is alone.
+    is_alone: bool,
+    /// Tags of commands that have not begun, in the order in which they came.
+    line: VecDeque<u32>,
+}
+
+impl Unqueued {
+    pub(crate) fn new(protocol: Protocol) -> Unqueued {
+        Unqueued { is_in_force: protocol == Protocol::Ahci, begun: 0, is_alone: false, line: VecDeque::new() }
+    }
+
+    fn is_unqueued(op: Op) -> bool {
+        matches!(op, Op::Trim | Op::Flush)
+    }
+
+    fn may_begin(&self, op: Op) -> bool {
+        !self.is_alone && (self.begun == 0 || !Unqueued::is_unqueued(op))
+    }
+
+    /// A command has come. False when it has to wait: then it stands in line.
+    #[inline]
+    pub(crate) fn enter(&mut self, tag: u32, op: Op) -> bool {
+        if !self.is_in_force {
+            return true;
+        }
+        let begins = self.line.is_empty() && self.may_begin(op);
+        if begins {
+            self.begin(op);
+        } else {
+            self.line.push_back(tag);
+        }
+        begins
+    }
+
+    fn begin(&mut self, op: Op) {
+        self.begun += 1;
+        self.is_alone = Unqueued::is_unqueued(op);
+    }
+
+    /// A command has ended.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        if self.is_in_force {
+            self.begun -= 1;
+            self.is_alone &= self.begun > 0;
+        }
+    }
+
+    /// True when commands wait that may begin now, as far as can be told without looking at them.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        !self.line.is_empty() && !self.is_alone
+    }
+
+    /// The next in line, if it may begin now: then it has.
+    fn next(&mut self, op_of: impl Fn(u32) -> Op) -> Option<(u32, Op)> {
+        let tag = *self.line.front()?;
+        let op = op_of(tag);
+        if !self.may_begin(op) {
+            return None;
+        }
+        self.begin(op);
+        self.line.pop_front();
+        Some((tag, op))
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Commands in line begin, as many as may.
+    #[cold]
+    pub(crate) fn begin_waiting(&mut self, now: Time) {
+        while let Some((tag, op)) = self.unqueued.next(|tag| self.tags[tag].command.op) {
+            let t = &mut self.tags[tag];
+            t.spans.add(Cause::QueueDrain, now.since(t.mark));
+            t.mark = now;
+            self.begin(now, tag, op);
+        }
+    }
+}
