@@ -75,6 +75,8 @@ impl Arrays {
 impl Subject for Arrays {
     type Config = ArrayConfig;
 
+    const KEEPS_ORDER: bool = true;
+
     fn create(now: Time, config: &ArrayConfig, drives: &[Disk]) -> Arrays {
         let array = Array::create(now, config, drives, IDENTITY);
         let places: Vec<usize> = (0..drives.len()).collect();

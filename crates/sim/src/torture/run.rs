@@ -55,11 +55,12 @@ impl Outcome {
 impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
     fn carry_out(&mut self) -> Result<(), End> {
         self.until("ready", |rig| rig.subject.inner().is_ready())?;
-        let plan = self.plan;
+        let (plan, before) = (self.plan, self.events);
         for step in &plan.steps {
             self.carry_out_step(step)?;
         }
         self.settle()?;
+        self.tally.events = self.events - before;
         self.make_whole()?;
         self.look_at_all()?;
         self.look_without_some()
@@ -162,7 +163,9 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.tally.cuts += 1;
         self.power_off();
         let (drives, width) = (self.drives.len(), self.config().width());
-        let away = self.plan.seed as usize % width;
+        // A drive that may still wear out is the one that is taken away.
+        let weak = self.drives.iter().position(|drive| drive.is_weak());
+        let away = weak.unwrap_or(self.plan.seed as usize) % width;
         let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
         let is_left =
             |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && drive % width == away);

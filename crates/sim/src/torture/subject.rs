@@ -46,6 +46,9 @@ pub trait Subject: Sized {
     /// What it is made with.
     type Config;
 
+    /// Requests for one block take effect in the order in which they are submitted, answered or not.
+    const KEEPS_ORDER: bool = false;
+
     /// Over blank drives.
     fn create(now: Time, config: &Self::Config, drives: &[Disk]) -> Self;
 
