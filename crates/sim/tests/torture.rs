@@ -88,12 +88,12 @@ fn every_planted_bug_of_drives_and_hosts_is_found() {
     }
 }
 
-/// Rules that arrays in place break. `ReadAfterWrite` is left to the tests of the layout: a read that
-/// overtakes a write which is not acknowledged yet breaks no promise of a disk.
+/// Rules that arrays in place break.
 #[test]
 fn every_planted_bug_of_arrays_in_place_is_found() {
     use tailcut_host::array::raid::planted::{Rule, broken};
     let rules = [
+        Rule::ReadAfterWrite,
         Rule::ParityFollows,
         Rule::Replay,
         Rule::WriteWhileRebuilding,

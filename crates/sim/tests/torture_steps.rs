@@ -4,7 +4,7 @@
 //!
 //! `TAILCUT_CASES=n` cuts recovery n times at each event.
 
-use tailcut_sim::torture::{Canary, EveryStep, Plan, Reached, Tally, attempt};
+use tailcut_sim::torture::{Canary, EveryStep, Plan, Tally, attempt};
 
 /// Overwrites of a log on small drives until it collects; trims, flushes, and reads of it all.
 const CHURN: &str = "write 0+16; write 16+16; write 32+16; flush; write 3+8; write 20+8; trim 6+4; write 0+16; \
@@ -72,10 +72,10 @@ fn again(event: u64) -> Vec<Vec<u32>> {
 #[test]
 fn logs() {
     for (shape, steps) in [
-        ("layout=log-raid0 drives=1 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
-        ("layout=log-raid4 drives=3 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=2", REBUILD),
-        ("layout=log-raid5 drives=3 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=3", CHURN),
-        ("layout=log-raid5 drives=3 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=4", REBUILD),
+        ("layout=log-raid0 drives=1 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
+        ("layout=log-raid4 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=2", REBUILD),
+        ("layout=log-raid5 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=3", CHURN),
+        ("layout=log-raid5 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=4", REBUILD),
     ] {
         Script { shape, steps, stride: 1 }.holds();
     }
@@ -84,9 +84,9 @@ fn logs() {
 #[test]
 fn swan() {
     for (shape, steps) in [
-        ("layout=swan0 groups=2 drives=2 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
-        ("layout=swan4 groups=2 drives=6 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=2", CHURN),
-        ("layout=swan5 groups=2 drives=6 blocks=92 segment=4 most=8 checkpoint=125000 queue=4 seed=3", REBUILD),
+        ("layout=swan0 groups=2 drives=2 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
+        ("layout=swan4 groups=2 drives=6 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=2", CHURN),
+        ("layout=swan5 groups=2 drives=6 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=3", REBUILD),
     ] {
         Script { shape, steps, stride: 1 }.holds();
     }

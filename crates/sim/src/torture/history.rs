@@ -35,6 +35,8 @@ pub struct History {
     now: Moment,
     versions: u32,
     keeps_order: bool,
+    /// A write that is not answered may still fail, of which a part may show already.
+    writes_may_fail: bool,
 }
 
 /// Something that was, is or will be in a block.
@@ -66,13 +68,6 @@ impl Version {
             is_carried: true,
             past: None,
         }
-    }
-
-    /// True when requests take effect in order and `later` comes between this and a read that was submitted at
-    /// `since`. One that has failed hides nothing.
-    fn is_hidden_by(&self, later: &Version, since: Moment) -> bool {
-        let counts = later.is_certain || later.answered == Moment::MAX;
-        counts && self.submitted < later.submitted && later.submitted < since
     }
 }
 
@@ -107,12 +102,18 @@ impl History {
     pub fn new(blocks: u64) -> History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
-        History { blocks, durable, in_flight: BTreeSet::new(), now: 0, versions: 0, keeps_order: false }
+        let (in_flight, now, versions) = (BTreeSet::new(), 0, 0);
+        History { blocks, durable, in_flight, now, versions, keeps_order: false, writes_may_fail: false }
     }
 
     /// Of a subject that keeps order.
     pub fn in_order(self) -> History {
         History { keeps_order: true, ..self }
+    }
+
+    /// From now on writes may be answered with errors: only what has been answered hides what came before.
+    pub fn let_writes_fail(&mut self) {
+        self.writes_may_fail = true;
     }
 
     /// How many blocks there are.
@@ -280,9 +281,16 @@ impl History {
     fn possible(&self, versions: &[Version], version: &Version, since: Moment) -> bool {
         let is_over = |later: &Version| {
             let has_ended = later.is_certain && version.answered < later.submitted && later.answered < since;
-            has_ended || self.keeps_order && version.is_hidden_by(later, since)
+            has_ended || self.hides(later, version, since)
         };
         version.past.is_none_or(|(shown, _)| shown >= since) && !versions.iter().any(is_over)
+    }
+
+    /// True when requests take effect in order and `later` comes between `version` and a read that was
+    /// submitted at `since`.
+    fn hides(&self, later: &Version, version: &Version, since: Moment) -> bool {
+        let happens = later.is_certain || later.answered == Moment::MAX && !self.writes_may_fail;
+        self.keeps_order && happens && version.submitted < later.submitted && later.submitted < since
     }
 
     fn explain(&self, block: u64, number: Option<u32>, since: Moment) -> Wrong {

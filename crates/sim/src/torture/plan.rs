@@ -181,6 +181,9 @@ impl Plan {
                 "depth, drive_depth, queue, drives, most, collect, chunk and segment are at least 1".into(),
             );
         }
+        if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
+            return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
+        }
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
         }
@@ -398,6 +401,9 @@ fn yes(text: &str) -> Result<bool, String> {
 
 /// The highest chance of a program to fail: beyond, hardly anything is ever stored.
 const FAIL_MOST: u32 = 200_000;
+
+/// Fewer blocks have no room for data beside what describes it.
+const SEGMENT_LEAST: u64 = 8;
 
 const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, cut, or a fault: kill, pull, slow, flip, \
                      unreadable, fail-write, read-only, misdirect";

@@ -432,6 +432,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.reads_may_fail |= matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite);
             self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | ReadOnly);
             self.is_lost |= matches!(fault.kind, Kill | Pull);
+            if self.writes_may_fail {
+                self.history.let_writes_fail();
+            }
         }
     }
 
@@ -541,6 +544,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         self.tally.reach(Reached::Repaired, findings.repaired);
         self.tally.reach(Reached::DegradedRead, findings.degraded);
         self.tally.reach(Reached::HedgedRead, findings.hedged);
+        self.tally.reach(Reached::Collected, findings.collected);
+        self.tally.reach(Reached::Checkpointed, findings.checkpoints);
+        self.tally.reach(Reached::Rotated, findings.rotations);
     }
 
     pub(super) fn power_off(&mut self) {

@@ -46,6 +46,12 @@ tailcut_base::choice! {
         DegradedRead = "read without the drive that has the data",
         /// Because a drive was slow.
         HedgedRead = "read around a slow drive",
+        /// A log emptied a row of segments.
+        Collected = "row collected by a log",
+        /// A log wrote its map.
+        Checkpointed = "checkpoint written by a log",
+        /// Another group of a SWAN array became the front-end.
+        Rotated = "front-end of a SWAN array moved on",
         /// A read was answered while a write of one of its blocks was unanswered.
         ReadDuringWrite = "read while a write of the block is in flight",
         /// A write came while another of the same block was unanswered.
