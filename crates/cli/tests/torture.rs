@@ -45,6 +45,24 @@ fn a_violation_ends_with_1_and_can_be_seen_again_in_full_and_small() {
 }
 
 #[test]
+fn a_plan_is_cut_at_every_one_of_its_events() {
+    let place = Place::new();
+    let plan = "layout=raid5 drives=3 blocks=48 journal=12; write 0+6; flush; write 1+1";
+    let text = place.text(&["torture", "--plan", plan, "--every-step"]);
+    let runs: u64 = after(&text, "runs ").parse().expect("a number");
+    assert!(runs > 20, "{text}");
+    let canary = ["torture", "--canary", "flushes-early", "--plan", plan];
+    assert!(place.run(&canary).status.success(), "nothing is lost without a power cut");
+    let found = place.run(&[&canary[..], &["--every-step"]].concat());
+    assert_eq!(found.status.code(), Some(1));
+    let complaint = stderr(&found);
+    let cut = after(&complaint, "see it again with: tailcut torture --canary flushes-early --plan ");
+    let again = place.run(&["torture", "--canary", "flushes-early", "--plan", cut.trim_matches('\'')]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(place.refused(2, &["torture", "--every-step"]).contains("--plan"));
+}
+
+#[test]
 fn json_has_everything() {
     let place = Place::new();
     let text = place.run(&[

@@ -4,7 +4,7 @@
 //!
 //! `TAILCUT_CASES=n` cuts recovery n times at each event.
 
-use tailcut_sim::torture::{Canary, EveryStep, Plan, Tally, attempt};
+use tailcut_sim::torture::{EveryStep, Plan, Reached, Tally, attempt};
 
 /// Overwrites of a log on small drives until it collects; trims, flushes, and reads of it all.
 const CHURN: &str = "write 0+16; write 16+16; write 32+16; flush; write 3+8; write 20+8; trim 6+4; write 0+16; \
@@ -20,44 +20,30 @@ const REBUILD: &str = "write 0+16; write 16+16; flush; write 3+5; kill 1; write 
 const PARTS: &str = "write 0+12; write 1+1; write 5+2 fua; flush; write 4+8; trim 2+3; write 2+1; write 3+1; \
                      read 0+12; write 7+1; flush; write 0+3; write 6+6; write 11+1 fua; read 0+12; trim 0+1; write 1+2";
 
-struct Script {
-    shape: &'static str,
-    steps: &'static str,
-    /// At every event of so many.
-    stride: usize,
+/// Cuts the power of a plan at each event in turn.
+fn holds(shape: &str, steps: &str) -> Tally {
+    let plan: Plan = format!("{shape}; {steps}").parse().expect("a plan");
+    let whole = attempt(&plan, None);
+    assert_eq!(whole.wrong, None, "without a cut\n--plan '{}'", plan.in_line());
+    let steps = EveryStep::new(&plan, &whole.tally);
+    let mut tally = whole.tally;
+    for event in 0..steps.events() {
+        for again in again(event) {
+            let plan = steps.cut_at(event, &again);
+            let outcome = attempt(&plan, None);
+            if let Some(wrong) = outcome.wrong {
+                panic!("{wrong}\nsee it again with: tailcut torture --plan '{}'", plan.in_line());
+            }
+            tally.merge(&outcome.tally);
+        }
+    }
+    assert!(steps.events() > 100, "{} events", steps.events());
+    tally
 }
 
-impl Script {
-    fn plan(&self) -> Plan {
-        format!("{}; {}", self.shape, self.steps).parse().expect("a plan")
-    }
-
-    /// Cuts at each event in turn; the first that shows something.
-    fn first(&self, canary: Option<Canary>) -> (Option<String>, Tally) {
-        let plan = self.plan();
-        let steps = EveryStep::of(&plan, canary).unwrap_or_else(|outcome| panic!("{:?}", outcome.wrong));
-        let mut tally = Tally::default();
-        for event in (0..steps.events()).step_by(self.stride) {
-            for again in again(event) {
-                let plan = steps.cut_at(event, &again);
-                let outcome = attempt(&plan, canary);
-                if let Some(wrong) = outcome.wrong {
-                    return (Some(format!("{wrong}\n--plan '{}'", plan.in_line())), tally);
-                }
-                tally.merge(&outcome.tally);
-            }
-        }
-        (None, tally)
-    }
-
-    fn holds(&self) -> Tally {
-        let started = std::time::Instant::now();
-        let (wrong, tally) = self.first(None);
-        println!("{}: {} cuts in {:?}", self.shape, tally.cuts, started.elapsed());
-        if let Some(wrong) = wrong {
-            panic!("{wrong}");
-        }
-        tally
+fn reaches(tally: &Tally, expected: &[Reached]) {
+    for &what in expected {
+        assert!(tally.reached(what) > 0, "{what} was not reached");
     }
 }
 
@@ -69,38 +55,55 @@ fn again(event: u64) -> Vec<Vec<u32>> {
     std::iter::once(first).chain((1..=cases).map(late)).collect()
 }
 
+const LOG: &str = "blocks=164 segment=8 most=8 checkpoint=125000 queue=4";
+
+const CHURNED: [Reached; 4] =
+    [Reached::Collected, Reached::Checkpointed, Reached::CutInRecovery, Reached::TornWrite];
+
+const REBUILT: [Reached; 4] =
+    [Reached::CutDegraded, Reached::CutInRebuild, Reached::Rebuilt, Reached::StaleRefused];
+
 #[test]
-fn logs() {
-    for (shape, steps) in [
-        ("layout=log-raid0 drives=1 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
-        ("layout=log-raid4 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=2", REBUILD),
-        ("layout=log-raid5 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=3", CHURN),
-        ("layout=log-raid5 drives=3 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=4", REBUILD),
-    ] {
-        Script { shape, steps, stride: 1 }.holds();
+fn logs_that_collect() {
+    for shape in ["log-raid0 drives=1", "log-raid4 drives=3", "log-raid5 drives=3"] {
+        reaches(&holds(&format!("layout={shape} {LOG} seed=1"), CHURN), &CHURNED);
     }
 }
 
 #[test]
-fn swan() {
-    for (shape, steps) in [
-        ("layout=swan0 groups=2 drives=2 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=1", CHURN),
-        ("layout=swan4 groups=2 drives=6 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=2", CHURN),
-        ("layout=swan5 groups=2 drives=6 blocks=164 segment=8 most=8 checkpoint=125000 queue=4 seed=3", REBUILD),
-    ] {
-        Script { shape, steps, stride: 1 }.holds();
+fn logs_that_rebuild() {
+    for shape in
+        ["log-raid4 drives=3", "log-raid5 drives=3", "swan4 groups=2 drives=6", "swan5 groups=2 drives=6"]
+    {
+        reaches(&holds(&format!("layout={shape} {LOG} seed=2"), REBUILD), &REBUILT[..3]);
     }
 }
 
 #[test]
-fn in_place() {
-    for (shape, steps) in [
-        ("layout=raid4 drives=3 blocks=48 chunk=2 journal=12 write_hole=journal queue=4 seed=1", PARTS),
-        ("layout=raid5 drives=4 blocks=48 chunk=1 journal=12 write_hole=journal queue=4 seed=2", PARTS),
-        ("layout=raid5 drives=3 blocks=48 chunk=2 journal=12 write_hole=journal queue=4 seed=3", REBUILD),
-        ("layout=raid4 drives=3 blocks=48 chunk=2 write_hole=resync queue=4 seed=4", PARTS),
-        ("layout=raid5 drives=4 blocks=48 chunk=1 write_hole=resync queue=4 seed=5", PARTS),
-    ] {
-        Script { shape, steps, stride: 1 }.holds();
+fn swan_that_rotates() {
+    for shape in ["swan0 groups=2 drives=2", "swan4 groups=2 drives=6", "swan5 groups=2 drives=6"] {
+        let tally = holds(&format!("layout={shape} {LOG} seed=3"), CHURN);
+        reaches(&tally, &CHURNED);
+        reaches(&tally, &[Reached::Rotated]);
+    }
+}
+
+#[test]
+fn parts_of_rows_in_place() {
+    for (layout, shape) in [("raid4", "drives=3 blocks=48 chunk=2"), ("raid5", "drives=4 blocks=48 chunk=1")]
+    {
+        for hole in ["write_hole=journal journal=12", "write_hole=resync"] {
+            let tally = holds(&format!("layout={layout} {shape} {hole} queue=4 seed=4"), PARTS);
+            reaches(&tally, &[Reached::CutInRecovery, Reached::LostCached]);
+        }
+    }
+}
+
+/// With a bitmap of intents there are faults or power cuts, not both.
+#[test]
+fn rebuilds_in_place() {
+    for layout in ["raid4", "raid5"] {
+        let shape = format!("layout={layout} drives=3 blocks=48 chunk=2 journal=12 queue=4 seed=5");
+        reaches(&holds(&shape, REBUILD), &REBUILT[..3]);
     }
 }

@@ -253,7 +253,16 @@ impl Drive {
             _ => None,
         };
         let arrived = self.arrivals;
-        let working = Working { request, submitted: now, missing, found, arrived, fails, busy_for: Nanos::ZERO, misdirect };
+        let working = Working {
+            request,
+            submitted: now,
+            missing,
+            found,
+            arrived,
+            fails,
+            busy_for: Nanos::ZERO,
+            misdirect,
+        };
         let slot = match self.commands.iter().position(Option::is_none) {
             Some(slot) => slot,
             None => {

@@ -1,9 +1,8 @@
 //! A power cut at every step: one plan becomes as many as it has events, and in each of them the power goes
 //! at another one.
 
-use super::canary::Canary;
 use super::plan::{Plan, Step};
-use super::run::{Outcome, run};
+use super::tally::Tally;
 
 /// A plan and the events at which the power may go in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +12,10 @@ pub struct EveryStep {
 }
 
 impl EveryStep {
-    /// Runs the plan once as it is, to count its events from its first step on until all that the steps
-    /// have set going has come to rest.
-    ///
-    /// # Errors
-    /// The outcome, when that breaks a promise already.
-    pub fn of(plan: &Plan, canary: Option<Canary>) -> Result<EveryStep, Box<Outcome>> {
-        let outcome = run(plan, canary, None);
-        match outcome.wrong {
-            Some(_) => Err(Box::new(outcome)),
-            None => Ok(EveryStep { plan: plan.clone(), events: outcome.tally.events }),
-        }
+    /// Of a plan that has been run as it is: its events are those from its first step on until all that
+    /// the steps had set going had come to rest.
+    pub fn new(plan: &Plan, tally: &Tally) -> EveryStep {
+        EveryStep { plan: plan.clone(), events: tally.events }
     }
 
     /// How many events there are.

@@ -104,11 +104,13 @@ impl Flash {
 fn config(model: &Model, fail: u32) -> SsdConfig {
     let mut config = Preset::G.config();
     let geometry = &mut config.geometry;
-    (geometry.channels, geometry.chips, geometry.planes, geometry.pages) = (PLANES as u32, 1, 1, PAGES as u32);
+    (geometry.channels, geometry.chips, geometry.planes, geometry.pages) =
+        (PLANES as u32, 1, 1, PAGES as u32);
     config.queue.depth = model.depth;
     (config.buffer.size, config.buffer.capacitor) = (BUFFER, !model.volatile_cache);
     let fail = f64::from(fail) / 1e6;
-    (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) = (FACTORY_BAD, fail, fail);
+    (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) =
+        (FACTORY_BAD, fail, fail);
     let blocks = model.blocks.div_ceil(PLANES * PAGES) as u32;
     config.geometry.blocks = blocks + config.blocks_kept() + SPARE_BLOCKS;
     let pages = PLANES * PAGES * u64::from(config.geometry.blocks);
@@ -142,7 +144,8 @@ mod tests {
 
     fn write(flash: &mut Flash, now: Time, block: u64) -> (Time, Status) {
         let (op, class) = (Op::Write, Class::DEFAULT);
-        let request = Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data: vec![] };
+        let request =
+            Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data: vec![] };
         flash.submit(now, 3, &request);
         loop {
             let at = flash.next_event();

@@ -206,7 +206,9 @@ impl Plan {
             return Some("weak is one of the drives, which are to be SSDs: drive=ssd".into());
         }
         if self.fail > FAIL_MOST {
-            return Some(format!("fail is the chance of a failure in parts per million, at most {FAIL_MOST}"));
+            return Some(format!(
+                "fail is the chance of a failure in parts per million, at most {FAIL_MOST}"
+            ));
         }
         if !self.layout.is_redundant() {
             return Some(format!("{} has no drive to spare: weak=none", self.layout));
