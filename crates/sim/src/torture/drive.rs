@@ -29,6 +29,10 @@
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
 //! limit: what is promised of the answers holds, only later.
 //!
+//! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes answer
+//! "write protected", those in flight with any part arrived. Since that may happen at any moment, no other
+//! drive of its group is struck until another has taken its place.
+//!
 //! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
 //! cuts, not both.
 //!
