@@ -122,7 +122,7 @@ impl Draw {
 
     /// One of them may wear out.
     fn weakness(&mut self, plan: &mut Plan) {
-        let fail = self.one_of(&[2_000, 20_000, 60_000]);
+        let fail = self.one_of(&[20_000, 60_000, 200_000]);
         if plan.backend == Backend::Ssd && self.one_in(2) {
             (plan.weak, plan.fail) = (Some(self.below(u64::from(plan.drives)) as u32), fail);
             plan.weak = plan.weak.filter(|_| plan.problem().is_none());
