@@ -182,6 +182,11 @@ impl Drive {
         matches!(self.health, Health::Well | Health::ReadOnly)
     }
 
+    /// True while something is to go wrong with its next write.
+    pub fn is_armed(&self) -> bool {
+        self.fail_writes > 0 || self.misdirect.is_some()
+    }
+
     /// True while commands are in flight.
     pub fn is_busy(&self) -> bool {
         self.commands.iter().any(Option::is_some)
