@@ -348,6 +348,9 @@ pub struct TortureArguments {
     /// Run the plan in a file, or this plan itself
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seeds", "time", "subject"])]
     pub plan: Option<String>,
+    /// Run the plan once for each of its events, with the power cut there
+    #[arg(long, requires = "plan")]
+    pub every_step: bool,
     /// Plant a bug that must be found, such as forgets-fua
     #[arg(long, value_name = "NAME")]
     pub canary: Option<String>,

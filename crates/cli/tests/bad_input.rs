@@ -160,3 +160,26 @@ fn json_that_cannot_be_kept_is_a_failure_on_the_way() {
     assert_eq!(output.status.code(), Some(1), "{report}");
     assert!(report.contains("cannot write /dev/full") && report.contains("make room"), "{report}");
 }
+
+#[test]
+fn an_array_that_its_drives_cannot_carry_is_refused_with_the_remedy() {
+    let array = |layout: &str, rest: &[&str]| {
+        let layout = format!("array.layout={layout}");
+        let sets = [&["array.drives=2", layout.as_str()], rest].concat();
+        let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        refused(&arguments)
+    };
+    assert!(array("raid5", &[]).contains("raid5 with 1 group(s) needs at least 3 drives"));
+    assert!(array("swan0", &[]).contains("needs at least 2 R-groups"));
+    assert!(array("log-raid0", &["array.groups=2"]).contains("set groups = 1, or choose a SWAN layout"));
+    assert!(
+        array("swan0", &["array.groups=2", "array.drives=3"])
+            .contains("do not make 2 R-groups of equal size")
+    );
+    let tiny = ["device.preset=g-1g", "device.geometry.blocks=32", "device.geometry.pages=16"];
+    let report = array("log-raid0", &[&tiny[..], &["array.log.segment=2MiB"]].concat());
+    assert!(report.contains("use smaller segments, or larger drives"), "{report}");
+    let journal = ["array.drives=3", "array.raid.journal=1GiB"];
+    let report = array("raid5", &[&tiny[..], &journal].concat());
+    assert!(report.contains("raid.journal"), "{report}");
+}

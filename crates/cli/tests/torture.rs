@@ -45,19 +45,30 @@ fn a_violation_ends_with_1_and_can_be_seen_again_in_full_and_small() {
 }
 
 #[test]
+fn a_plan_is_cut_at_every_one_of_its_events() {
+    let place = Place::new();
+    let plan = "layout=raid5 drives=3 blocks=48 journal=12; write 0+6; flush; write 1+1";
+    let text = place.text(&["torture", "--plan", plan, "--every-step"]);
+    let line = text.lines().find(|line| line.starts_with("runs ")).expect("there is such a line");
+    let runs: u64 = line["runs ".len()..].trim().parse().expect("a number");
+    assert!(runs > 20, "{text}");
+    let plan = "layout=raid0 drives=1 blocks=48; write 0+6 fua; wait; write 7+1; wait";
+    let canary = ["torture", "--canary", "forgets-fua", "--plan", plan];
+    assert!(place.run(&canary).status.success(), "nothing is lost without a power cut");
+    let found = place.run(&[&canary[..], &["--every-step"]].concat());
+    assert_eq!(found.status.code(), Some(1));
+    let complaint = stderr(&found);
+    let cut = after(&complaint, "see it again with: tailcut torture --canary forgets-fua --plan ");
+    let again = place.run(&["torture", "--canary", "forgets-fua", "--plan", cut.trim_matches('\'')]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(place.refused(2, &["torture", "--every-step"]).contains("--plan"));
+}
+
+#[test]
 fn json_has_everything() {
     let place = Place::new();
-    let text = place.run(&[
-        "torture",
-        "--canary",
-        "forgets-trims",
-        "--seeds",
-        "200",
-        "--subject",
-        "raid0",
-        "--json",
-        "-",
-    ]);
+    let plan = "layout=raid0 drives=1; write 0+1; wait; trim 0+1; wait; read 0+1";
+    let text = place.run(&["torture", "--canary", "forgets-trims", "--plan", plan, "--json", "-"]);
     let value: serde_json::Value = serde_json::from_str(&stdout(&text)).expect("JSON");
     assert_eq!(value["violation"]["kind"], "trimmed data came back");
     assert!(value["faults"]["kill"].is_u64() && value["reached"]["recovery"].is_u64());

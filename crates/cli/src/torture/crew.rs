@@ -1,4 +1,4 @@
-//! Runs seeds on all cores, and finds the first that shows something.
+//! Runs plans on all cores, and finds the first that shows something.
 
 use super::trap::guarded;
 use crate::interrupt::Interrupt;
@@ -10,19 +10,38 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tailcut_base::random::mix64;
 use tailcut_host::array::LayoutKind;
-use tailcut_sim::torture::{Canary, Outcome, Tally, Wrong, run, seeds};
+use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Wrong, run, seeds};
 
-/// Which seeds are run, and for how long.
+/// Where plans come from.
+#[derive(Clone, Debug)]
+pub enum Plans {
+    /// From seeds, for these layouts.
+    Seeds(Vec<LayoutKind>),
+    /// From one plan, with the power cut at the event of this number.
+    Steps(EveryStep),
+}
+
+impl Plans {
+    /// The plan of a number.
+    pub fn plan(&self, number: u64) -> Plan {
+        match self {
+            Plans::Seeds(layouts) => seeds::plan(number, layouts),
+            Plans::Steps(steps) => steps.cut_at(number, &[]),
+        }
+    }
+}
+
+/// Which plans are run, and for how long.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// The first seed.
+    /// The first number: a seed, or an event.
     pub first: u64,
     /// How many; without end if that is left open.
     pub count: Option<u64>,
     /// How long new runs begin.
     pub time: Option<Duration>,
-    /// What is tortured.
-    pub layouts: Vec<LayoutKind>,
+    /// What is run.
+    pub plans: Plans,
     /// A bug to be found.
     pub canary: Option<Canary>,
     /// Threads; one for each core if that is left open.
@@ -80,7 +99,7 @@ impl Shared {
                 let _ = panicked.send(Told::Ended);
             };
             let search = &self.search;
-            let outcome = guarded(report, || run(&seeds::plan(seed, &search.layouts), search.canary, None));
+            let outcome = guarded(report, || run(&search.plans.plan(seed), search.canary, None));
             let Some(outcome) = outcome else { return };
             let _ = tell.send(Told::Ran(seed, Box::new(outcome)));
         }

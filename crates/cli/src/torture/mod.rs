@@ -11,13 +11,13 @@ use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{Tone, Waiting};
-use crew::{Harvest, Search};
+use crew::{Harvest, Plans, Search};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
-use tailcut_sim::torture::{Canary, Plan, seeds};
+use tailcut_sim::torture::{Canary, EveryStep, Plan, seeds};
 
 /// Does what the arguments ask and prints to `out`.
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -26,16 +26,43 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
     let marks = arguments.canary.as_ref().map_or(String::new(), |name| format!(" --canary {name}"));
     if let Some(text) = &arguments.plan {
         let plan = plan(text)?;
+        if arguments.every_step {
+            return every_step(arguments, &plan, canary, &marks, out);
+        }
         let replay = format!("tailcut torture{marks} --plan '{}'", plan.in_line());
         return report(arguments, &alone(&plan, canary), Some(&plan), &replay, out);
     }
     let search = search(arguments, layouts.clone(), canary);
-    let interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let harvest = crew::search(&search, arguments.quiet, &interrupt);
+    let harvest = crew::search(&search, arguments.quiet, &listen()?);
     let seed = harvest.found.as_ref().map_or(search.first, |&(seed, _)| seed);
     let replay = format!("tailcut torture{marks} --subject {} --seed {seed}", arguments.subject);
     report(arguments, &harvest, Some(&seeds::plan(seed, &layouts)), &replay, out)
+}
+
+/// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already without,
+/// that is told instead.
+fn every_step(
+    arguments: &TortureArguments,
+    plan: &Plan,
+    canary: Option<Canary>,
+    marks: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let replay = |plan: &Plan| format!("tailcut torture{marks} --plan '{}'", plan.in_line());
+    let whole = alone(plan, canary);
+    if whole.found.is_some() {
+        return report(arguments, &whole, Some(plan), &replay(plan), out);
+    }
+    let steps = EveryStep::new(plan, &whole.tally);
+    let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
+    let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
+    let harvest = crew::search(&search, arguments.quiet, &listen()?);
+    let cut = search.plans.plan(harvest.found.as_ref().map_or(0, |&(event, _)| event));
+    report(arguments, &harvest, Some(&cut), &replay(&cut), out)
+}
+
+fn listen() -> Result<Interrupt, Failure> {
+    Interrupt::listen().map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))
 }
 
 /// One seed if only one is named; all that come if nothing is.
@@ -47,7 +74,7 @@ fn search(arguments: &TortureArguments, layouts: Vec<LayoutKind>, canary: Option
         first: arguments.seed.unwrap_or(1),
         count,
         time: if is_open && arguments.seed.is_none() { Some(DEFAULT_TIME) } else { time },
-        layouts,
+        plans: Plans::Seeds(layouts),
         canary,
         jobs: arguments.jobs.map(usize::from),
     }

@@ -2,6 +2,7 @@
 
 use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
+use tailcut_host::array::log::LogFigures;
 use tailcut_host::array::{Array, ArrayConfig, Condition, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
@@ -75,6 +76,8 @@ impl Arrays {
 impl Subject for Arrays {
     type Config = ArrayConfig;
 
+    const KEEPS_ORDER: bool = true;
+
     fn create(now: Time, config: &ArrayConfig, drives: &[Disk]) -> Arrays {
         let array = Array::create(now, config, drives, IDENTITY);
         let places: Vec<usize> = (0..drives.len()).collect();
@@ -128,6 +131,8 @@ impl Subject for Arrays {
         let counts = array.core().reads.counts();
         let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
         let log = array.log_scrub().unwrap_or_default();
+        let figures = array.log_figures();
+        let figure = |of: fn(&LogFigures) -> u64| figures.as_ref().map_or(0, of);
         Findings {
             corrupt: counts.corrupt,
             repaired: counts.repaired + raid.repaired_on_read,
@@ -135,6 +140,9 @@ impl Subject for Arrays {
             hedged: counts.hedged,
             last_scrub: raid.corrupt_blocks + raid.parity_mismatches + log.repaired + log.parities,
             hopeless: raid.unrepairable + raid.not_rebuilt + log.unreadable,
+            collected: figure(|figures| figures.rows_collected),
+            checkpoints: figure(|figures| figures.checkpoints),
+            rotations: figure(|figures| figures.rotations),
         }
     }
 

@@ -29,6 +29,10 @@
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
 //! limit: what is promised of the answers holds, only later.
 //!
+//! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes answer
+//! "write protected", those in flight with any part arrived. Since that may happen at any moment, no other
+//! drive of its group is struck until another has taken its place.
+//!
 //! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
 //! cuts, not both.
 //!
@@ -38,6 +42,7 @@
 
 use super::canary::Canary;
 use super::fault::{Fault, FaultKind};
+use super::flash::{Backend, Ended, Flash};
 use super::tally::{Reached, Tally};
 use std::collections::{BTreeMap, BTreeSet};
 use tailcut_base::random::Stream;
@@ -56,8 +61,10 @@ pub struct Model {
     pub most_blocks: u32,
     /// It acknowledges writes before they are durable.
     pub volatile_cache: bool,
-    /// The shortest and the longest time of a command.
+    /// The shortest and the longest time of a command, where times are drawn.
     pub latency: (Nanos, Nanos),
+    /// What times and failures come from.
+    pub backend: Backend,
 }
 
 impl Model {
@@ -73,9 +80,12 @@ impl Model {
 }
 
 /// A drive.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Drive {
     model: Model,
+    flash: Option<Box<Flash>>,
+    /// Its flash may fail.
+    is_weak: bool,
     canary: Option<Canary>,
     random: Stream,
     durable: Vec<Bytes>,
@@ -118,25 +128,30 @@ struct Working {
     /// What had arrived when a flush was submitted.
     arrived: u64,
     fails: Option<Status>,
+    busy_for: Nanos,
     misdirect: Option<(u32, u32)>,
 }
 
-/// When a command is half done and when it is done.
+/// When something is done for a command.
 #[derive(Clone, Copy, Debug)]
-pub struct Moments {
+pub struct Moment {
+    /// When.
+    pub at: Time,
     /// The name of the command for [`Drive::half`] and [`Drive::complete`].
     pub slot: u32,
-    /// Some of its blocks have arrived.
-    pub half: Time,
-    /// It is answered.
-    pub done: Time,
+    /// It is answered; else some of its blocks have arrived.
+    pub is_done: bool,
 }
 
 impl Drive {
-    /// A blank drive; `random` decides what the model leaves open.
-    pub fn new(model: &Model, canary: Option<Canary>, random: Stream) -> Drive {
+    /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with the
+    /// chance `fail`, in parts per million.
+    pub fn new(model: &Model, canary: Option<Canary>, fail: u32, mut random: Stream) -> Drive {
+        let flash = (model.backend == Backend::Ssd).then(|| Box::new(Flash::new(model, fail, random.bits())));
         Drive {
             model: model.clone(),
+            flash,
+            is_weak: fail > 0,
             canary,
             random,
             durable: vec![Bytes::default(); model.blocks as usize],
@@ -150,6 +165,11 @@ impl Drive {
             misdirect: None,
             writes: 0,
         }
+    }
+
+    /// Blocks of its flash that have gone bad, and blocks that it has emptied to erase them.
+    pub fn flash_counts(&self) -> (u64, u64) {
+        self.flash.as_ref().map_or((0, 0), |flash| flash.counts())
     }
 
     /// Whether it answers.
@@ -167,8 +187,58 @@ impl Drive {
         self.commands.iter().any(Option::is_some)
     }
 
-    /// A command has come.
-    pub fn submit(&mut self, now: Time, request: Request<Bytes>) -> Moments {
+    /// Its flash may fail.
+    pub fn is_weak(&self) -> bool {
+        self.is_weak
+    }
+
+    /// When something happens in its flash.
+    pub fn next_event(&self) -> Time {
+        self.flash.as_ref().map_or(Time::NEVER, |flash| flash.next_event())
+    }
+
+    /// Something happens in its flash: a command has ended, or some has come a little further. Pushes the
+    /// moments at which commands are answered.
+    pub fn advance(&mut self, now: Time, moments: &mut Vec<Moment>) {
+        let flash = self.flash.as_mut().expect("a drive without flash has no events");
+        let ended = flash.advance(now);
+        if flash.is_read_only() && self.health == Health::Well {
+            self.health = Health::ReadOnly;
+        }
+        if ended.is_empty() {
+            return self.some_arrive();
+        }
+        for Ended { slot, status, busy_for } in ended {
+            let working = self.commands[slot as usize].as_mut().expect("it is in flight");
+            if status != Status::Success && working.fails.is_none() {
+                (working.fails, working.busy_for) = (Some(status), busy_for);
+            }
+            let took = now.since(working.submitted);
+            moments.push(Moment { at: now + self.longer(took), slot, is_done: true });
+        }
+    }
+
+    /// Of one of the commands in flight some blocks arrive.
+    fn some_arrive(&mut self) {
+        let in_flight = |slot: &u32| self.commands[*slot as usize].is_some();
+        let slots: Vec<u32> = (0..self.commands.len() as u32).filter(in_flight).collect();
+        if !slots.is_empty() && self.random.below(4) == 0 {
+            let slot = slots[self.random.below(slots.len() as u64) as usize];
+            self.half(slot);
+        }
+    }
+
+    /// By how much a slow drive takes longer.
+    fn longer(&mut self, took: Nanos) -> Nanos {
+        if self.slow.0 == 0 {
+            return Nanos::ZERO;
+        }
+        self.slow.0 -= 1;
+        Nanos(took.0 * u64::from(self.slow.1 - 1))
+    }
+
+    /// A command has come. Pushes the moments at which something is done for it, as far as they are known.
+    pub fn submit(&mut self, now: Time, request: Request<Bytes>, moments: &mut Vec<Moment>) {
         let end = request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || request.blocks > 0, "a command for no blocks: {request:?}");
         assert!(end <= self.model.blocks, "a command beyond the end of the drive: {request:?}");
@@ -186,9 +256,17 @@ impl Drive {
             }
             _ => None,
         };
-        let (half, done) = self.moments(now);
         let arrived = self.arrivals;
-        let working = Working { request, submitted: now, missing, found, arrived, fails, misdirect };
+        let working = Working {
+            request,
+            submitted: now,
+            missing,
+            found,
+            arrived,
+            fails,
+            busy_for: Nanos::ZERO,
+            misdirect,
+        };
         let slot = match self.commands.iter().position(Option::is_none) {
             Some(slot) => slot,
             None => {
@@ -197,8 +275,11 @@ impl Drive {
             }
         };
         assert!(slot < self.model.depth as usize, "more commands than the drive takes");
+        match &mut self.flash {
+            Some(flash) => flash.submit(now, slot as u32, &working.request),
+            None => self.draw_moments(now, slot as u32, moments),
+        }
         self.commands[slot] = Some(working);
-        Moments { slot: slot as u32, half, done }
     }
 
     fn failure(&mut self, op: Op) -> Option<Status> {
@@ -212,15 +293,13 @@ impl Drive {
         None
     }
 
-    fn moments(&mut self, now: Time) -> (Time, Time) {
+    fn draw_moments(&mut self, now: Time, slot: u32, moments: &mut Vec<Moment>) {
         let (least, most) = self.model.latency;
-        let mut nanos = least.0 + self.random.below(most.0.saturating_sub(least.0) + 1);
-        if self.slow.0 > 0 {
-            self.slow.0 -= 1;
-            nanos *= u64::from(self.slow.1);
-        }
-        let half = self.random.below(nanos + 1);
-        (now + Nanos(half), now + Nanos(nanos))
+        let nanos = Nanos(least.0 + self.random.below(most.0.saturating_sub(least.0) + 1));
+        let done = now + nanos + self.longer(nanos);
+        let half = now + Nanos(self.random.below(done.since(now).0 + 1));
+        moments.push(Moment { at: half, slot, is_done: false });
+        moments.push(Moment { at: done, slot, is_done: true });
     }
 
     /// Some blocks of a command arrive.
@@ -307,13 +386,15 @@ impl Drive {
             let rest = self.commands[slot as usize].as_ref().expect("it is in flight").missing.len();
             self.work(slot, rest);
         }
-        let Working { mut request, submitted, found, arrived, fails, .. } =
+        let Working { mut request, submitted, found, arrived, fails, busy_for, .. } =
             self.commands[slot as usize].take().expect("it is in flight");
         let mut status = fails.unwrap_or(Status::Success);
         let mut data = std::mem::take(&mut request.data);
         if !self.is_there() {
             status = Status::Gone;
-        } else if request.op == Op::Flush {
+        } else if status == Status::Contended {
+            data.clear();
+        } else if request.op == Op::Flush && status == Status::Success {
             self.flush(arrived);
         } else if request.op == Op::Read {
             data.clear();
@@ -325,7 +406,7 @@ impl Drive {
         }
         let mut spans = Spans::new();
         spans.add(Cause::Cell, now.since(submitted));
-        Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans }
+        Response { id: request.id, status, data, busy_for, spans }
     }
 
     /// What had arrived by then is durable.
@@ -405,8 +486,11 @@ impl Drive {
         self.arrive(block, torn, true);
     }
 
-    /// The power comes back.
-    pub fn power_on(&mut self) {
+    /// The power comes back, at this moment.
+    pub fn power_on(&mut self, now: Time) {
+        if let Some(flash) = &mut self.flash {
+            flash.power_cycle(now);
+        }
         if self.health == Health::Away {
             self.health = Health::Well;
         }

@@ -7,6 +7,10 @@
 //! either order; but once a read has told the order, it stays. A write that was answered with an error
 //! may have happened or not.
 //!
+//! Of a subject that *keeps order* more is asked than of a disk: requests for one block take effect in
+//! the order in which they were submitted, answered or not. So a read returns what the last write before
+//! it has written, or a later one, and never an earlier one.
+//!
 //! A power cut leaves of each block any version that is not older than the last durable one: written
 //! with force unit access, or answered before a flush was submitted that was answered. What it has left it has left: reads
 //! afterwards agree with each other, also across the next power cut. Trims count as writes of zeros.
@@ -30,6 +34,9 @@ pub struct History {
     in_flight: BTreeSet<Moment>,
     now: Moment,
     versions: u32,
+    keeps_order: bool,
+    /// A write that is not answered may still fail, of which a part may show already.
+    writes_may_fail: bool,
 }
 
 /// Something that was, is or will be in a block.
@@ -95,7 +102,18 @@ impl History {
     pub fn new(blocks: u64) -> History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
-        History { blocks, durable, in_flight: BTreeSet::new(), now: 0, versions: 0 }
+        let (in_flight, now, versions) = (BTreeSet::new(), 0, 0);
+        History { blocks, durable, in_flight, now, versions, keeps_order: false, writes_may_fail: false }
+    }
+
+    /// Of a subject that keeps order.
+    pub fn in_order(self) -> History {
+        History { keeps_order: true, ..self }
+    }
+
+    /// From now on writes may be answered with errors: only what has been answered hides what came before.
+    pub fn let_writes_fail(&mut self) {
+        self.writes_may_fail = true;
     }
 
     /// How many blocks there are.
@@ -229,7 +247,8 @@ impl History {
             Some(number) => version.number == number,
             None => version.is_zeros,
         };
-        if !versions.iter().any(|version| is_it(version) && possible(versions, version, since)) {
+        let is_possible = |version: &Version| is_it(version) && self.possible(versions, version, since);
+        if !versions.iter().any(is_possible) {
             return Err(self.explain(block, number, since));
         }
         shown.contested += u64::from(versions.iter().any(|version| version.answered == Moment::MAX));
@@ -258,6 +277,22 @@ impl History {
         }
     }
 
+    /// True when a read that was submitted at `since` may return `version` now.
+    fn possible(&self, versions: &[Version], version: &Version, since: Moment) -> bool {
+        let is_over = |later: &Version| {
+            let has_ended = later.is_certain && version.answered < later.submitted && later.answered < since;
+            has_ended || self.hides(later, version, since)
+        };
+        version.past.is_none_or(|(shown, _)| shown >= since) && !versions.iter().any(is_over)
+    }
+
+    /// True when requests take effect in order and `later` comes between `version` and a read that was
+    /// submitted at `since`.
+    fn hides(&self, later: &Version, version: &Version, since: Moment) -> bool {
+        let happens = later.is_certain || later.answered == Moment::MAX && !self.writes_may_fail;
+        self.keeps_order && happens && version.submitted < later.submitted && later.submitted < since
+    }
+
     fn explain(&self, block: u64, number: Option<u32>, since: Moment) -> Wrong {
         let versions = &self.blocks[block as usize];
         let name = |version: &&Version| match (version.is_zeros, version.number) {
@@ -266,7 +301,7 @@ impl History {
             (false, number) => format!("version {number}"),
         };
         let allowed: Vec<&Version> =
-            versions.iter().filter(|version| possible(versions, version, since)).collect();
+            versions.iter().filter(|version| self.possible(versions, version, since)).collect();
         let names: Vec<String> = allowed.iter().map(name).collect();
         let found = number.map_or(String::from("zeros"), |number| format!("version {number}"));
         let message = format!("block {block} holds {found}; allowed: {}", names.join(", "));
@@ -318,13 +353,6 @@ fn decide(versions: &mut Vec<Version>) {
         let left = versions.iter_mut().find(|version| version.is_carried).expect("it is there");
         (left.is_certain, left.is_durable) = (true, true);
     }
-}
-
-/// True when a read that was submitted at `since` may return `version` now.
-fn possible(versions: &[Version], version: &Version, since: Moment) -> bool {
-    let is_over =
-        |later: &Version| later.is_certain && version.answered < later.submitted && later.answered < since;
-    version.past.is_none_or(|(shown, _)| shown >= since) && !versions.iter().any(is_over)
 }
 
 #[cfg(test)]
@@ -399,6 +427,21 @@ mod tests {
         assert_eq!(host.returns(&late, a.first).err(), None);
         assert_eq!(host.sees(b.first), Some(WrongKind::Stale), "a came later: it was seen after both");
         assert_eq!(host.returns(&early, 0).err(), None, "it had begun before either was answered");
+    }
+
+    #[test]
+    fn who_keeps_order_returns_what_was_submitted_last() {
+        let overtaken = |history: History| {
+            let mut host = Host(history);
+            let (a, b) = (host.begin(Op::Write, false), host.begin(Op::Write, false));
+            let read = host.begin(Op::Read, false);
+            let later = host.begin(Op::Write, false);
+            let sees = |version| Host(host.0.clone()).returns(&read, version).err().map(|wrong| wrong.kind);
+            [0, a.first, b.first, later.first].map(sees)
+        };
+        assert_eq!(overtaken(History::new(4)), [None; 4]);
+        let stale = Some(WrongKind::Stale);
+        assert_eq!(overtaken(History::new(4).in_order()), [stale, stale, None, None]);
     }
 
     #[test]

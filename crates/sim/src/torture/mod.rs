@@ -17,7 +17,9 @@
 pub mod arrays;
 pub mod canary;
 pub mod drive;
+pub mod every_step;
 pub mod fault;
+pub mod flash;
 pub mod history;
 pub mod plan;
 pub mod planted;
@@ -31,7 +33,9 @@ pub mod tally;
 pub mod wrong;
 
 pub use canary::Canary;
+pub use every_step::EveryStep;
 pub use fault::{Fault, FaultKind};
+pub use flash::Backend;
 pub use plan::{Plan, PlanError, Step};
 pub use run::{Outcome, attempt, run};
 pub use shrink::shrink;

@@ -17,6 +17,7 @@
 //! smaller still means something.
 
 use super::fault::{Fault, FaultKind};
+use super::flash::Backend;
 use std::fmt;
 use std::str::FromStr;
 use tailcut_base::config::Choice;
@@ -42,7 +43,13 @@ pub struct Plan {
     pub most: u32,
     /// Drives acknowledge writes before they are durable.
     pub cache: bool,
-    /// The shortest and the longest time of a command, in ns.
+    /// What times and failures of drives come from.
+    pub backend: Backend,
+    /// The drive whose flash fails; of drives that are SSDs. Another that takes its place is sound.
+    pub weak: Option<u32>,
+    /// The chance that a program or an erase of that drive fails, in parts per million.
+    pub fail: u32,
+    /// The shortest and the longest time of a command, in ns; where times are drawn.
     pub latency: (u64, u64),
     /// Blocks of a chunk; of layouts that write in place.
     pub chunk: u64,
@@ -124,6 +131,9 @@ impl Default for Plan {
             blocks: 256,
             most: 32,
             cache: true,
+            backend: Backend::Model,
+            weak: None,
+            fail: 20_000,
             latency: (20_000, 100_000),
             chunk: 2,
             write_hole: WriteHole::Journal,
@@ -171,17 +181,41 @@ impl Plan {
                 "depth, drive_depth, queue, drives, most, collect, chunk and segment are at least 1".into(),
             );
         }
+        if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
+            return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
+        }
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
         }
         if self.blocks > 1 << 20 {
             return Some("blocks is the size of a drive, at most 1048576".into());
         }
+        if let Some(message) = self.problem_of_weakness() {
+            return Some(message);
+        }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
         let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache };
         let (config, misfit) = (self.array(), |config: &ArrayConfig| config.misfit(&[disk]));
         let problem = config.problems().into_iter().next().or_else(|| misfit(&config));
         problem.map(|(key, message)| format!("{key}: {message}"))
+    }
+
+    fn problem_of_weakness(&self) -> Option<String> {
+        let weak = self.weak?;
+        if self.backend != Backend::Ssd || weak >= self.drives {
+            return Some("weak is one of the drives, which are to be SSDs: drive=ssd".into());
+        }
+        if self.fail > FAIL_MOST {
+            return Some(format!(
+                "fail is the chance of a failure in parts per million, at most {FAIL_MOST}"
+            ));
+        }
+        if !self.layout.is_redundant() {
+            return Some(format!("{} has no drive to spare: weak=none", self.layout));
+        }
+        let is_either = self.layout.is_in_place() && self.write_hole == WriteHole::Resync;
+        let message = "with write_hole=resync there are faults or power cuts, not both: weak=none, or no cut";
+        (is_either && self.cuts() > 0).then(|| message.into())
     }
 
     /// Power cuts in it.
@@ -207,6 +241,10 @@ impl Plan {
             "blocks" => self.blocks = number(value)?,
             "most" => self.most = number(value)?,
             "cache" => self.cache = yes(value)?,
+            "drive" => self.backend = name(value)?,
+            "weak" if value == "none" => self.weak = None,
+            "weak" => self.weak = Some(number(value)?),
+            "fail" => self.fail = number(value)?,
             "latency" => {
                 let (least, most) = value.split_once("..").ok_or("write LEAST..MOST in ns")?;
                 self.latency = (number(least)?, number(most)?);
@@ -234,6 +272,11 @@ impl fmt::Display for Plan {
         write!(f, "layout={} drives={} groups={} ", self.layout, self.drives, self.groups)?;
         write!(f, "blocks={} most={} cache={cache} ", self.blocks, self.most)?;
         write!(f, "latency={}..{} ", self.latency.0, self.latency.1)?;
+        match (self.backend, self.weak) {
+            (Backend::Model, _) => {}
+            (Backend::Ssd, None) => write!(f, "drive=ssd ")?,
+            (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
+        }
         if self.layout.is_in_place() {
             write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
         } else {
@@ -357,6 +400,12 @@ fn yes(text: &str) -> Result<bool, String> {
         _ => Err(String::from("write yes or no")),
     }
 }
+
+/// The highest chance of a program to fail: beyond, hardly anything is ever stored.
+const FAIL_MOST: u32 = 200_000;
+
+/// Fewer blocks have no room for data beside what describes it.
+const SEGMENT_LEAST: u64 = 8;
 
 const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, cut, or a fault: kill, pull, slow, flip, \
                      unreadable, fail-write, read-only, misdirect";

@@ -1,7 +1,7 @@
 //! The bench that a subject stands on: drives, the order of events, the power, and the checkers that look on.
 
 use super::canary::Canary;
-use super::drive::{Drive, Health, Model};
+use super::drive::{Drive, Health, Model, Moment};
 use super::fault::{Fault, FaultKind};
 use super::history::{History, Pending};
 use super::plan::Plan;
@@ -48,6 +48,8 @@ pub struct Rig<'r, S> {
     made: u64,
     /// Commands that are to be half done or answered.
     due: BinaryHeap<Due>,
+    /// Of one drive, while they are taken over.
+    moments: Vec<Moment>,
     order: u64,
     pub(super) subject: Planted<S>,
     pub(super) history: History,
@@ -55,7 +57,7 @@ pub struct Rig<'r, S> {
     ids: u32,
     /// Events until the power goes; then again, and again.
     pub(super) fuse: VecDeque<u32>,
-    events: u64,
+    pub(super) events: u64,
     /// Calls of the subject's own since time has gone on.
     calls: u32,
     random: Stream,
@@ -87,6 +89,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             most_blocks: plan.most,
             volatile_cache: plan.cache,
             latency: (Nanos(plan.latency.0), Nanos(plan.latency.1)),
+            backend: plan.backend,
         };
         let count = plan.drives as usize;
         let disks = vec![model.disk(); count];
@@ -102,6 +105,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             drives: Vec::new(),
             made: 0,
             due: BinaryHeap::new(),
+            moments: Vec::new(),
             order: 0,
             subject,
             history: History::new(0),
@@ -125,22 +129,26 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             digest: Digest::new(),
             watch,
         };
-        rig.drives = (0..count).map(|_| rig.blank()).collect();
+        for drive in 0..count {
+            let fail = if plan.weak == Some(drive as u32) { plan.fail } else { 0 };
+            let drive = rig.blank(fail);
+            // Its flash may fail at any moment.
+            rig.suspect[rig.drives.len()] = drive.is_weak();
+            rig.drives.push(drive);
+        }
         rig
     }
 
-    fn blank(&mut self) -> Drive {
+    fn blank(&mut self, fail: u32) -> Drive {
         self.made += 1;
-        Drive::new(
-            &self.model,
-            self.canary,
-            Stream::new(self.plan.seed, &format!("torture drive {}", self.made)),
-        )
+        let random = Stream::new(self.plan.seed, &format!("torture drive {}", self.made));
+        Drive::new(&self.model, self.canary, fail, random)
     }
 
     /// Its digest and counts, at the end.
     pub fn done(&mut self) -> (u64, Tally) {
         self.count_findings();
+        (0..self.drives.len()).for_each(|drive| self.count_flash(drive));
         (self.digest.value(), self.tally.clone())
     }
 
@@ -188,7 +196,8 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
     }
 
     pub(super) fn is_at_rest(&self) -> bool {
-        self.due.is_empty() && self.subject.inner().next_event() == Time::NEVER
+        let is_busy = self.drives.iter().any(Drive::is_busy);
+        self.due.is_empty() && !is_busy && self.subject.inner().next_event() == Time::NEVER
     }
 
     fn stuck(&mut self, message: String) -> Result<(), End> {
@@ -198,15 +207,19 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
     /// The next event; false when there is none.
     fn step(&mut self) -> Result<bool, End> {
         let command = self.due.peek().map_or(Time::NEVER, |&Reverse((at, ..))| at);
+        let (flash, drive) = self.next_of_flash();
         let own = self.subject.inner().next_event();
-        if command == Time::NEVER && own == Time::NEVER {
+        let next = command.min(own).min(flash);
+        if next == Time::NEVER {
             return Ok(false);
         }
         self.events += 1;
         if self.events > EVENTS {
             self.stuck(format!("no end in sight after {EVENTS} events"))?;
         }
-        if own <= command {
+        if flash == next {
+            self.serve_flash(next, drive);
+        } else if own == next {
             self.calls = if own > self.now { 0 } else { self.calls + 1 };
             if self.calls > CALLS {
                 self.stuck(format!("it wants to be called again and again at {}", self.now))?;
@@ -225,6 +238,32 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         Ok(true)
     }
 
+    /// When something happens in the flash of a drive, and in which.
+    fn next_of_flash(&self) -> (Time, usize) {
+        let next = self.drives.iter().map(Drive::next_event).zip(0..).min();
+        next.expect("there is a drive")
+    }
+
+    fn serve_flash(&mut self, at: Time, drive: usize) {
+        self.now = self.now.max(at);
+        let before = self.drives[drive].health();
+        let mut moments = std::mem::take(&mut self.moments);
+        self.drives[drive].advance(self.now, &mut moments);
+        self.moments = moments;
+        self.take_moments(drive);
+        if self.drives[drive].health() != before {
+            self.say(|| format!("drive {drive} has used up its spare blocks and becomes read-only"));
+            self.tally.reach(Reached::WornOut, 1);
+        }
+    }
+
+    fn take_moments(&mut self, drive: usize) {
+        for Moment { at, slot, is_done } in self.moments.drain(..) {
+            self.order += 1;
+            self.due.push(Reverse((at, self.order, drive, slot, is_done)));
+        }
+    }
+
     /// A drive has done half a command, or a whole one.
     fn serve(&mut self) {
         let Some(Reverse((at, _, drive, slot, is_done))) = self.due.pop() else { return };
@@ -239,6 +278,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.read_in_recovery += response.data.len() as u64;
         }
         let (id, status) = (response.id, response.status);
+        self.tally.reach(Reached::Contended, u64::from(status == Status::Contended));
         self.say(|| format!("  drive {drive} answers {id}: {status:?}"));
         self.subject.inner_mut().answered(self.now, drive, response);
     }
@@ -268,11 +308,8 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
                 request.id, request.op, request.block, request.blocks
             )
         });
-        let moments = self.drives[drive].submit(self.now, request);
-        for (at, is_done) in [(moments.half, false), (moments.done, true)] {
-            self.order += 1;
-            self.due.push(Reverse((at, self.order, drive, moments.slot, is_done)));
-        }
+        self.drives[drive].submit(self.now, request, &mut self.moments);
+        self.take_moments(drive);
     }
 
     /// What becomes of an opening.
@@ -295,7 +332,8 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         let wellness = self.subject.inner().wellness();
         self.say(|| format!("ready: {blocks} blocks, {wellness:?}"));
         if self.tally.cuts == 0 {
-            self.history = History::new(blocks);
+            let history = History::new(blocks);
+            self.history = if S::KEEPS_ORDER { history.in_order() } else { history };
             return;
         }
         self.tally.longest_recovery = self.tally.longest_recovery.max(self.read_in_recovery);
@@ -394,6 +432,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.reads_may_fail |= matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite);
             self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | ReadOnly);
             self.is_lost |= matches!(fault.kind, Kill | Pull);
+            if self.writes_may_fail {
+                self.history.let_writes_fail();
+            }
         }
     }
 
@@ -426,8 +467,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         if std::mem::take(&mut self.is_rebuilding) {
             self.tally.reach(Reached::Rebuilt, 1);
         }
-        for (drive, suspect) in self.suspect.iter_mut().enumerate() {
-            *suspect &= self.scarred[drive] || self.drives[drive].health() != Health::Well;
+        for (index, suspect) in self.suspect.iter_mut().enumerate() {
+            let drive = &self.drives[index];
+            *suspect &= self.scarred[index] || drive.is_weak() || drive.health() != Health::Well;
         }
     }
 
@@ -443,7 +485,8 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             if self.tally.cuts != life {
                 return Ok(());
             }
-            self.drives[drive] = self.blank();
+            self.count_flash(drive);
+            self.drives[drive] = self.blank(0);
             (self.suspect[drive], self.scarred[drive], self.is_rebuilding) = (true, false, true);
             self.pulled.retain(|&pulled| pulled != drive);
             self.tally.reach(Reached::Replaced, 1);
@@ -488,12 +531,22 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         self.count_findings();
     }
 
+    /// What its flash has met.
+    fn count_flash(&mut self, drive: usize) {
+        let (bad_blocks, collections) = self.drives[drive].flash_counts();
+        self.tally.reach(Reached::BadBlock, bad_blocks);
+        self.tally.reach(Reached::CollectedByDrive, collections);
+    }
+
     fn count_findings(&mut self) {
         let findings = self.subject.inner().findings();
         self.tally.reach(Reached::FoundCorrupt, findings.corrupt);
         self.tally.reach(Reached::Repaired, findings.repaired);
         self.tally.reach(Reached::DegradedRead, findings.degraded);
         self.tally.reach(Reached::HedgedRead, findings.hedged);
+        self.tally.reach(Reached::Collected, findings.collected);
+        self.tally.reach(Reached::Checkpointed, findings.checkpoints);
+        self.tally.reach(Reached::Rotated, findings.rotations);
     }
 
     pub(super) fn power_off(&mut self) {
@@ -503,9 +556,10 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         self.due.clear();
         self.pending.clear();
         self.history.power_cut();
+        let back = self.now + POWER_AWAY;
         for drive in &mut self.drives {
             drive.power_off(&mut self.tally);
-            drive.power_on();
+            drive.power_on(back);
         }
         (self.is_ready, self.is_scrubbing, self.read_in_recovery) = (false, false, 0);
     }
@@ -516,7 +570,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         there.rotate_left(turn);
         let disks: Vec<(usize, Disk)> = there.iter().map(|&drive| (drive, self.model.disk())).collect();
         self.say(|| format!("power on with drives {there:?}"));
-        self.now = Time(self.now.0 + 1_000_000);
+        self.now += POWER_AWAY;
         self.subject = Planted::new(S::open(self.now, &self.config, &disks), self.canary);
     }
 }
@@ -530,6 +584,9 @@ fn names(data: &[Bytes]) -> String {
     };
     data.iter().map(name).collect::<Vec<String>>().join(" ")
 }
+
+/// How long the power is away.
+const POWER_AWAY: Nanos = Nanos::millis(1);
 
 /// More than any run needs: one has a few thousand.
 const EVENTS: u64 = 1_000_000;

@@ -56,11 +56,12 @@ impl Outcome {
 impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
     fn carry_out(&mut self) -> Result<(), End> {
         self.until("ready", |rig| rig.subject.inner().is_ready())?;
-        let plan = self.plan;
+        let (plan, before) = (self.plan, self.events);
         for step in &plan.steps {
             self.carry_out_step(step)?;
         }
         self.settle()?;
+        self.tally.events = self.events - before;
         // The faults stop: what has not struck yet must not strike amid the repair.
         self.drives.iter_mut().for_each(Drive::disarm);
         self.make_whole()?;
@@ -97,9 +98,14 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
             self.scrub()?;
             self.settle()?;
             if self.is_whole() {
-                return self.scrub_in_vain();
+                self.scrub_in_vain()?;
+                if self.is_whole() {
+                    return Ok(());
+                }
+                // A drive that wears out has done so just now.
+            } else {
+                self.touch_all()?;
             }
-            self.touch_all()?;
         }
         let wellness = self.subject.inner().wellness();
         let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();
@@ -160,7 +166,9 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.tally.cuts += 1;
         self.power_off();
         let (drives, width) = (self.drives.len(), self.config().width());
-        let away = self.plan.seed as usize % width;
+        // A drive that may still wear out is the one that is taken away.
+        let weak = self.drives.iter().position(|drive| drive.is_weak());
+        let away = weak.unwrap_or(self.plan.seed as usize) % width;
         let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
         let is_left =
             |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && drive % width == away);

@@ -1,8 +1,9 @@
-//! The plan of a seed: layout, sizes, load and faults. Each kind of fault and of request is left out of
+//! The plan of a seed: layout, drives, load and faults. Each kind of fault and of request is left out of
 //! many plans altogether, because what is rare beside something frequent is then frequent somewhere
 //! (swarm testing: Groce, Zhang, Eide, Chen, Regehr, ISSTA 2012).
 
 use super::fault::{Fault, FaultKind};
+use super::flash::Backend;
 use super::plan::{Plan, Step};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
@@ -83,6 +84,7 @@ impl Draw {
         let layout = self.one_of(layouts);
         let mut plan = Plan { seed, layout, ..Plan::default() };
         self.shape(&mut plan);
+        self.backend(&mut plan);
         let load = self.load(&plan);
         let length = self.one_of(&[20, 60, 150, 300]);
         plan.steps = (0..length).map(|_| self.io(&load)).collect();
@@ -107,7 +109,27 @@ impl Draw {
         if has_cuts {
             self.cuts(&mut plan);
         }
+        self.weakness(&mut plan);
         plan
+    }
+
+    /// Some drives are SSDs, which collect garbage themselves.
+    fn backend(&mut self, plan: &mut Plan) {
+        if self.one_in(5) {
+            plan.backend = Backend::Ssd;
+        }
+    }
+
+    /// One of them may wear out.
+    fn weakness(&mut self, plan: &mut Plan) {
+        let fail = self.one_of(&[20_000, 60_000, 200_000]);
+        if plan.backend == Backend::Ssd && self.one_in(2) {
+            (plan.weak, plan.fail) = (Some(self.below(u64::from(plan.drives)) as u32), fail);
+            plan.weak = plan.weak.filter(|_| plan.problem().is_none());
+        }
+        if plan.weak.is_none() {
+            plan.fail = Plan::default().fail;
+        }
     }
 
     fn shape(&mut self, plan: &mut Plan) {

@@ -1,5 +1,6 @@
 //! Makes a plan that shows a violation smaller, as long as it still shows it.
 
+use super::flash::Backend;
 use super::plan::{Plan, Step};
 
 /// The smallest plan that was found from `plan` on, for which `fails` is true, in at most `tries` runs.
@@ -56,7 +57,7 @@ impl Shrinking<'_> {
 
     /// Fewer and simpler drives.
     fn shape(&mut self) {
-        let changes: [fn(&mut Plan); 12] = [
+        let changes: [fn(&mut Plan); 14] = [
             |plan| plan.drives -= plan.groups.min(plan.drives - 1),
             |plan| {
                 plan.drives -= plan.drives / plan.groups;
@@ -67,6 +68,8 @@ impl Shrinking<'_> {
             |plan| plan.depth = 1,
             |plan| plan.drive_depth = 1,
             |plan| plan.cache = false,
+            |plan| (plan.backend, plan.weak) = (Backend::Model, None),
+            |plan| plan.weak = None,
             |plan| plan.latency = (50_000, 50_000),
             |plan| plan.slow_after = 0,
             |plan| plan.reads = tailcut_host::array::ReadPolicy::Direct,

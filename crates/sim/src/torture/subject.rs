@@ -35,6 +35,12 @@ pub struct Findings {
     pub last_scrub: u64,
     /// Blocks that could not be had for repair or rebuilding.
     pub hopeless: u64,
+    /// Rows of a log that were emptied.
+    pub collected: u64,
+    /// Times that the map of a log was written.
+    pub checkpoints: u64,
+    /// Times that another group became the front-end.
+    pub rotations: u64,
 }
 
 /// What is tortured. A machine without a clock: handed requests of the host and answers of
@@ -45,6 +51,9 @@ pub struct Findings {
 pub trait Subject: Sized {
     /// What it is made with.
     type Config;
+
+    /// Requests for one block take effect in the order in which they are submitted, answered or not.
+    const KEEPS_ORDER: bool = false;
 
     /// Over blank drives.
     fn create(now: Time, config: &Self::Config, drives: &[Disk]) -> Self;

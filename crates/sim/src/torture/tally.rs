@@ -46,6 +46,12 @@ tailcut_base::choice! {
         DegradedRead = "read without the drive that has the data",
         /// Because a drive was slow.
         HedgedRead = "read around a slow drive",
+        /// A log emptied a row of segments.
+        Collected = "row collected by a log",
+        /// A log wrote its map.
+        Checkpointed = "checkpoint written by a log",
+        /// Another group of a SWAN array became the front-end.
+        Rotated = "front-end of a SWAN array moved on",
         /// A read was answered while a write of one of its blocks was unanswered.
         ReadDuringWrite = "read while a write of the block is in flight",
         /// A write came while another of the same block was unanswered.
@@ -56,6 +62,14 @@ tailcut_base::choice! {
         ReadTrimmed = "read of a trimmed block",
         /// A request was answered with an error that the fault model allows.
         HonestError = "error reported as an error",
+        /// A block of a drive's flash went bad: a program or an erase failed.
+        BadBlock = "flash block gone bad",
+        /// A drive had no spare blocks left and became read-only.
+        WornOut = "drive worn out",
+        /// A drive emptied a block of its flash.
+        CollectedByDrive = "garbage collected by a drive",
+        /// A drive would rather not have served a read then.
+        Contended = "read refused by a busy drive",
         /// All was read with one drive of each group taken away.
         ProbedWithout = "all read with a drive of each group taken away",
     }
@@ -68,6 +82,9 @@ pub struct Tally {
     pub requests: u64,
     /// Requests that drives answered.
     pub drive_requests: u64,
+    /// Events while the steps of the plan were carried out: a command of a drive is half done or answered, or the
+    /// subject does something by itself. What comes after them, repair and the last looks, does not count.
+    pub events: u64,
     /// Power cuts.
     pub cuts: u64,
     /// The most blocks that drives were asked to read between the power coming back and the
@@ -82,6 +99,7 @@ impl Default for Tally {
         Tally {
             requests: 0,
             drive_requests: 0,
+            events: 0,
             cuts: 0,
             longest_recovery: 0,
             faults: [0; FaultKind::NAMES.len()],
@@ -115,6 +133,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         self.requests += other.requests;
         self.drive_requests += other.drive_requests;
+        self.events += other.events;
         self.cuts += other.cuts;
         self.longest_recovery = self.longest_recovery.max(other.longest_recovery);
         for (mine, theirs) in self.faults.iter_mut().zip(other.faults) {

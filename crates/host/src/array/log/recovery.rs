@@ -251,7 +251,8 @@ impl<B: Block> Log<B> {
                 unwritten: false,
                 class: Class::DEFAULT,
                 urgency: Urgency::Read,
-                around: Around::AtNeed,
+                // However long it takes: what a drive does not have is to be written to it again.
+                around: Around::WhenWrong,
                 token: Token::Recovery(asked).into(),
             };
             core.reads.begin(now, &mut core.drives, wanted);

@@ -1,0 +1,216 @@
+//! The flash behind a drive: a small simulated SSD that says how long each command takes, whether it would
+//! rather not serve, and when nothing can be written any more. What is stored, and what a power cut leaves
+//! of it, stays with the [`drive`](super::drive).
+//!
+//! Programs and erases fail as its flash does ([`Faults`](tailcut_ssd::flash::medium::Faults)): blocks go bad, what was
+//! in them is programmed elsewhere, which takes its time, and when the spare blocks are used up the drive
+//! answers writes with "write protected" for ever.
+
+use super::drive::Model;
+use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Status, Submit, Time};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Request};
+use tailcut_ssd::{Preset, Ssd, SsdConfig};
+
+tailcut_base::choice! {
+    /// What times and failures of a drive come from.
+    pub enum Backend {
+        /// Times are drawn, and what fails stands in the plan.
+        Model = "model",
+        /// A small simulated SSD that is nearly full.
+        Ssd = "ssd",
+    }
+}
+
+/// The flash of a drive.
+#[derive(Debug)]
+pub struct Flash {
+    ssd: Ssd,
+    /// So much later it is for the SSD than for everybody else: after a power cut it comes to rest first.
+    lead: Nanos,
+    /// The last moment that the SSD has been told of.
+    clock: Time,
+    completions: Vec<Completion>,
+}
+
+/// The end of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Where the drive keeps it.
+    pub slot: u32,
+    /// How it ended.
+    pub status: Status,
+    /// When it would rather not serve: for how long.
+    pub busy_for: Nanos,
+}
+
+impl Flash {
+    /// Of a new drive, whose programs and erases fail with the chance `fail`, in parts per million.
+    pub fn new(model: &Model, fail: u32, seed: u64) -> Flash {
+        let ssd = Ssd::new(&config(model, fail), seed, false);
+        Flash { ssd, lead: Nanos::ZERO, clock: Time::ZERO, completions: Vec::new() }
+    }
+
+    /// A command has come.
+    pub fn submit(&mut self, now: Time, slot: u32, request: &Request<Bytes>) {
+        let Request { op, fua, class, fail_fast, block, blocks, .. } = *request;
+        let (sector, sectors) = (block * BLOCK_SECTORS, blocks * BLOCK_SECTORS as u32);
+        let id = CommandId(slot);
+        let command = Command { id, op, fua, class, fail_fast, stream: 0, sector, sectors, content: 0 };
+        self.clock = now + self.lead;
+        let answer = self.ssd.submit(self.clock, &command);
+        assert_eq!(answer, Submit::Accepted, "the drive keeps to the depth and the size of its SSD");
+    }
+
+    /// When something happens in it.
+    pub fn next_event(&self) -> Time {
+        match self.ssd.next_event() {
+            Time::NEVER => Time::NEVER,
+            at => Time(at.0 - self.lead.0),
+        }
+    }
+
+    /// What ends now.
+    pub fn advance(&mut self, now: Time) -> Vec<Ended> {
+        self.clock = now + self.lead;
+        while !self.ssd.advance(self.clock, &mut self.completions) {}
+        let ended = |end: Completion| Ended { slot: end.id.0, status: end.status, busy_for: end.busy_for };
+        self.completions.drain(..).map(ended).collect()
+    }
+
+    /// The power has gone, and comes back now: nothing is in flight any more. The SSD is left to finish what
+    /// it was doing, of which nobody is told, since it keeps no data that could be torn.
+    pub fn power_cycle(&mut self, now: Time) {
+        while self.ssd.next_event() != Time::NEVER {
+            self.clock = self.ssd.next_event();
+            self.ssd.advance(self.clock, &mut self.completions);
+            self.lead = self.lead.max(Nanos(self.clock.0.saturating_sub(now.0)));
+        }
+        self.completions.clear();
+    }
+
+    /// It takes no more writes.
+    pub fn is_read_only(&self) -> bool {
+        self.ssd.read_only().is_some()
+    }
+
+    /// Blocks that have gone bad, and blocks that were emptied to be erased.
+    pub fn counts(&self) -> (u64, u64) {
+        let counts = self.ssd.figures(self.clock).counts;
+        (counts.bad_blocks, counts.collections)
+    }
+}
+
+/// An SSD just large enough: so that it collects garbage, and bad blocks tell.
+fn config(model: &Model, fail: u32) -> SsdConfig {
+    let mut config = Preset::G.config();
+    let geometry = &mut config.geometry;
+    (geometry.channels, geometry.chips, geometry.planes, geometry.pages) =
+        (PLANES as u32, 1, 1, PAGES as u32);
+    config.queue.depth = model.depth;
+    (config.buffer.size, config.buffer.capacitor) = (BUFFER, !model.volatile_cache);
+    let fail = f64::from(fail) / 1e6;
+    (config.faults.factory_bad, config.faults.program_fail, config.faults.erase_fail) =
+        (FACTORY_BAD, fail, fail);
+    let blocks = model.blocks.div_ceil(PLANES * PAGES) as u32;
+    config.geometry.blocks = blocks + config.blocks_kept() + SPARE_BLOCKS;
+    let pages = PLANES * PAGES * u64::from(config.geometry.blocks);
+    let offered = model.blocks.next_multiple_of(PLANES);
+    config.ftl.spare = (1_000_000 - (offered * 1_000_000).div_ceil(pages)) as u32;
+    config
+}
+
+const PLANES: u64 = 2;
+const PAGES: u64 = 16;
+
+/// Bytes of the write buffer: a few writes fill it.
+const BUFFER: u64 = 16 * 4096;
+
+/// Of each plane, beside those that collection needs.
+const SPARE_BLOCKS: u32 = 8;
+
+/// Share of the blocks that are bad from the beginning; that more than [`SPARE_BLOCKS`] of a plane are has a
+/// chance below one in a million.
+const FACTORY_BAD: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::{Class, Op};
+
+    fn model(blocks: u64) -> Model {
+        let latency = (Nanos(1), Nanos(1));
+        Model { blocks, depth: 8, most_blocks: 32, volatile_cache: true, latency, backend: Backend::Ssd }
+    }
+
+    fn write(flash: &mut Flash, now: Time, block: u64) -> (Time, Status) {
+        let (op, class) = (Op::Write, Class::DEFAULT);
+        let request =
+            Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data: vec![] };
+        flash.submit(now, 3, &request);
+        loop {
+            let at = flash.next_event();
+            if let [ended] = flash.advance(at)[..] {
+                assert_eq!(ended.slot, 3);
+                return (at, ended.status);
+            }
+        }
+    }
+
+    #[test]
+    fn every_size_has_room_to_collect() {
+        for blocks in [100, 160, 200, 352, 400, 480, 720, 5000] {
+            let config = config(&model(blocks), 20_000);
+            assert_eq!(config.check_space(), Ok(()));
+            let offered = u64::from(config.ftl.logical_pages(&config.geometry));
+            assert!((blocks..blocks + 20).contains(&offered), "{offered} of {blocks}");
+        }
+    }
+
+    #[test]
+    fn it_collects_and_lasts() {
+        let mut flash = Flash::new(&model(200), 0, 1);
+        let mut now = Time::ZERO;
+        for index in 0..3000 {
+            let (at, status) = write(&mut flash, now, index * 77 % 200);
+            (now, _) = (at, assert_eq!(status, Status::Success));
+        }
+        assert!(flash.counts().1 > 100 && !flash.is_read_only());
+    }
+
+    #[test]
+    fn failing_programs_use_up_its_spare_blocks() {
+        let mut flash = Flash::new(&model(200), 30_000, 1);
+        let mut now = Time::ZERO;
+        let ended = (0..3000).find_map(|index| {
+            let (at, status) = write(&mut flash, now, index * 77 % 200);
+            now = at;
+            (status != Status::Success).then_some(status)
+        });
+        assert_eq!(ended, Some(Status::WriteProtected));
+        assert!(flash.is_read_only() && flash.counts().0 > 10);
+    }
+
+    #[test]
+    fn time_goes_on_after_a_power_cut() {
+        let mut flash = Flash::new(&model(200), 0, 1);
+        let (now, _) = write(&mut flash, Time::ZERO, 1);
+        flash.submit(
+            now,
+            0,
+            &Request {
+                id: 0,
+                op: Op::Write,
+                fua: true,
+                class: Class::DEFAULT,
+                fail_fast: false,
+                block: 5,
+                blocks: 8,
+                data: vec![],
+            },
+        );
+        flash.power_cycle(now + Nanos(1));
+        assert_eq!(flash.next_event(), Time::NEVER);
+        let (at, status) = write(&mut flash, now + Nanos(1), 2);
+        assert!(at > now + Nanos(1) && status == Status::Success);
+    }
+}
