@@ -61,16 +61,16 @@ fn what_is_corrupt_is_read_from_the_other_copy_and_repaired() {
         rig.submit(Op::Read, 0, 24, false);
         rig.rest();
     }
-    rig.array.scrub(rig.now);
+    rig.scrub();
     rig.rest();
     let report = *rig.array.epochs().expect("it has epochs").scrub_report();
     assert!(report.repaired_on_read > 0);
     assert_eq!(report.unrepairable, 0);
-    rig.array.scrub(rig.now);
+    rig.scrub();
     rig.rest();
     assert_eq!(rig.array.epochs().expect("it has epochs").scrub_report().corrupt_blocks, 0);
     check_copies(&mut rig);
-    assert!(wrong(rig).is_empty());
+    assert_eq!(wrong(rig), Vec::<String>::new());
 }
 
 #[test]
@@ -82,10 +82,10 @@ fn a_scrub_finds_what_is_wrong_while_writes_go_on() {
         for block in 0..6 {
             rig.drives[(seed % 5) as usize].corrupt(DATA + 3 * block);
         }
-        rig.array.scrub(rig.now);
+        rig.scrub();
         rig.work(100, 10);
         rig.rest();
-        rig.array.scrub(rig.now);
+        rig.scrub();
         rig.rest();
         let report = rig.array.epochs().expect("it has epochs").scrub_report();
         assert_eq!((report.corrupt_blocks, report.unrepairable, report.parity_mismatches), (0, 0, 0));

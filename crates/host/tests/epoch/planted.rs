@@ -1,7 +1,7 @@
 //! Rules are broken one by one: each time a check must notice.
 
 use crate::bench::{check_copies, config, rig, without_token, wrong};
-use crate::crashes::{random_cut, script};
+use crate::crashes::random_cut;
 use crate::faults::rebuild;
 use crate::workload::work;
 use tailcut_base::Op;

@@ -1,5 +1,6 @@
-//! How writes get into the cache: at once while there is room, and at the pace of the drives when there is
-//! little.
+//! How writes are taken: at once while there is room, and at the pace of the drives when there is little.
+//! What a write holds is in the cache, for all to see, from its submission on; what waits is its place in the
+//! lines of the drives, and its acknowledgement.
 //!
 //! The paper leaves open what happens when updates come faster than they can be written (section 5.5.4).
 //! Here what waits for a drive is bounded by what the drive can write in one epoch, so that a copy waits for
@@ -8,7 +9,7 @@
 //! host that writes too fast is slowed down evenly, and never stopped for an epoch.
 
 use super::Epochs;
-use super::cache::Held;
+use super::cache::{CopyId, Held};
 use crate::Block;
 use crate::array::core::Core;
 use std::collections::VecDeque;
@@ -45,6 +46,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn write(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         core.requests.expect(slot, 1);
         self.admission.queue.push_back(slot);
+        self.show(core, slot);
         self.admit(now, core);
         if self.admission.queue.back() == Some(&slot) {
             self.figures.throttled += 1;
@@ -76,38 +78,57 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Lets in the blocks of a request; false when there is no room for one.
-    fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
-        loop {
-            let request = core.requests.get_mut(slot);
-            let index = self.admission.done;
-            if index == request.blocks {
-                return true;
-            }
-            let block = request.block + u64::from(index);
-            let is_trim = request.op == Op::Trim;
-            if !self.has_room(core, block) {
-                return false;
-            }
+    /// Everybody sees what a write holds from now on.
+    fn show(&mut self, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get_mut(slot);
+        let is_trim = request.op == Op::Trim;
+        for index in 0..u64::from(request.blocks) {
+            let id = self.cache.enter(request.block + index);
             let held = match is_trim {
                 true => Held::Zeros,
-                false => Held::Data(std::mem::take(&mut core.requests.get_mut(slot).data[index as usize])),
+                false => Held::Data(std::mem::take(&mut request.data[index as usize])),
             };
-            self.update(now, core, block, held);
-            self.admission.done += 1;
+            self.cache.change(id, held);
+            self.cache.get_mut(id).holds += 1;
         }
     }
 
-    /// What is in the cache can always be written again.
+    /// Lets in the blocks of a request; false when there is no room for one.
+    fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+        let request = core.requests.get(slot);
+        let (first, blocks) = (request.block, request.blocks);
+        while self.admission.done < blocks {
+            let block = first + u64::from(self.admission.done);
+            if !self.has_room(core, block) {
+                return false;
+            }
+            self.admit_block(now, core, block);
+            self.admission.done += 1;
+        }
+        true
+    }
+
+    /// The copies of a block join the lines of their drives.
+    fn admit_block(&mut self, now: Time, core: &Core<B>, block: u64) {
+        let id = self.cache.enter(block);
+        for copy in 0..2 {
+            self.queue(now, core, CopyId::new(id, copy));
+        }
+        self.cache.get_mut(id).holds -= 1;
+        self.leave_if_done(now, core, id);
+    }
+
+    /// What counts already can always be written again.
     fn has_room(&self, core: &Core<B>, block: u64) -> bool {
-        if self.cache.find(block).is_some() {
+        if self.cache.is_dirty(block) {
             return true;
         }
         let is_free = |drive: usize| {
             let line = &self.lines[drive];
             !core.drives.is_present(drive) || line.len() < line.room(self.share)
         };
-        self.cache.len() < self.admission.most && self.shape.places(block).iter().all(|place| is_free(place.drive))
+        let places = self.shape.places(block);
+        self.cache.dirty() < self.admission.most && places.iter().all(|place| is_free(place.drive))
     }
 
     /// How long the next write has to wait after one of so many blocks.
@@ -115,7 +136,7 @@ impl<B: Block> Epochs<B> {
         let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
         let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].room(self.share));
         let lines = self.shape.places(block).map(|place| line(place.drive));
-        let used = lines.into_iter().fold(share(self.cache.len(), self.admission.most), u64::max);
+        let used = lines.into_iter().fold(share(self.cache.dirty(), self.admission.most), u64::max);
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
         let pause = Nanos(self.turn.interval.0 * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(self.share);
@@ -141,8 +162,11 @@ impl<B: Block> Epochs<B> {
         if !self.has_failed {
             return;
         }
-        self.admission.done = 0;
         while let Some(slot) = self.admission.queue.pop_front() {
+            let request = core.requests.get(slot);
+            let (first, blocks) = (request.block, u64::from(request.blocks));
+            let done = u64::from(std::mem::take(&mut self.admission.done));
+            (first + done..first + blocks).for_each(|block| self.admit_block(now, core, block));
             self.part_done(now, core, slot, Status::MediaError, &Spans::new());
         }
     }

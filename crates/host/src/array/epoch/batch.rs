@@ -67,7 +67,7 @@ impl<B: Block> Epochs<B> {
 
     /// Begins to write the next copies of a drive's line; false when none can be written now.
     pub(super) fn next_batch(&mut self, now: Time, core: &mut Core<B>, drive: usize) -> bool {
-        if self.lines[drive].quota == 0 || self.lines[drive].is_merging {
+        if self.is_first_held(drive) || self.lines[drive].quota == 0 || self.lines[drive].is_merging {
             return false;
         }
         let slot = if self.is_listing { self.lines[drive].ring.take() } else { None };
@@ -78,6 +78,7 @@ impl<B: Block> Epochs<B> {
         let id = self.batch(drive);
         let mut parts = std::mem::take(&mut self.batches[id as usize].parts);
         while parts.len() < ENTRIES_MOST
+            && !self.is_first_held(drive)
             && let Some(item) = self.lines[drive].pop()
         {
             self.count_wait(now, item.since);
@@ -97,6 +98,14 @@ impl<B: Block> Epochs<B> {
             }
         }
         true
+    }
+
+    /// True when the first copy of a line waits for reads of what it is written over.
+    fn is_first_held(&mut self, drive: usize) -> bool {
+        let line = &mut self.lines[drive];
+        let first = line.first();
+        line.is_held = first.is_some_and(|copy| self.cache.get(copy.entry()).readers > 0);
+        line.is_held
     }
 
     /// A copy that leaves its line, as it is now.
@@ -332,6 +341,6 @@ impl<B: Block> Epochs<B> {
         if !self.cache.copy(copy).is_queued {
             self.queue(now, core, copy);
         }
-        self.leave_if_done(core, copy.entry());
+        self.leave_if_done(now, core, copy.entry());
     }
 }

@@ -93,6 +93,10 @@ pub struct Entry<B> {
     pub held: Held<B>,
     /// Those who want it to stay.
     pub holds: u32,
+    /// Reads of what is on the drives that have not ended: it is not written over meanwhile.
+    pub readers: u32,
+    /// It counts as dirty: from the moment that it joins a line until it leaves.
+    is_dirty: bool,
     /// Its copies.
     pub copies: [Copy; 2],
 }
@@ -105,17 +109,25 @@ pub struct Cache<B> {
     /// For each block of the host the number of its entry from 1 on; 0 for none.
     index: Table<u32>,
     version: u64,
+    dirty: usize,
 }
 
 impl<B: Block> Cache<B> {
     /// An empty cache in front of so many blocks, whose versions are higher than `version`.
     pub fn new(blocks: u64, version: u64) -> Cache<B> {
-        Cache { entries: Vec::new(), free: Vec::new(), index: Table::new(blocks as usize), version }
+        Cache { entries: Vec::new(), free: Vec::new(), index: Table::new(blocks as usize), version, dirty: 0 }
     }
 
-    /// Blocks in it.
-    pub fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
+    /// Blocks that wait to be written, or are on their way.
+    pub fn dirty(&self) -> usize {
+        self.dirty
+    }
+
+    /// An entry counts as dirty from now on.
+    pub fn soil(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        self.dirty += usize::from(!entry.is_dirty);
+        entry.is_dirty = true;
     }
 
     /// The entry of a block.
@@ -130,7 +142,7 @@ impl<B: Block> Cache<B> {
             return id;
         }
         let copies = [Copy::default(); 2];
-        let entry = Entry { block, version: 0, held: Held::Unknown, holds: 0, copies };
+        let entry = Entry { block, version: 0, held: Held::Unknown, holds: 0, readers: 0, is_dirty: false, copies };
         let id = match self.free.pop() {
             Some(id) => {
                 self.entries[id as usize] = entry;
@@ -152,12 +164,24 @@ impl<B: Block> Cache<B> {
         (entry.held, entry.version) = (held, self.version);
     }
 
+    /// An entry does not count as dirty any more.
+    pub fn clean(&mut self, id: u32) {
+        let entry = &mut self.entries[id as usize];
+        self.dirty -= usize::from(std::mem::take(&mut entry.is_dirty));
+    }
+
     /// Both drives have it: it leaves.
     pub fn leave(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
+        assert!(!entry.is_dirty, "it is clean");
         entry.held = Held::Unknown;
         self.index[entry.block as usize] = 0;
         self.free.push(id);
+    }
+
+    /// True when a block counts as dirty.
+    pub fn is_dirty(&self, block: u64) -> bool {
+        self.find(block).is_some_and(|id| self.entries[id as usize].is_dirty)
     }
 
     /// An entry.

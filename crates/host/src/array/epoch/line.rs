@@ -62,6 +62,8 @@ pub struct Line {
     pub flushed_life: u32,
     /// Where it lists what it changes.
     pub ring: Ring,
+    /// Its first copy waits for reads of what it is written over.
+    pub is_held: bool,
     /// Slots are being merged: new entries must wait.
     pub is_merging: bool,
     /// Requests that clear the descriptors of a predecessor: nothing may be listed yet.
@@ -110,6 +112,7 @@ impl Line {
             life: 0,
             flushed_life: 0,
             ring: Ring::new(slots),
+            is_held: false,
             is_merging: false,
             clearing: 0,
             began: Time::ZERO,
@@ -144,6 +147,12 @@ impl Line {
     pub fn push(&mut self, now: Time, copy: CopyId) {
         self.items.push_back(Item { copy, since: now });
         self.joined += 1;
+    }
+
+    /// The first copy of this epoch that has not left.
+    pub fn first(&self) -> Option<CopyId> {
+        let item = self.items.front().filter(|_| self.quota > 0);
+        item.map(|item| item.copy)
     }
 
     /// The first copy of this epoch leaves, to be written.

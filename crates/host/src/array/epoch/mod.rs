@@ -186,9 +186,9 @@ impl<B: Block> Epochs<B> {
         self.share_done(task)
     }
 
-    /// Blocks that are in the cache because their drives do not have them yet.
+    /// Blocks that wait to be written to some drive, or are on their way.
     pub fn dirty(&self) -> usize {
-        self.cache.len()
+        self.cache.dirty()
     }
 
     /// The drives whose group has the token.

@@ -55,6 +55,11 @@ impl<B: Block> Epochs<B> {
             return;
         }
         let blocks = (run.end - run.start) as u32;
+        // What is written meanwhile must not be seen: it was submitted later.
+        for block in run.clone() {
+            let id = self.cache.enter(block);
+            self.cache.get_mut(id).readers += 1;
+        }
         let Place { drive, block } = self.choose(core, run.start, blocks);
         let (around, class) = (core.around(now, drive), core.requests.get(slot).class);
         let token = Asked::Read(slot).pack();
@@ -101,14 +106,29 @@ impl<B: Block> Epochs<B> {
         } else if done.wanted.blocks > 1 {
             // One block that is nowhere to be had must not take those beside it along.
             status = Status::Success;
-            self.read_run(now, core, slot, run.clone(), 1);
-        } else if self.read_cached(core, slot, first) {
-            status = Status::Success;
+            run.clone().for_each(|block| self.read_stored(now, core, slot, block..block + 1));
         }
         if done.damaged && self.is_serving() {
-            self.look_after(now, core, Purpose::Repair, run);
+            self.look_after(now, core, Purpose::Repair, run.clone());
         }
         core.drives.recycle(done.data);
         self.part_done(now, core, slot, status, &done.spans);
+        run.for_each(|block| self.read_ended(now, core, block));
+    }
+
+    /// A read of what is on the drives has ended; who wants to write over it may.
+    fn read_ended(&mut self, now: Time, core: &mut Core<B>, block: u64) {
+        let id = self.cache.enter(block);
+        let entry = self.cache.get_mut(id);
+        entry.readers -= 1;
+        if entry.readers > 0 {
+            return;
+        }
+        for Place { drive, .. } in self.shape.places(block) {
+            if std::mem::take(&mut self.lines[drive].is_held) {
+                self.write_on(now, core, drive);
+            }
+        }
+        self.leave_if_done(now, core, id);
     }
 }

@@ -155,7 +155,8 @@ impl<B: Block> Epochs<B> {
                 break;
             }
         }
-        if self.lines[drive].stage == Stage::Writing && self.lines[drive].batches == 0 {
+        let line = &self.lines[drive];
+        if line.stage == Stage::Writing && line.batches == 0 && !line.is_held {
             self.flush_drive(now, core, drive);
         }
     }
@@ -190,7 +191,7 @@ impl<B: Block> Epochs<B> {
             if is_good {
                 let state = self.cache.copy(done.copy);
                 (state.sent, state.durable) = (0, done.mark);
-                self.leave_if_done(core, done.copy.entry());
+                self.leave_if_done(now, core, done.copy.entry());
             } else {
                 self.take_back(now, core, done.copy);
             }

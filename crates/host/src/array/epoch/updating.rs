@@ -1,7 +1,7 @@
 //! Blocks change, first in the cache, then on one drive after the other.
 
 use super::Epochs;
-use super::cache::{CopyId, Held};
+use super::cache::CopyId;
 use super::line::Stage;
 use super::planted::{Rule, holds};
 use crate::Block;
@@ -10,16 +10,6 @@ use crate::array::drives::Presence;
 use tailcut_base::Time;
 
 impl<B: Block> Epochs<B> {
-    /// A block has a new content; what waits to be written of it is that from now on.
-    pub(super) fn update(&mut self, now: Time, core: &Core<B>, block: u64, held: Held<B>) {
-        let id = self.cache.enter(block);
-        self.cache.change(id, held);
-        for copy in 0..2 {
-            self.queue(now, core, CopyId::new(id, copy));
-        }
-        self.leave_if_done(core, id);
-    }
-
     /// A copy is to be written, if its drive is there.
     pub(super) fn queue(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
         let place = self.shape.places(self.cache.get(copy.entry()).block)[copy.copy()];
@@ -31,30 +21,46 @@ impl<B: Block> Epochs<B> {
             self.figures.superseded += 1;
         } else if takes {
             state.is_queued = true;
+            self.cache.soil(copy.entry());
             self.lines[place.drive].push(now, copy);
             self.turn.expect(now + self.delay);
         }
     }
 
-    /// A block leaves the cache when both drives have it for good.
-    pub(super) fn leave_if_done(&mut self, core: &Core<B>, id: u32) {
+    /// Looks what becomes of a block of which something has ended: it leaves the cache when both drives have it
+    /// for good and nobody wants it to stay.
+    pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
         let entry = self.cache.get(id);
-        if entry.holds > 0 {
+        let [one, other] = entry.copies;
+        if [one, other].iter().any(|copy| copy.is_queued || copy.sent != 0) {
             return;
         }
         let places = self.shape.places(entry.block);
-        for (copy, place) in entry.copies.iter().zip(places) {
-            let is_done = copy.durable.version == entry.version || !core.drives.is_present(place.drive);
-            if copy.is_queued || copy.sent != 0 || !is_done {
-                return;
-            }
+        let is_there = places.map(|place| core.drives.is_present(place.drive));
+        if is_there == [true, true] && one.durable.version != other.durable.version {
+            return self.catch_up(now, core, id);
         }
-        for (copy, place) in entry.copies.iter().zip(places) {
-            if let Some(listing) = copy.listing {
+        let version = entry.version;
+        let has_all = (0..2).all(|copy| !is_there[copy] || entry.copies[copy].durable.version == version);
+        let is_wanted = entry.holds > 0 || entry.readers > 0;
+        for (copy, place) in places.iter().enumerate() {
+            if let Some(listing) = self.cache.copy(CopyId::new(id, copy)).listing.take() {
                 self.lines[place.drive].ring.release(listing.slot);
             }
         }
-        self.cache.leave(id);
+        self.cache.clean(id);
+        if has_all && !is_wanted {
+            self.cache.leave(id);
+        }
+    }
+
+    /// The copies of a block agree only when both are of its latest version.
+    fn catch_up(&mut self, now: Time, core: &Core<B>, id: u32) {
+        for copy in [CopyId::new(id, 0), CopyId::new(id, 1)] {
+            if self.cache.copy(copy).durable.version != self.cache.get(id).version {
+                self.queue(now, core, copy);
+            }
+        }
     }
 
     /// A drive is lost: nothing is written to it any more, and nobody waits for it.
@@ -63,7 +69,7 @@ impl<B: Block> Epochs<B> {
         line.life += 1;
         line.clear(|copy| self.cache.copy(copy).is_queued = false);
         line.ring.clear();
-        line.is_merging = false;
+        (line.is_merging, line.is_held) = (false, false);
         line.settle();
         let is_writing = line.stage == Stage::Writing;
         let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
@@ -78,7 +84,7 @@ impl<B: Block> Epochs<B> {
             if let Some(copy) = places.iter().position(|place| place.drive == drive) {
                 let state = self.cache.copy(CopyId::new(id, copy));
                 (state.durable, state.listing) = (Default::default(), None);
-                self.leave_if_done(core, id);
+                self.leave_if_done(now, core, id);
             }
         }
         self.release_waiting(now, core, drive);

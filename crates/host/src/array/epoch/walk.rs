@@ -103,7 +103,9 @@ impl<B: Block> Epochs<B> {
 
     /// When the next run may begin.
     pub(super) fn next_walk(&self) -> Time {
-        let can_begin = |walk: &&Walk| walk.next < walk.end && walk.under_way.len() < AHEAD;
+        let can_begin = |walk: &&Walk| {
+            walk.next < walk.end && walk.under_way.len() < AHEAD && !self.is_clearing(walk.task)
+        };
         self.walks.iter().filter(can_begin).map(|walk| walk.due).min().unwrap_or(Time::NEVER)
     }
 
@@ -127,6 +129,11 @@ impl<B: Block> Epochs<B> {
         }
     }
 
+    /// True while the descriptors of a predecessor are cleared.
+    fn is_clearing(&self, task: Task) -> bool {
+        matches!(task, Task::Rebuild(drive) if self.lines[drive].clearing > 0)
+    }
+
     /// A drive that is lost again cannot be filled, nor one whose neighbours are gone.
     fn cancel_if_vain(&mut self, core: &Core<B>, at: usize) {
         let has_failed = self.has_failed;
@@ -143,8 +150,8 @@ impl<B: Block> Epochs<B> {
     /// The next run of a walk, if one may begin.
     fn next_run(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<(Purpose, Range<u64>)> {
         let most = RUN_MOST.min(self.most as u64);
+        let is_clearing = self.is_clearing(self.walks[at].task);
         let walk = &mut self.walks[at];
-        let is_clearing = matches!(walk.task, Task::Rebuild(drive) if self.lines[drive].clearing > 0);
         if walk.due > now || walk.next >= walk.end || walk.under_way.len() >= AHEAD || is_clearing {
             return None;
         }

@@ -114,7 +114,7 @@ impl<B: Block> Epochs<B> {
             }
             let entry = self.works[id as usize].entries[index];
             self.cache.get_mut(entry).holds -= 1;
-            self.leave_if_done(core, entry);
+            self.leave_if_done(now, core, entry);
         }
         // It ends when what it has changed is durable.
         let waiter = self.waiter(Who::Work(id));
