@@ -2,6 +2,7 @@
 
 use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::array::{Array, ArrayConfig, Condition, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
@@ -126,7 +127,9 @@ impl Subject for Arrays {
     fn findings(&self) -> Findings {
         let State::Open(array, _) = &self.state else { return Findings::default() };
         let counts = array.core().reads.counts();
-        let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
+        let raid = array.raid().map(|raid| *raid.scrub_report());
+        let epochs = array.epochs().map(|epochs| *epochs.scrub_report());
+        let raid = raid.or(epochs).unwrap_or_default();
         let log = array.log_scrub().unwrap_or_default();
         Findings {
             corrupt: counts.corrupt,
@@ -177,6 +180,20 @@ impl Subject for Arrays {
             State::Open(array, _) => array.answers().drain(..).collect(),
             _ => Vec::new(),
         }
+    }
+
+    fn controls(&mut self) -> Vec<(usize, Control)> {
+        match &mut self.state {
+            State::Open(array, members) => {
+                array.controls().drain(..).map(|(member, call)| (members[member], call)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        let member = self.member_at(drive);
+        self.array_mut().control_answered(now, member, call, reply);
     }
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {

@@ -40,6 +40,7 @@ use super::canary::Canary;
 use super::fault::{Fault, FaultKind};
 use super::tally::{Reached, Tally};
 use std::collections::{BTreeMap, BTreeSet};
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::record::RECORD_BLOCKS;
@@ -58,6 +59,8 @@ pub struct Model {
     pub volatile_cache: bool,
     /// The shortest and the longest time of a command.
     pub latency: (Nanos, Nanos),
+    /// It knows the calls of the control interface.
+    pub has_control: bool,
 }
 
 impl Model {
@@ -165,6 +168,20 @@ impl Drive {
     /// True while commands are in flight.
     pub fn is_busy(&self) -> bool {
         self.commands.iter().any(Option::is_some)
+    }
+
+    /// A call of its control interface: anything that a drive may reply.
+    pub fn control(&mut self, call: Control) -> ControlReply {
+        if !self.model.has_control || !self.is_there() {
+            return ControlReply::Unsupported;
+        }
+        match call {
+            Control::EraseBlockSize => ControlReply::Bytes(16 << 10),
+            Control::FreeBlocks => ControlReply::Blocks(self.random.below(40)),
+            Control::IsGcRunning | Control::IsReadyForRead => ControlReply::Answer(self.random.below(3) > 0),
+            Control::RunGc { .. } | Control::SetWindows(_) => ControlReply::Done,
+            _ => ControlReply::Unsupported,
+        }
     }
 
     /// A command has come.

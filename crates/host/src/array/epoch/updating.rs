@@ -2,7 +2,7 @@
 
 use super::Epochs;
 use super::cache::CopyId;
-use super::line::Stage;
+use super::line::{DriveControl, Stage};
 use super::planted::{Rule, holds};
 use crate::Block;
 use crate::array::core::Core;
@@ -67,6 +67,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         line.life += 1;
+        line.control = DriveControl::default();
         line.clear(|copy| self.cache.copy(copy).is_queued = false);
         line.ring.clear();
         (line.is_merging, line.is_held) = (false, false);
