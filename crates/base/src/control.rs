@@ -1,10 +1,12 @@
 //! The control interface of a device: what a host may ask and steer (Shin 2017, table 5.1).
 //!
-//! The standard that later gave these calls a home is NVMe Predictable Latency Mode:
+//! The standard that later gave these calls a home is NVMe Predictable Latency Mode ([`crate::plm`]):
 //! [`Control::IsReadyForRead`] corresponds to entering the deterministic window and
 //! [`Control::RunGc`] to the non-deterministic one. [`Control::SetWindows`] announces both for all times
-//! to come.
+//! to come. A device can be spoken to in either way; one without the interface answers
+//! [`ControlReply::Unsupported`] to every call.
 
+use crate::plm;
 use crate::time::{Nanos, Time};
 
 /// Free-block counts per plane between which garbage collection works.
@@ -63,12 +65,17 @@ pub enum Control {
     FreeBlocks,
     /// The thresholds of garbage collection.
     GetThresholds,
-    /// Sets the thresholds; refused when `low` exceeds `high` or leaves no room.
+    /// Sets the thresholds; refused when `low` exceeds `high`, or when a plane that is full of data does
+    /// not always reach that many free blocks. Planes that have fewer than `low` collect at once: that is a
+    /// trigger of garbage collection.
     SetThresholds(GcThresholds),
-    /// Does garbage collection run?
+    /// Does garbage collection run? What has been put off does not.
     IsGcRunning,
-    /// Collect until the moment given or the high threshold; returns at once; nothing happens
-    /// when the high threshold is reached already.
+    /// Collect in every plane until the moment given or until the plane has `high` free blocks; returns
+    /// at once. At the moment given a collection stops between two page copies, or before its erase, and
+    /// goes on when it is asked for again or its plane falls below `low`. Takes the place of the run
+    /// before. Ignored when every plane has `high` free blocks already, or when the moment has passed;
+    /// otherwise a trigger of garbage collection.
     RunGc {
         /// When to stop.
         until: Time,
@@ -76,13 +83,37 @@ pub enum Control {
     /// From now on garbage collection and wear levelling only start within these windows. Within one the
     /// device collects ahead, up to the high threshold; what it has not finished at the end of one goes on
     /// in the next. Outside it collects only where it has no erased block left to write to. Takes the place
-    /// of windows set before; refused when they are empty or overlap.
+    /// of windows set before; refused when they are empty or overlap. A trigger of garbage collection.
     SetWindows(Windows),
-    /// Garbage collection is free to start at any time again.
+    /// Garbage collection is free to start at any time again. A trigger of it if there were windows.
     ClearWindows,
-    /// Stop starting garbage collection and programs; answers no until both have ended, then yes
-    /// until a write or a trigger of garbage collection arrives.
+    /// Keep from garbage collection and programs, so that nothing is in the way of reads. The first call
+    /// ends a [`Control::RunGc`] and stops collection and the programs of buffered data; it answers no
+    /// until what is under way has ended: operations of chips, commands that write, and the collection
+    /// of planes below `low`. Then the answer is yes, and the *quiet period* lasts until a write or a
+    /// flush is submitted or a trigger of garbage collection comes. Until then buffered data stays in the
+    /// buffer, as safe as it was there before.
     IsReadyForRead,
+    /// NVMe Predictable Latency Mode Config: switches the mode on, into the non-deterministic window, or
+    /// off, and says of what the device shall warn.
+    SetPredictableLatency {
+        /// Is the mode on?
+        is_enabled: bool,
+        /// Of what to warn, and when.
+        config: plm::Config,
+    },
+    /// What [`Control::SetPredictableLatency`] has set.
+    GetPredictableLatency,
+    /// NVMe Predictable Latency Mode Window: deterministic, as after [`Control::IsReadyForRead`], or not,
+    /// as after [`Control::RunGc`] without an end. In the deterministic window the host may write: that ends
+    /// the rest of the chips, but collection goes on to wait until a plane falls below `low`. Refused
+    /// while the mode is off.
+    SelectWindow(plm::Window),
+    /// The window that was selected, or to which the device has gone by itself. Refused while the mode
+    /// is off.
+    SelectedWindow,
+    /// NVMe Predictable Latency Per NVM Set log. Reading it takes the events away.
+    PredictableLatencyLog,
 }
 
 /// The answer to a [`Control`] call.
@@ -96,11 +127,22 @@ pub enum ControlReply {
     Thresholds(GcThresholds),
     /// Yes or no.
     Answer(bool),
+    /// Is Predictable Latency Mode on, and of what does the device warn?
+    PredictableLatency {
+        /// Is the mode on?
+        is_enabled: bool,
+        /// Of what the device warns, and when.
+        config: plm::Config,
+    },
+    /// A window of Predictable Latency Mode.
+    Window(plm::Window),
+    /// The log of Predictable Latency Mode.
+    Log(plm::Log),
     /// Done.
     Done,
-    /// The values do not fit the device.
+    /// The values do not fit the device, or its state.
     Invalid,
-    /// The device does not know this call.
+    /// The device does not know this call: see [`Control`].
     Unsupported,
 }
 

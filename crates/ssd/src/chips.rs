@@ -61,7 +61,7 @@ impl<P: Probe> Ssd<P> {
     fn rest(&mut self, now: Time, unit: u32) {
         if self.units[unit].holds_for_data() {
             self.units[unit].hold(now, Holder::Idle);
-        } else if self.units[unit].has_work() {
+        } else if self.units[unit].has_work() && !self.has_only_resting_work(unit) {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
             // What is queued behind these writes may be a read that the erase waits for.
@@ -74,7 +74,7 @@ impl<P: Probe> Ssd<P> {
             u.hold(now, Holder::Idle);
             // What reads went before may have been dropped, or moved away by the leveler.
             u.held_off_since = Time::NEVER;
-            if self.levels_queues() && self.take_over(now, unit) {
+            if self.levels_queues() && !self.rests_programs() && self.take_over(now, unit) {
                 self.wake(now);
                 return self.kick(now, unit);
             }
@@ -172,9 +172,10 @@ impl<P: Probe> Ssd<P> {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
-                request.physical != NONE
+                (request.physical != NONE
                     || self.ftl.can_allocate(self.layout.plane_at(unit, place), request.frontier)
-                    || self.is_void(id)
+                    || self.is_void(id))
+                    && !self.is_put_off(id)
             }
             _ => true,
         }

@@ -40,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) paused: bool,
     /// It could not wait for a window.
     pub(crate) forced: bool,
+    /// The host has asked for it (see [`crate::runs`]): it ends with the time that the host has given.
+    pub(crate) is_hosted: bool,
 }
 
 /// The jobs of all planes.
@@ -56,7 +58,7 @@ pub(crate) struct Collection {
     random: Stream,
     thresholds: GcThresholds,
     /// Planes with fewer free blocks than this collect: `low`, or `high` for a drive that has windows to
-    /// collect ahead in.
+    /// collect ahead in, and while the host has it collect.
     wanted: u32,
     copies: u32,
     levelling: bool,
@@ -123,8 +125,24 @@ impl Collection {
         self.thresholds
     }
 
+    pub(crate) fn set_thresholds(&mut self, thresholds: GcThresholds) {
+        self.thresholds = thresholds;
+    }
+
+    /// True while a collection runs: not one that has been put off and has no page on its way.
     pub(crate) fn is_running(&self) -> bool {
-        self.running > 0
+        let runs = |job: &Job| job.moving > 0 || !job.paused && !job.deferred;
+        self.running > 0 && self.jobs.iter().flatten().any(runs)
+    }
+
+    /// True when the job of a plane has an operation under way or committed.
+    pub(crate) fn is_at_work(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.moving > 0 || job.erasing)
+    }
+
+    /// True when the host has asked for the job of a plane.
+    pub(crate) fn is_hosted(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.is_hosted)
     }
 
     pub(crate) fn is_busy(&self, plane: u32) -> bool {
@@ -165,11 +183,14 @@ impl<P: Probe> Ssd<P> {
         if !is_short || self.block_mapped.is_some() {
             return;
         }
+        if self.windows.is_steered() && !self.is_still_short(now, plane) {
+            return;
+        }
         if self.config.gc.ideal {
             return self.collect_at_once(now, plane, self.collection.wanted);
         }
         if !self.collection.is_busy(plane) {
-            if !self.must_wait_for_window(now, plane) {
+            if !self.must_wait(now, plane) {
                 self.start_collection(now, plane, true);
             }
         } else if self.collection.is_paused(plane) {
@@ -183,7 +204,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Starts collections of an idle unit that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
-        if self.block_mapped.is_some() {
+        if self.block_mapped.is_some() || self.quiet.rests_collection() {
             return;
         }
         for place in 0..self.places {
@@ -193,7 +214,10 @@ impl<P: Probe> Ssd<P> {
                 continue;
             }
             let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
-            let starts = wanted && !self.collection.is_busy(plane) && !self.must_wait_for_window(now, plane);
+            if wanted && self.goes_on_in_background(now, plane) {
+                return self.wake(now);
+            }
+            let starts = wanted && !self.collection.is_busy(plane) && !self.must_wait(now, plane);
             if starts && self.start_collection(now, plane, true) {
                 return self.wake(now);
             }
@@ -223,7 +247,8 @@ impl<P: Probe> Ssd<P> {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
-        let forced = !self.windows.lets_start(now);
+        let forced = !self.collection_is_free(now);
+        let is_hosted = self.run.is_on(now) && self.ftl.free_blocks(plane) >= self.collection.thresholds.low;
         if forced {
             self.count_forced();
         }
@@ -236,6 +261,7 @@ impl<P: Probe> Ssd<P> {
             deferred: false,
             paused: false,
             forced,
+            is_hosted,
         });
         self.collection.running += 1;
         self.counters.collections += 1;
@@ -251,7 +277,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Begins to move the next valid page of the victim, if there is one.
     pub(crate) fn next_copy(&mut self, now: Time, plane: u32) {
-        if self.must_wait_for_window(now, plane) {
+        if self.must_wait(now, plane) {
             self.job(plane).paused = true;
             return;
         }
@@ -400,7 +426,7 @@ impl<P: Probe> Ssd<P> {
             self.ftl.retire(victim);
             return self.job_ended(now, plane);
         }
-        if self.must_wait_for_window(now, plane) {
+        if self.must_wait(now, plane) {
             self.job(plane).paused = true;
             return;
         }
@@ -497,7 +523,7 @@ impl<P: Probe> Ssd<P> {
     /// eight times as often while there is something to move: a drive that is mostly cold has as
     /// many blocks to move as it erases in a turn.
     fn level_wear(&mut self, now: Time, plane: u32) {
-        if self.windows.lets_start(now)
+        if self.collection_is_free(now)
             && let Some(coldest) = self.block_to_level(plane)
         {
             self.empty(now, plane, coldest, Purpose::Wear);

@@ -13,6 +13,7 @@ use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::control::GcThresholds;
 
 tailcut_base::choice! {
     /// Which of the work that is committed to a chip goes first.
@@ -256,6 +257,8 @@ impl Configure for WearConfig {
 pub struct SsdConfig {
     /// Where the other values came from.
     pub preset: Preset,
+    /// The host may ask and steer: see [`tailcut_base::control`].
+    pub control_api: bool,
     /// Geometry.
     pub geometry: Geometry,
     /// Times of cells and bus.
@@ -289,6 +292,11 @@ impl Configure for SsdConfig {
         if self.preset != before {
             *self = self.preset.config();
         }
+        visit.flag(
+            "control_api",
+            "The drive has the control interface (free blocks, thresholds, run_gc, windows, is_ready_for_read, Predictable Latency Mode).",
+            &mut self.control_api,
+        );
         visit.section("geometry", "What the drive is built of.", &mut self.geometry);
         visit.section("timing", "How long cells and bus take.", &mut self.timing);
         visit.section("bus", "Arbitration of the channels.", &mut self.bus);
@@ -357,13 +365,31 @@ impl SsdConfig {
         Ok(())
     }
 
+    fn logical_pages_per_plane(&self) -> u64 {
+        let planes = u64::from(self.geometry.plane_count());
+        u64::from(self.ftl.logical_pages(&self.geometry)) / planes.max(1)
+    }
+
+    /// True when a host may set these thresholds of collection: in their order, not below what the
+    /// configuration may say, with room for `low` as [`SsdConfig::check_space`] wants it, and with `high` a
+    /// number of free blocks that a plane without bad blocks can have when all of its logical pages hold
+    /// data: all but those that hold the data and the open ones.
+    pub fn has_room_for(&self, thresholds: GcThresholds) -> bool {
+        let GcThresholds { low, high } = thresholds;
+        let data = self.logical_pages_per_plane().div_ceil(u64::from(self.geometry.pages));
+        let open = u64::from(self.ftl.streams) + 1;
+        let reachable = u64::from(self.geometry.blocks).saturating_sub(data + open);
+        let mut with_low = self.clone();
+        with_low.gc.low = low;
+        low >= 2 && low <= high && u64::from(high) <= reachable && with_low.check_space().is_ok()
+    }
+
     /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
     /// the reserve and the blocks kept free by the low mark hold no data for good.
     pub fn check_space(&self) -> Result<(), String> {
         let g = &self.geometry;
         let kept = self.blocks_kept();
-        let planes = u64::from(g.plane_count());
-        let per_plane = u64::from(self.ftl.logical_pages(g)) / planes.max(1);
+        let per_plane = self.logical_pages_per_plane();
         if per_plane == 0 {
             return Err("the drive offers no page to the host; lower spare".into());
         }

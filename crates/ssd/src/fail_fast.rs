@@ -89,13 +89,14 @@ impl<P: Probe> Ssd<P> {
     /// comes to a unit now.
     fn own_work_ahead(&self, now: Time, unit: u32) -> Nanos {
         let which = self.config.schedule.fail_fast;
+        let resting = if self.rests_programs() { Lane::USER_WRITE.mask() } else { 0 };
         if !self.config.gc.preemptible {
             let lanes =
                 if self.config.schedule.chip == ChipPolicy::Fifo { which.lanes() } else { Lane::COLLECTION };
-            return self.queued(unit, lanes) + self.rest_of_collections(unit);
+            return self.queued(unit, lanes & !resting) + self.rest_of_collections(unit);
         }
         if self.config.schedule.chip == ChipPolicy::Fifo {
-            return self.queued(unit, which.lanes());
+            return self.queued(unit, which.lanes() & !resting);
         }
         if let Some((kind, left)) = self.preemption.suspended(unit) {
             let goes_on = self.is_held_off_too_long(now, unit) && which.includes(kind);
@@ -136,6 +137,16 @@ impl<P: Probe> Ssd<P> {
             copy * u64::from(pages) + self.length(Kind::Erase)
         };
         programs + jobs.map(rest).sum()
+    }
+
+    /// How long a page copy takes.
+    pub(crate) fn time_of_copy(&self) -> Nanos {
+        self.length(Kind::GcRead) + self.length(Kind::GcWrite)
+    }
+
+    /// How long an erase takes.
+    pub(crate) fn time_of_erase(&self) -> Nanos {
+        self.length(Kind::Erase)
     }
 
     /// How long a transaction of one memory request takes, in the mean over page types.

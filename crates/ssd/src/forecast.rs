@@ -118,7 +118,8 @@ impl<P: Probe> Ssd<P> {
     /// program.
     #[inline]
     pub(crate) fn holds_programs(&mut self, now: Time) -> bool {
-        self.config.preempt.time_programs && self.buffer.can_wait() && self.waits_for_silence(now)
+        self.rests_programs()
+            || self.config.preempt.time_programs && self.buffer.can_wait() && self.waits_for_silence(now)
     }
 
     #[cold]
@@ -142,7 +143,10 @@ impl<P: Probe> Ssd<P> {
         let mut waits = false;
         for place in 0..self.places {
             let plane = self.layout.plane_at(unit, place);
-            if self.is_erase_deferred(plane) {
+            if self.is_erase_deferred(plane) && self.must_wait(now, plane) {
+                let job = self.job(plane);
+                (job.deferred, job.paused) = (false, true);
+            } else if self.is_erase_deferred(plane) {
                 let begins = !self.defers_erase(now, plane);
                 begun |= begins;
                 waits |= !begins;

@@ -35,6 +35,14 @@ pub enum Rule {
     CollectInWindows,
     /// A collection that was forced outside of windows is counted.
     CountForced,
+    /// A run of collection ends when its time is over.
+    EndRun,
+    /// In a quiet period no collection starts.
+    RestCollection,
+    /// In a quiet period no program starts.
+    RestPrograms,
+    /// A quiet period begins when what is under way has ended.
+    AwaitRest,
 }
 
 #[cfg(feature = "planted")]

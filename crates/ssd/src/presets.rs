@@ -60,6 +60,7 @@ impl Preset {
 fn m() -> SsdConfig {
     SsdConfig {
         preset: Preset::M,
+        control_api: true,
         geometry: Geometry {
             channels: 8,
             chips: 4,

@@ -91,6 +91,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
         let physical = self.buffer[entry].old;
         assert!(physical != NONE, "a page without an old version is whole");
+        self.quiet.merges += 1;
         self.ftl.pin(physical);
         let (unit, place) = self.unit_of(physical);
         let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
@@ -105,6 +106,7 @@ impl<P: Probe> Ssd<P> {
     /// The rest of a page that is written in part is in the buffer.
     pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
         let MemoryRequest { owner: entry, physical, source: program, .. } = self.requests[id];
+        self.quiet.merges -= 1;
         self.medium.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {

@@ -12,8 +12,8 @@ impl<P: Probe> Ssd<P> {
     /// plane, or the drive becomes read-only.
     pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
         for place in 0..self.places {
-            let blocked = self.units.first(unit, Lane::USER_WRITE, place) != NONE;
-            if !blocked || self.can_recover(now, unit, place) {
+            let first = self.units.first(unit, Lane::USER_WRITE, place);
+            if first == NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
                 continue;
             }
             self.relocate_writes(now, unit, place);

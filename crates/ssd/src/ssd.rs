@@ -17,9 +17,12 @@ use crate::flash::{Geometry, Layout};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::levelling::Levelling;
+use crate::plm::PredictableLatency;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
+use crate::quiet::Quiet;
 use crate::request::Requests;
+use crate::runs::Run;
 use crate::windows::WindowSchedule;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
@@ -29,7 +32,7 @@ use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
 /// unit, then one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for
-/// the windows of collection (see [`crate::windows`]) where there are any.
+/// the windows of collection (see [`crate::windows`]) once the host has said when to collect.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -58,6 +61,9 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) windows: WindowSchedule,
+    pub(crate) run: Run,
+    pub(crate) quiet: Quiet,
+    pub(crate) predictable: PredictableLatency,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
@@ -122,6 +128,9 @@ impl<P: Probe> Ssd<P> {
             buffer: Buffer::new(&config.buffer, geometry.page_bytes),
             collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
             windows: WindowSchedule::default(),
+            run: Run::default(),
+            quiet: Quiet::default(),
+            predictable: PredictableLatency::default(),
             levelling: Levelling::new(&geometry),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry),
@@ -230,8 +239,12 @@ impl<P: Probe> Ssd<P> {
     /// Serves a timer of the drive as a whole.
     #[cold]
     fn serve_drive(&mut self, now: Time, slot: usize) {
-        if self.windows.are_set() && slot + 1 == self.timers.slots() {
-            return self.window_opens(now);
+        if self.windows.is_steered() && slot + 1 == self.timers.slots() {
+            self.window_opens(now);
+            if !self.run.is_on(now) {
+                return;
+            }
+            // A deterministic window may just have ended by itself, and with it the rest of programs.
         }
         // The drive may have become quiet.
         self.write_back(now);
@@ -275,6 +288,7 @@ impl<P: Probe> Ssd<P> {
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
+        self.attendance.writes -= u32::from(matches!(t.command.op, Op::Write | Op::Flush));
         self.tags.release(tag);
         self.attendance.leave(now, self.units.held(now));
     }
@@ -350,9 +364,15 @@ impl<P: Probe> Device for Ssd<P> {
         self.attendance.enter(now, self.units.held(now));
         match command.op {
             Op::Read => self.read(now, tag),
-            Op::Write => self.write(now, tag),
+            Op::Write => {
+                self.write_begins(now);
+                self.write(now, tag);
+            }
             Op::Trim => self.trim(now, tag),
-            Op::Flush => self.flush(now, tag),
+            Op::Flush => {
+                self.write_begins(now);
+                self.flush(now, tag);
+            }
         }
         Submit::Accepted
     }
@@ -400,25 +420,6 @@ impl<P: Probe> Device for Ssd<P> {
     }
 
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
-        match call {
-            Control::UserCapacity => {
-                ControlReply::Bytes(u64::from(self.ftl.logical_pages()) * self.geometry.page_bytes)
-            }
-            Control::DeviceCapacity => ControlReply::Bytes(self.geometry.raw_bytes()),
-            Control::EraseBlockSize => {
-                ControlReply::Bytes(u64::from(self.geometry.pages) * self.geometry.page_bytes)
-            }
-            Control::FreeBlocks => {
-                let planes = 0..self.geometry.plane_count();
-                ControlReply::Blocks(planes.map(|p| u64::from(self.ftl.free_blocks(p))).sum())
-            }
-            Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds()),
-            Control::IsGcRunning => ControlReply::Answer(self.collection.is_running()),
-            Control::SetWindows(windows) => self.set_windows(now, windows),
-            Control::ClearWindows => self.clear_windows(now),
-            Control::SetThresholds(_) | Control::RunGc { .. } | Control::IsReadyForRead => {
-                ControlReply::Unsupported
-            }
-        }
+        self.answer(now, call)
     }
 }

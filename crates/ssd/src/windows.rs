@@ -13,8 +13,8 @@
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
-use tailcut_base::Time;
 use tailcut_base::control::{ControlReply, Windows};
+use tailcut_base::{Nanos, Time};
 
 /// The windows of a drive, and the planes that wait for the next one.
 #[derive(Debug, Default)]
@@ -31,6 +31,12 @@ impl WindowSchedule {
     #[inline]
     pub(crate) fn are_set(&self) -> bool {
         self.windows.is_some()
+    }
+
+    /// True once the host has said anything of when the drive collects.
+    #[inline]
+    pub(crate) fn is_steered(&self) -> bool {
+        !self.is_waiting.is_empty()
     }
 
     /// True when collection may start: within a window, and always where there are none.
@@ -63,13 +69,11 @@ impl<P: Probe> Ssd<P> {
         if !windows.are_valid() || windows.from >= horizon || windows.period.0 >= horizon.0 {
             return ControlReply::Invalid;
         }
-        if self.windows.is_waiting.is_empty() {
-            self.windows.is_waiting = vec![false; self.geometry.plane_count() as usize];
-            self.timers = self.timers.with_one_more();
-        }
+        self.steer();
         self.windows.windows = Some(windows);
-        self.collection.collect_ahead(true);
-        self.end_waiting(now);
+        self.aim(now);
+        self.end_rest(now);
+        self.look_at_all_planes(now);
         ControlReply::Done
     }
 
@@ -77,17 +81,50 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn clear_windows(&mut self, now: Time) -> ControlReply {
         if self.windows.are_set() {
             self.windows.windows = None;
-            self.collection.collect_ahead(false);
-            self.end_waiting(now);
+            self.aim(now);
+            self.end_rest(now);
+            self.look_at_all_planes(now);
         }
         ControlReply::Done
     }
 
-    /// The windows have changed: every plane finds out anew whether it has to wait.
-    fn end_waiting(&mut self, now: Time) {
-        self.timers.clear(self.window_timer());
-        self.windows.waiting = (0..self.geometry.plane_count()).collect();
+    /// The host has begun to say when the drive collects: from now on planes may have to wait.
+    pub(crate) fn steer(&mut self) {
+        if !self.windows.is_steered() {
+            self.windows.is_waiting = vec![false; self.geometry.plane_count() as usize];
+            self.timers = self.timers.with_one_more();
+        }
+    }
+
+    /// Up to what planes collect has changed.
+    pub(crate) fn aim(&mut self, now: Time) {
+        self.collection.collect_ahead(self.windows.are_set() || self.run.is_on(now));
+    }
+
+    /// What planes may do has changed: every one of them finds out anew whether it has to wait.
+    pub(crate) fn look_at_all_planes(&mut self, now: Time) {
+        self.stop_window_timer();
+        self.enter_all_planes();
         self.window_opens(now);
+    }
+
+    /// No plane is looked at until one waits.
+    pub(crate) fn stop_window_timer(&mut self) {
+        self.timers.clear(self.window_timer());
+    }
+
+    fn enter_all_planes(&mut self) {
+        self.windows.waiting.clear();
+        self.windows.waiting.extend(0..self.geometry.plane_count());
+        self.windows.is_waiting.fill(true);
+    }
+
+    /// As [`Ssd::look_at_all_planes`], but in an event of its own, because the present one is in the midst
+    /// of a plane.
+    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time) {
+        self.enter_all_planes();
+        let slot = self.window_timer();
+        self.timers.set(slot, now + Nanos(1));
     }
 
     /// A window begins: planes that have waited for it go on, all of them before any chip starts, so
@@ -105,32 +142,49 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    /// True when the collection of a plane, running or yet to start, must wait for the next window. Jobs
-    /// that cannot are counted.
+    /// True when the collection of a plane, running or yet to start, must wait: for the next window, for the
+    /// end of a quiet period, or until the host asks for it again. Jobs that cannot are counted.
     #[inline]
-    pub(crate) fn must_wait_for_window(&mut self, now: Time, plane: u32) -> bool {
-        self.windows.are_set() && self.waits_for_window(now, plane)
+    pub(crate) fn must_wait(&mut self, now: Time, plane: u32) -> bool {
+        self.windows.is_steered() && self.waits(now, plane)
     }
 
     #[cold]
-    fn waits_for_window(&mut self, now: Time, plane: u32) -> bool {
-        if self.windows.lets_start(now) || self.collection.cannot_stop(plane, self.config.gc.preemptible) {
+    fn waits(&mut self, now: Time, plane: u32) -> bool {
+        let stays_hosted = self.collection.is_hosted(plane)
+            && !self.run.is_on(now)
+            && !self.windows.are_set()
+            && holds(Rule::EndRun);
+        if self.collection_is_free(now) && !stays_hosted
+            || self.collection.cannot_stop(plane, self.config.gc.preemptible)
+        {
             return false;
         }
-        let low = self.collection.thresholds().low.max(self.config.gc_reserve() + 1);
-        if self.ftl.free_blocks(plane) < low || !holds(Rule::CollectInWindows) {
+        if self.is_below_low(plane) || !holds(Rule::CollectInWindows) {
             self.force_collection(plane);
             return false;
         }
-        self.wait_for_window(now, plane);
+        self.wait(now, plane);
         true
     }
 
-    /// Has a plane looked at again when the next window begins.
-    fn wait_for_window(&mut self, now: Time, plane: u32) {
-        let Some(windows) = self.windows.windows else { return };
+    /// True when collection that can be put off may start now. A quiet period goes before windows, and so
+    /// does what the host asks for.
+    pub(crate) fn collection_is_free(&self, now: Time) -> bool {
+        !self.quiet.rests_collection() && (self.run.is_on(now) || self.windows.lets_start(now))
+    }
+
+    /// True when a plane collects in any case.
+    pub(crate) fn is_below_low(&self, plane: u32) -> bool {
+        self.ftl.free_blocks(plane) < self.collection.thresholds().low.max(self.config.gc_reserve() + 1)
+    }
+
+    /// Has a plane looked at again when the next window begins, or a quiet period ends.
+    fn wait(&mut self, now: Time, plane: u32) {
+        let is_first = self.windows.wait(plane);
+        let Some(windows) = self.windows.windows.filter(|_| !self.quiet.rests_collection()) else { return };
         let next = windows.next_after(now);
-        if self.windows.wait(plane) && next < self.horizon() {
+        if is_first && next < self.horizon() {
             let slot = self.window_timer();
             self.timers.set(slot, next);
         }
@@ -138,6 +192,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A plane may go on with the job that it has stopped, or start the next one.
     pub(crate) fn go_on_collecting(&mut self, now: Time, plane: u32) {
+        self.end_run_in_time(now);
         if self.collection.is_busy(plane) {
             if self.is_erase_deferred(plane) && self.windows.are_set() {
                 // Windows say now when it goes on.
@@ -147,14 +202,14 @@ impl<P: Probe> Ssd<P> {
             return self.resume_collection(now, plane);
         }
         let is_wanted = self.collection.is_wanted(plane, self.ftl.free_blocks(plane));
-        if is_wanted && !self.must_wait_for_window(now, plane) {
+        if is_wanted && !self.must_wait(now, plane) {
             self.start_collection(now, plane, false);
         }
     }
 
     /// Goes on with a job that has stopped, if it may.
     pub(crate) fn resume_collection(&mut self, now: Time, plane: u32) {
-        if !self.collection.is_paused(plane) || self.must_wait_for_window(now, plane) {
+        if !self.collection.is_paused(plane) || self.must_wait(now, plane) {
             return;
         }
         let copies = self.collection.copies();

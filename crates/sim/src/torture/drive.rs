@@ -449,6 +449,11 @@ impl Drive {
         true
     }
 
+    /// Faults that wait for a write to strike do so no more.
+    pub fn disarm(&mut self) {
+        (self.fail_writes, self.misdirect) = (0, None);
+    }
+
     /// It loses its power while the others keep theirs; what is in flight is answered with "gone".
     fn leave(&mut self, tally: &mut Tally) {
         let commands = self.commands.clone();

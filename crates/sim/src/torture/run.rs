@@ -2,6 +2,7 @@
 
 use super::arrays::Arrays;
 use super::canary::Canary;
+use super::drive::Drive;
 use super::plan::{Plan, Step};
 use super::rig::{End, Rig, Watch};
 use super::subject::{Subject, Wellness};
@@ -60,6 +61,8 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
             self.carry_out_step(step)?;
         }
         self.settle()?;
+        // The faults stop: what has not struck yet must not strike amid the repair.
+        self.drives.iter_mut().for_each(Drive::disarm);
         self.make_whole()?;
         self.look_at_all()?;
         self.look_without_some()
@@ -94,14 +97,9 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
             self.scrub()?;
             self.settle()?;
             if self.is_whole() {
-                self.scrub_in_vain()?;
-                if self.is_whole() {
-                    return Ok(());
-                }
-                // A write that was to fail has waited for the scrub's.
-            } else {
-                self.touch_all()?;
+                return self.scrub_in_vain();
             }
+            self.touch_all()?;
         }
         let wellness = self.subject.inner().wellness();
         let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();

@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::cell::RefCell;
-use tailcut_base::control::Windows;
+use tailcut_base::control::{Control, GcThresholds, Windows};
+use tailcut_base::plm::{Config as Warnings, Window};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Time};
 use tailcut_ssd::{Counters, SsdConfig};
@@ -44,6 +45,8 @@ struct Load {
     gap: u64,
     /// Windows of collection, from the first operation on.
     windows: Option<Windows>,
+    /// The host makes use of the control interface.
+    controls: bool,
 }
 
 impl Load {
@@ -59,6 +62,7 @@ impl Load {
             largest: [1, 1, 4, 9][r.below(4) as usize],
             gap: [0, 20_000, 400_000, 3_000_000][r.below(4) as usize],
             windows: windows(seed),
+            controls: false,
         }
     }
 
@@ -66,6 +70,9 @@ impl Load {
         // Now and then a drive with windows is given them anew, or loses them.
         if self.windows.is_some() && step.choice % 32 == 31 {
             pair.set_windows(self.windows.filter(|_| step.gap.is_multiple_of(2)));
+        }
+        if self.controls && (step.choice / 64).is_multiple_of(4) {
+            pair.control(call(step, pair.now));
         }
         let page = pair.sectors() / pair.pages();
         pair.pass(Nanos(self.gap * u64::from(step.gap) / 255));
@@ -95,6 +102,25 @@ impl Load {
     }
 }
 
+/// A call of the control interface, most often whether the drive is ready for reads.
+fn call(step: Step, now: Time) -> Control {
+    let place = u32::from(step.place);
+    match step.place % 16 {
+        0..7 => Control::IsReadyForRead,
+        7..9 => Control::RunGc { until: now + Nanos(u64::from(step.place / 16) * 2000) },
+        9 => Control::RunGc { until: Time::NEVER },
+        10 => Control::IsGcRunning,
+        11 => {
+            let low = 1 + place / 16 % 4;
+            Control::SetThresholds(GcThresholds { low, high: low + place / 64 % 3 })
+        }
+        12 => Control::SetPredictableLatency { is_enabled: place / 16 % 4 > 0, config: Warnings::default() },
+        13 => Control::SelectWindow(Window::Deterministic),
+        14 => Control::SelectWindow(Window::NonDeterministic),
+        _ => Control::PredictableLatencyLog,
+    }
+}
+
 /// Windows of collection, in half of the cases: seldom or often, short or without end.
 fn windows(seed: u64) -> Option<Windows> {
     let mut r = Stream::new(seed, "test.windows");
@@ -115,6 +141,8 @@ pub struct Swarm {
     pub length: usize,
     /// At least half of the operations are reads, and time passes between them.
     pub reads: bool,
+    /// The host makes use of the control interface.
+    pub controls: bool,
 }
 
 impl Swarm {
@@ -142,6 +170,7 @@ impl Swarm {
 
     fn load(self, seed: u64, pages: u64) -> Load {
         let mut load = Load::random(seed, pages);
+        load.controls = self.controls;
         if self.reads {
             load.weights[0] = load.weights.iter().skip(1).sum();
             load.gap = [3_000, 50_000, 400_000][(seed % 3) as usize];
@@ -180,6 +209,9 @@ impl Swarm {
             for step in steps {
                 load.apply(step, &mut pair);
             }
+            if load.controls {
+                pair.wait_for_quiet();
+            }
             end(pair.finish().counts());
             Ok(())
         });
@@ -195,12 +227,17 @@ impl Swarm {
 
 #[test]
 fn a_random_drive_returns_what_was_written_last() {
-    Swarm { name: "content", cases: 6000, length: 300, reads: false }.run(|_, _| {});
+    Swarm { name: "content", cases: 6000, length: 300, reads: false, controls: false }.run(|_, _| {});
+}
+
+#[test]
+fn a_drive_that_is_steered_returns_what_was_written_last() {
+    Swarm { name: "steered", cases: 2000, length: 300, reads: false, controls: true }.run(|_, _| {});
 }
 
 #[test]
 fn a_drive_that_wears_out_returns_what_was_written_last() {
-    Swarm { name: "faults", cases: 2000, length: 500, reads: false }.run(|drive, _| {
+    Swarm { name: "faults", cases: 2000, length: 500, reads: false, controls: false }.run(|drive, _| {
         drive.faults.program_fail = 0.05;
         drive.faults.erase_fail = 0.05;
     });

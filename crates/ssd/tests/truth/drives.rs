@@ -31,6 +31,15 @@ pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
     config
 }
 
+/// One plane of 16 blocks of 8 pages, 76 of which the host sees. Filled in order, it has 6 free blocks;
+/// it collects below 2, and ahead up to `high`.
+pub fn with_high(high: u32) -> SsdConfig {
+    let mut config = plane(16, 8);
+    config.ftl.spare = 400_000;
+    (config.gc.low, config.gc.high) = (2, high);
+    config
+}
+
 /// The least spare, in parts per million, that the configuration accepts.
 pub fn least_spare(config: &SsdConfig) -> u32 {
     let mut config = config.clone();

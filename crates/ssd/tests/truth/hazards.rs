@@ -27,7 +27,7 @@ fn swarm_notices(rule: Rule) {
         drive.schedule.commit = POLICIES[(seed % 4) as usize];
         drive.buffer.size = 0;
     };
-    let swarm = Swarm { name: "hazards", cases: 300, length: 200, reads: false };
+    let swarm = Swarm { name: "hazards", cases: 300, length: 200, reads: false, controls: false };
     assert_eq!(swarm.fails(tune), None);
     let failure = broken(rule, || swarm.fails(tune));
     assert!(failure.is_some(), "no load noticed that {rule:?} does not hold");

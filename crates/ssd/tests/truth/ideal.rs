@@ -70,7 +70,7 @@ fn ideal_collection_levels_wear() {
 
 #[test]
 fn drives_that_collect_at_once_return_what_was_written_last() {
-    let swarm = Swarm { name: "ideal", cases: 800, length: 300, reads: true };
+    let swarm = Swarm { name: "ideal", cases: 800, length: 300, reads: true, controls: false };
     let counts = swarm.counts(|drive, seed| {
         drive.gc.ideal = true;
         drive.ftl.mapping = MappingLevel::Page;

@@ -20,7 +20,7 @@ const HANDLINGS: [(Handling, Handling); 4] = [
     (Handling::Suspend, Handling::Reset),
 ];
 
-const SWARM: Swarm = Swarm { name: "making way", cases: 900, length: 250, reads: true };
+const SWARM: Swarm = Swarm { name: "making way", cases: 900, length: 250, reads: true, controls: false };
 
 /// Every drive preempts, in its own way, and quickly. The rest stays random: schedulers, buffers,
 /// faults, parts of SOS.
@@ -72,7 +72,7 @@ fn a_drive_that_makes_way_for_reads_returns_what_was_written_last() {
 
 #[test]
 fn a_worn_drive_that_makes_way_for_reads_returns_what_was_written_last() {
-    let swarm = Swarm { name: "making way, worn", cases: 300, length: 400, reads: true };
+    let swarm = Swarm { name: "making way, worn", cases: 300, length: 400, reads: true, controls: false };
     for (capacitor, pages_buffered) in [(false, 0), (true, 0), (false, 4), (true, 4)] {
         let counts = Swarm { cases: swarm.cases / 4, ..swarm }.counts(|drive, seed| {
             tune(drive, seed);
@@ -101,7 +101,7 @@ fn swarm_notices(rule: Rule) {
         drive.buffer.capacitor = true;
         drive.ftl.spare = drives::least_spare(drive);
     };
-    let swarm = Swarm { name: "word lines", cases: 200, length: 200, reads: true };
+    let swarm = Swarm { name: "word lines", cases: 200, length: 200, reads: true, controls: false };
     assert_eq!(swarm.fails(tune), None);
     let failure = broken(rule, || swarm.fails(tune));
     assert!(failure.is_some(), "no load noticed that {rule:?} does not hold");

@@ -8,6 +8,8 @@ use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Sta
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::{Counters, Ssd, SsdConfig};
 
+use crate::quiet::Watch;
+
 /// What must hold when a command completes.
 struct Pending {
     command: Command,
@@ -18,7 +20,7 @@ struct Pending {
 /// A drive and its model.
 pub struct Pair {
     /// The drive.
-    pub ssd: Ssd,
+    pub ssd: Ssd<Watch>,
     /// The moment up to which events have been served.
     pub now: Time,
     /// The content of each logical page, by the order of submission.
@@ -46,7 +48,7 @@ const CLASSES: [Class; 3] = match (Class::new(1), Class::new(2)) {
 impl Pair {
     /// An empty drive, and a list of zeros.
     pub fn new(config: &SsdConfig, seed: u64) -> Pair {
-        let ssd = Ssd::new(config, seed, true);
+        let ssd = Ssd::watched(config, seed, true, Watch::default());
         let identity = ssd.identify();
         let page_sectors = u64::from(identity.page_sectors);
         let pages = (identity.sectors / page_sectors) as usize;
@@ -85,6 +87,7 @@ impl Pair {
     pub fn set_windows(&mut self, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
         let reply = self.ssd.control(self.now, call);
+        self.ssd.probe.end_quiet(self.now);
         let config = self.ssd.config();
         let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
         let expected =
@@ -110,7 +113,7 @@ impl Pair {
         self.next_content += 1;
         loop {
             match self.ssd.submit(self.now, &command) {
-                Submit::Accepted => break,
+                Submit::Accepted => break self.ends_quiet(op),
                 Submit::Refused(status) => panic!("{command:?} was refused: {status:?}"),
                 Submit::Busy => self.step("a tag"),
             }
@@ -118,6 +121,45 @@ impl Pair {
         let expected = self.model(&command);
         let pending = Pending { command, submitted: self.now, expected };
         self.pending.insert(command.id.0, pending);
+    }
+
+    /// Makes a call of the control interface. Drives that map by block, or collect in no time, may have no use
+    /// for it; values may not fit. The watch is told of quiet periods.
+    pub fn control(&mut self, call: Control) {
+        let reply = self.ssd.control(self.now, call);
+        let config = self.ssd.config();
+        if reply == ControlReply::Unsupported {
+            assert!(config.gc.ideal || config.ftl.mapping == MappingLevel::Block, "{call:?} is known");
+        }
+        match (call, reply) {
+            (Control::IsReadyForRead, ControlReply::Answer(true)) => self.ssd.probe.begin_quiet(self.now),
+            (Control::IsReadyForRead, ControlReply::Answer(false)) => {
+                assert!(!self.ssd.probe.is_quiet(), "a quiet period has ended without a reason");
+            }
+            (Control::IsGcRunning | Control::PredictableLatencyLog, _) => {}
+            _ => self.ssd.probe.end_quiet(self.now),
+        }
+    }
+
+    fn ends_quiet(&mut self, op: Op) {
+        if matches!(op, Op::Write | Op::Flush) {
+            self.ssd.probe.end_quiet(self.now);
+        }
+    }
+
+    /// Waits for a quiet period, which must come when nothing is asked of the drive.
+    pub fn wait_for_quiet(&mut self) {
+        if self.ssd.config().ftl.mapping == MappingLevel::Block {
+            return;
+        }
+        self.drain();
+        loop {
+            self.control(Control::IsReadyForRead);
+            if self.ssd.probe.is_quiet() {
+                return;
+            }
+            self.step("a quiet period");
+        }
     }
 
     /// Waits until every command is answered.

@@ -203,13 +203,15 @@ fn a_program_that_moves_leaves_nothing_behind_that_waits_for_ever() {
     let policies = [CommitPolicy::Rios, CommitPolicy::Sprinkler];
     // Writes that the host waits for do not move. What moves beside them is what was written again
     // while it was programmed, and without a hit manager that is all that comes for a queued page.
-    let counts = Swarm { name: "levelling", cases: 2000, length: 150, reads: false }.counts(|drive, seed| {
-        drive.schedule.commit = policies[(seed % 2) as usize];
-        (drive.schedule.level_queues, drive.schedule.hit_manager) = (true, false);
-        (drive.ftl.mapping, drive.ftl.allocation) = (MappingLevel::Page, Allocation::Dynamic);
-        (drive.buffer.size, drive.geometry.page_bytes) = (0, 32_768);
-        let g = &mut drive.geometry;
-        (g.channels, g.chips, g.planes, g.ready_busy) = (1, 2, 1, ReadyBusy::Die);
-    });
+    let counts = Swarm { name: "levelling", cases: 2000, length: 150, reads: false, controls: false }.counts(
+        |drive, seed| {
+            drive.schedule.commit = policies[(seed % 2) as usize];
+            (drive.schedule.level_queues, drive.schedule.hit_manager) = (true, false);
+            (drive.ftl.mapping, drive.ftl.allocation) = (MappingLevel::Page, Allocation::Dynamic);
+            (drive.buffer.size, drive.geometry.page_bytes) = (0, 32_768);
+            let g = &mut drive.geometry;
+            (g.channels, g.chips, g.planes, g.ready_busy) = (1, 2, 1, ReadyBusy::Die);
+        },
+    );
     assert!(counts.iter().filter(|c| c.levelled_queues > 0).count() > counts.len() / 20);
 }

@@ -180,7 +180,7 @@ fn a_forced_collection_that_is_not_counted_is_noticed() {
 
 #[test]
 fn random_drives_meet_windows_forced_collections_and_contended_reads() {
-    let swarm = Swarm { name: "windows", cases: 400, length: 300, reads: false };
+    let swarm = Swarm { name: "windows", cases: 400, length: 300, reads: false, controls: false };
     let counts = swarm.counts(|drive, _| {
         drive.gc.ideal = false;
         drive.ftl.mapping = MappingLevel::Page;

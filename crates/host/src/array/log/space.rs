@@ -200,14 +200,12 @@ impl<B: Block> Log<B> {
             return wants.then_some(0);
         }
         self.choose_next_front();
-        if self.collection.is_moving() {
-            // Only one group is collected at a time.
-            return self.space.collecting.filter(|&group| self.wants_collection(group));
-        }
-        if self.space.collecting.is_none_or(|group| !self.wants_collection(group)) {
+        let is_done_with = |group| !self.wants_collection(group);
+        // Only one group is collected at a time.
+        if !self.collection.is_moving() && self.space.collecting.is_none_or(is_done_with) {
             self.space.collecting = self.next_to_collect();
         }
-        self.space.collecting.filter(|&group| self.worthwhile(group))
+        self.space.collecting.filter(|&group| self.wants_collection(group) && self.worthwhile(group))
     }
 
     /// The first group in turn that has not its share of free rows yet, unless those before it have

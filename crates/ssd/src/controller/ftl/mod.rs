@@ -290,6 +290,12 @@ impl Ftl {
         if u32::from(frontier) == self.streams { 0 } else { self.reserve }
     }
 
+    /// Pages that are left in the open block of a frontier.
+    pub fn pages_left(&self, plane: u32, frontier: u8) -> u32 {
+        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+        self.geometry.pages.saturating_sub(next)
+    }
+
     /// The place in its block of the page that [`Ftl::allocate`] would give.
     #[inline]
     pub fn next_offset(&self, plane: u32, frontier: u8) -> u32 {

@@ -1,0 +1,457 @@
+//! NVMe Predictable Latency Mode, as it goes over the wire: the features that configure it and select
+//! a window, and the log page that tells how a window goes (NVM Express Base Specification 1.4,
+//! sections 5.14.1.10, 5.21.1.16 and 5.21.1.17).
+//!
+//! In the *deterministic window* (DTWIN) a device keeps from work of its own; in the *non-deterministic
+//! window* (NDWIN) it does what has to be done. Reads count in units of 4 KiB at random addresses, writes
+//! in units of the optimal write size, which is a page in our drives. All numbers are little-endian.
+//! A reserved field is zero when it is written, and an error when it is not zero where it is read:
+//! nothing of a later standard is taken for less than it says.
+
+use std::fmt;
+
+/// Feature identifier: Predictable Latency Mode Config.
+pub const CONFIG_FEATURE: u8 = 0x13;
+/// Feature identifier: Predictable Latency Mode Window.
+pub const WINDOW_FEATURE: u8 = 0x14;
+/// Log page identifier: Predictable Latency Per NVM Set.
+pub const LOG_PAGE: u8 = 0x0a;
+/// Bytes of [`Config`] and of [`Log`].
+pub const BYTES: usize = 512;
+
+/// Why bytes are none of the structures of this module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// The number of bytes that was given, where [`BYTES`] are needed.
+    Length(usize),
+    /// A reserved byte that is not zero.
+    Reserved {
+        /// Its offset.
+        at: usize,
+    },
+    /// Bits of a dword, or event bits, that mean nothing.
+    Bits(u32),
+    /// A state of the log page that means nothing.
+    State(u8),
+    /// A window to select that is none.
+    Window(u32),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Malformed::Length(given) => write!(f, "{given} bytes were given; the structure has {BYTES}"),
+            Malformed::Reserved { at } => write!(f, "byte {at} is reserved and not zero; clear it"),
+            Malformed::Bits(bits) => write!(f, "the bits {bits:#x} are reserved and not zero; clear them"),
+            Malformed::State(state) => write!(f, "{state} is no state; 0 is off, 1 DTWIN, 2 NDWIN"),
+            Malformed::Window(window) => write!(f, "{window} is no window to select; 1 is DTWIN, 2 NDWIN"),
+        }
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// A set of events: in [`Config`] those that the host wants to hear of, in [`Log`] those that have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events(u16);
+
+impl Events {
+    /// None.
+    pub const NONE: Events = Events(0);
+    /// Reads left in the deterministic window have come down to the threshold.
+    pub const READS: Events = Events(1);
+    /// Writes left have come down to the threshold.
+    pub const WRITES: Events = Events(1 << 1);
+    /// Time left has come down to the threshold.
+    pub const TIME: Events = Events(1 << 2);
+    /// The device went to the non-deterministic window by itself: more was done in the deterministic one
+    /// than it takes.
+    pub const EXCEEDED: Events = Events(1 << 14);
+    /// The device went to the non-deterministic window by itself, for another reason.
+    pub const EXCURSION: Events = Events(1 << 15);
+    /// All that the standard knows.
+    pub const ALL: Events = Events(0b1100_0000_0000_0111);
+
+    /// Events of a bit mask.
+    pub fn from_bits(bits: u16) -> Result<Events, Malformed> {
+        let unknown = bits & !Events::ALL.0;
+        if unknown == 0 { Ok(Events(bits)) } else { Err(Malformed::Bits(unknown.into())) }
+    }
+
+    /// The bit mask.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Those of both.
+    pub fn and(self, others: Events) -> Events {
+        Events(self.0 | others.0)
+    }
+
+    /// Those that are in both.
+    pub fn among(self, others: Events) -> Events {
+        Events(self.0 & others.0)
+    }
+
+    /// These without others.
+    pub fn without(self, others: Events) -> Events {
+        Events(self.0 & !others.0)
+    }
+
+    /// True when all of `others` are among these.
+    pub fn contain(self, others: Events) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// These, if `condition` holds.
+    pub fn when(self, condition: bool) -> Events {
+        if condition { self } else { Events::NONE }
+    }
+}
+
+/// Windows of Predictable Latency Mode that a host can select.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// DTWIN.
+    Deterministic,
+    /// NDWIN.
+    NonDeterministic,
+}
+
+impl Window {
+    /// Dword 12 of the feature: WSEL.
+    pub fn dword(self) -> u32 {
+        match self {
+            Window::Deterministic => 1,
+            Window::NonDeterministic => 2,
+        }
+    }
+
+    /// The window that dword 12 selects.
+    pub fn from_dword(dword: u32) -> Result<Window, Malformed> {
+        match dword {
+            1 => Ok(Window::Deterministic),
+            2 => Ok(Window::NonDeterministic),
+            bits if bits > 7 => Err(Malformed::Bits(bits & !7)),
+            other => Err(Malformed::Window(other)),
+        }
+    }
+}
+
+/// Dword 12 of the feature [`CONFIG_FEATURE`]: is the mode on?
+pub fn enable_dword(is_enabled: bool) -> u32 {
+    u32::from(is_enabled)
+}
+
+/// What dword 12 of the feature [`CONFIG_FEATURE`] says.
+pub fn is_enabled(dword: u32) -> Result<bool, Malformed> {
+    if dword > 1 { Err(Malformed::Bits(dword & !1)) } else { Ok(dword == 1) }
+}
+
+/// Dword 11 of both features: the number of the NVM set.
+pub fn set_of(dword: u32) -> Result<u16, Malformed> {
+    u16::try_from(dword).map_err(|_| Malformed::Bits(dword & !0xffff))
+}
+
+/// The data of the feature [`CONFIG_FEATURE`]: of what the device warns, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The events that are wanted.
+    pub events: Events,
+    /// [`Events::READS`] comes when at most so many reads are left.
+    pub reads: u64,
+    /// [`Events::WRITES`] comes when at most so many writes are left.
+    pub writes: u64,
+    /// [`Events::TIME`] comes when at most so many milliseconds are left.
+    pub time_ms: u64,
+}
+
+/// Offsets of [`Config`]; the events stand at 0.
+const CONFIG_NUMBERS: usize = 32;
+const CONFIG_END: usize = 56;
+
+impl Config {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[..2].copy_from_slice(&self.events.0.to_le_bytes());
+        put(&mut bytes, CONFIG_NUMBERS, &[self.reads, self.writes, self.time_ms]);
+        bytes
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Config, Malformed> {
+        let bytes = whole(bytes)?;
+        reserved(bytes, 2..CONFIG_NUMBERS)?;
+        reserved(bytes, CONFIG_END..BYTES)?;
+        let [reads, writes, time_ms] = take(bytes, CONFIG_NUMBERS);
+        let events = Events::from_bits(u16::from_le_bytes([bytes[0], bytes[1]]))?;
+        Ok(Config { events, reads, writes, time_ms })
+    }
+}
+
+/// Where a device stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// The mode is off.
+    #[default]
+    Off,
+    /// In the deterministic window.
+    Deterministic,
+    /// In the non-deterministic window.
+    NonDeterministic,
+}
+
+impl State {
+    fn number(self) -> u8 {
+        match self {
+            State::Off => 0,
+            State::Deterministic => 1,
+            State::NonDeterministic => 2,
+        }
+    }
+
+    fn from_number(number: u8) -> Result<State, Malformed> {
+        match number {
+            0 => Ok(State::Off),
+            1 => Ok(State::Deterministic),
+            2 => Ok(State::NonDeterministic),
+            other => Err(Malformed::State(other)),
+        }
+    }
+}
+
+/// The log page [`LOG_PAGE`]. Numbers that know no bound are `u64::MAX`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// Where the device stands.
+    pub state: State,
+    /// What has come to pass since the page was read last, of what the host wants to hear of.
+    pub events: Events,
+    /// Reads that a deterministic window typically takes (DTWIN Reads Typical).
+    pub reads_typical: u64,
+    /// Writes that it typically takes.
+    pub writes_typical: u64,
+    /// How long it can be at most, in ms (DTWIN Time Maximum).
+    pub time_maximum_ms: u64,
+    /// How long the non-deterministic window has to be before a deterministic one can take all that is
+    /// typical, in ms (NDWIN Time Minimum High).
+    pub rest_high_ms: u64,
+    /// How long it has to be before there can be a deterministic one at all, in ms (NDWIN Time Minimum Low).
+    pub rest_low_ms: u64,
+    /// Reads that the present deterministic window, or one that began now, still takes (DTWIN Reads
+    /// Estimate).
+    pub reads_left: u64,
+    /// Writes that it still takes.
+    pub writes_left: u64,
+    /// Time that is left of it, in ms.
+    pub time_left_ms: u64,
+}
+
+/// Offsets of [`Log`]; the state stands at 0, the events at 2.
+const LOG_TYPICAL: usize = 32;
+const LOG_TYPICAL_END: usize = 72;
+const LOG_LEFT: usize = 128;
+const LOG_LEFT_END: usize = 152;
+
+impl Log {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes[0] = self.state.number();
+        bytes[2..4].copy_from_slice(&self.events.0.to_le_bytes());
+        let Log { reads_typical, writes_typical, time_maximum_ms, rest_high_ms, rest_low_ms, .. } = *self;
+        let typical = [reads_typical, writes_typical, time_maximum_ms, rest_high_ms, rest_low_ms];
+        put(&mut bytes, LOG_TYPICAL, &typical);
+        put(&mut bytes, LOG_LEFT, &[self.reads_left, self.writes_left, self.time_left_ms]);
+        bytes
+    }
+
+    /// From bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Log, Malformed> {
+        let bytes = whole(bytes)?;
+        for range in [1..2, 4..LOG_TYPICAL, LOG_TYPICAL_END..LOG_LEFT, LOG_LEFT_END..BYTES] {
+            reserved(bytes, range)?;
+        }
+        let [reads_typical, writes_typical, time_maximum_ms, rest_high_ms, rest_low_ms] =
+            take(bytes, LOG_TYPICAL);
+        let [reads_left, writes_left, time_left_ms] = take(bytes, LOG_LEFT);
+        Ok(Log {
+            state: State::from_number(bytes[0])?,
+            events: Events::from_bits(u16::from_le_bytes([bytes[2], bytes[3]]))?,
+            reads_typical,
+            writes_typical,
+            time_maximum_ms,
+            rest_high_ms,
+            rest_low_ms,
+            reads_left,
+            writes_left,
+            time_left_ms,
+        })
+    }
+}
+
+fn whole(bytes: &[u8]) -> Result<&[u8; BYTES], Malformed> {
+    bytes.try_into().map_err(|_| Malformed::Length(bytes.len()))
+}
+
+fn reserved(bytes: &[u8; BYTES], mut range: std::ops::Range<usize>) -> Result<(), Malformed> {
+    range.find(|&at| bytes[at] != 0).map_or(Ok(()), |at| Err(Malformed::Reserved { at }))
+}
+
+fn put(bytes: &mut [u8; BYTES], from: usize, numbers: &[u64]) {
+    for (place, number) in bytes[from..].chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn take<const N: usize>(bytes: &[u8; BYTES], from: usize) -> [u64; N] {
+    std::array::from_fn(|index| {
+        let at = from + 8 * index;
+        u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// Numbers of every magnitude.
+    fn number(r: &mut Stream) -> u64 {
+        let bits = r.below(65) as u32;
+        r.below(u64::MAX).checked_shr(64 - bits).unwrap_or(0)
+    }
+
+    fn events(r: &mut Stream) -> Events {
+        Events(r.below(1 << 16) as u16 & Events::ALL.0)
+    }
+
+    fn config(r: &mut Stream) -> Config {
+        Config { events: events(r), reads: number(r), writes: number(r), time_ms: number(r) }
+    }
+
+    fn log(r: &mut Stream) -> Log {
+        Log {
+            state: State::from_number(r.below(3) as u8).unwrap(),
+            events: events(r),
+            reads_typical: number(r),
+            writes_typical: number(r),
+            time_maximum_ms: number(r),
+            rest_high_ms: number(r),
+            rest_low_ms: number(r),
+            reads_left: number(r),
+            writes_left: number(r),
+            time_left_ms: number(r),
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let mut r = Stream::new(1, "test.plm");
+        for _ in 0..2000 {
+            let (config, log) = (config(&mut r), log(&mut r));
+            assert_eq!(Config::decode(&config.encode()), Ok(config));
+            assert_eq!(Log::decode(&log.encode()), Ok(log));
+        }
+    }
+
+    /// Any 512 bytes are either refused or exactly what they decode to: no byte is overlooked.
+    #[test]
+    fn what_is_decoded_is_encoded_to_the_same_bytes() {
+        let mut r = Stream::new(2, "test.plm");
+        let mut accepted = [0; 2];
+        for _ in 0..20_000 {
+            let mut bytes = if r.below(2) == 0 { config(&mut r).encode() } else { log(&mut r).encode() };
+            for _ in 0..r.below(3) {
+                bytes[r.below(BYTES as u64) as usize] = r.below(256) as u8;
+            }
+            if let Ok(config) = Config::decode(&bytes) {
+                accepted[0] += 1;
+                assert_eq!(config.encode(), bytes);
+            }
+            if let Ok(log) = Log::decode(&bytes) {
+                accepted[1] += 1;
+                assert_eq!(log.encode(), bytes);
+            }
+        }
+        assert!(accepted.iter().all(|&n| n > 1000), "{accepted:?} accepted");
+    }
+
+    /// The offsets, written down a second time from the figures of the standard.
+    #[test]
+    fn fields_stand_where_the_standard_puts_them() {
+        let config = Config { events: Events::EXCURSION, reads: 1, writes: 2, time_ms: 3 }.encode();
+        assert_eq!(set_bytes(&config), [(1, 0x80), (32, 1), (40, 2), (48, 3)]);
+        let log = Log {
+            state: State::NonDeterministic,
+            events: Events::READS.and(Events::EXCEEDED),
+            reads_typical: 1,
+            writes_typical: 2,
+            time_maximum_ms: 3,
+            rest_high_ms: 4,
+            rest_low_ms: 5,
+            reads_left: 6,
+            writes_left: 7,
+            time_left_ms: 8 << 56,
+        };
+        let expected = [
+            (0, 2),
+            (2, 1),
+            (3, 0x40),
+            (32, 1),
+            (40, 2),
+            (48, 3),
+            (56, 4),
+            (64, 5),
+            (128, 6),
+            (136, 7),
+            (151, 8),
+        ];
+        assert_eq!(set_bytes(&log.encode()), expected);
+    }
+
+    fn set_bytes(bytes: &[u8; BYTES]) -> Vec<(usize, u8)> {
+        bytes.iter().copied().enumerate().filter(|&(_, byte)| byte != 0).collect()
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        assert_eq!(Config::decode(&[0; 511]), Err(Malformed::Length(511)));
+        assert_eq!(Log::decode(&[0; 513]), Err(Malformed::Length(513)));
+        let with = |at: usize, value: u8| {
+            let mut bytes = [0; BYTES];
+            bytes[at] = value;
+            bytes
+        };
+        for at in [2, 31, 56, 511] {
+            assert_eq!(Config::decode(&with(at, 1)), Err(Malformed::Reserved { at }));
+        }
+        for at in [1, 4, 31, 72, 127, 152, 511] {
+            assert_eq!(Log::decode(&with(at, 1)), Err(Malformed::Reserved { at }));
+        }
+        assert_eq!(Config::decode(&with(0, 8)), Err(Malformed::Bits(8)));
+        assert_eq!(Log::decode(&with(3, 0x20)), Err(Malformed::Bits(0x2000)));
+        assert_eq!(Log::decode(&with(0, 3)), Err(Malformed::State(3)));
+    }
+
+    #[test]
+    fn dwords_say_window_set_and_mode() {
+        for window in [Window::Deterministic, Window::NonDeterministic] {
+            assert_eq!(Window::from_dword(window.dword()), Ok(window));
+        }
+        for other in [0, 3, 7] {
+            assert_eq!(Window::from_dword(other), Err(Malformed::Window(other)));
+        }
+        assert_eq!(Window::from_dword(9), Err(Malformed::Bits(8)));
+        assert_eq!([true, false].map(|on| is_enabled(enable_dword(on))), [Ok(true), Ok(false)]);
+        assert_eq!(is_enabled(6), Err(Malformed::Bits(6)));
+        assert_eq!((set_of(0xffff), set_of(0x1_0001)), (Ok(0xffff), Err(Malformed::Bits(0x1_0000))));
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        assert_eq!(Malformed::Length(7).to_string(), "7 bytes were given; the structure has 512");
+        assert_eq!(Malformed::Reserved { at: 9 }.to_string(), "byte 9 is reserved and not zero; clear it");
+    }
+}

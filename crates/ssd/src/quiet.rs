@@ -1,0 +1,231 @@
+//! Quiet periods (`is_ready_for_read`; Shin 2017, section 5.3.2): the drive keeps from collection and from
+//! programs of buffered data, so that nothing is in the way of reads.
+//!
+//! The host asks until the answer is yes. From the first time on no collection starts, nor goes on beyond
+//! the copies and the erase that have come to their chips; and programs that have not begun wait in
+//! their chips' lines, with their data in the buffer, once all writes and flushes that the host has
+//! sent are answered. What cannot wait goes on, and the answer is no until it has ended: these
+//! commands, reads that wait for a program (without hit manager), suspended operations, collections that are
+//! not preemptible, and those of planes below the low threshold.
+//!
+//! A write or a flush ends the period, whatever it has to do, so that a host need not know what the
+//! buffer holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
+//! plane has. In a deterministic window (see [`crate::plm`]) a write lets programs begin and nothing else.
+
+use crate::flash::unit::Phase;
+use crate::planted::{Rule, holds};
+use crate::probe::Probe;
+use crate::request::{Kind, Lane, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::Time;
+use tailcut_base::control::ControlReply;
+
+/// What rests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Quiet {
+    /// Collection rests, but for planes below the low threshold.
+    collection: bool,
+    /// Programs of buffered data rest, once nobody waits for any.
+    programs: bool,
+    /// Collection goes on to rest when a write comes.
+    pub(crate) is_deterministic: bool,
+    /// Units before this one have come to rest.
+    at_rest: u32,
+    /// Reads under way for the rest of pages that were written in part.
+    pub(crate) merges: u32,
+    /// Reads of the host that wait for a program.
+    pub(crate) followers: u32,
+}
+
+impl Quiet {
+    /// True while a quiet period lasts, or is about to begin.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.programs
+    }
+
+    /// True while collection rests.
+    #[inline]
+    pub(crate) fn rests_collection(&self) -> bool {
+        self.collection && holds(Rule::RestCollection)
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Is the drive quiet? It is asked to be.
+    pub(crate) fn is_ready_for_read(&mut self, now: Time) -> ControlReply {
+        if self.block_mapped.is_some() {
+            return ControlReply::Unsupported;
+        }
+        if !self.quiet.is_on() {
+            self.rest_from_now(now);
+        }
+        ControlReply::Answer(self.has_come_to_rest(now))
+    }
+
+    /// From now on nothing starts that can be put off.
+    pub(crate) fn rest_from_now(&mut self, now: Time) {
+        self.steer();
+        self.end_run(now);
+        (self.quiet.collection, self.quiet.programs, self.quiet.at_rest) = (true, true, 0);
+        // No window wakes a plane from now on. One that has stopped and come below the low threshold since
+        // goes on now or not at all.
+        self.stop_window_timer();
+        self.window_opens(now);
+    }
+
+    /// A write or a flush has come: it ends a quiet period.
+    #[inline]
+    pub(crate) fn write_begins(&mut self, now: Time) {
+        self.attendance.writes += 1;
+        if self.quiet.is_on() {
+            self.end_rest_for_write(now);
+        }
+    }
+
+    #[cold]
+    fn end_rest_for_write(&mut self, now: Time) {
+        if !self.quiet.is_deterministic {
+            return self.end_rest(now);
+        }
+        self.quiet.programs = false;
+        self.begin_programs(now);
+    }
+
+    /// Ends a quiet period or a deterministic window, if there is one: what has been put off goes on.
+    pub(crate) fn end_rest(&mut self, now: Time) {
+        if !self.quiet.collection {
+            return;
+        }
+        (self.quiet.collection, self.quiet.programs, self.quiet.is_deterministic) = (false, false, false);
+        self.window_opens(now);
+        self.begin_programs(now);
+    }
+
+    /// Programs that have been put off begin.
+    fn begin_programs(&mut self, now: Time) {
+        self.wake_all_units();
+        self.write_back(now);
+    }
+
+    fn wake_all_units(&mut self) {
+        for unit in 0..self.units.len() as u32 {
+            self.woken.push(unit);
+        }
+    }
+
+    /// A plane has fallen below the low threshold: a deterministic window ends by itself.
+    pub(crate) fn window_exceeded(&mut self, now: Time) {
+        if self.quiet.is_deterministic {
+            (self.quiet.collection, self.quiet.programs, self.quiet.is_deterministic) = (false, false, false);
+            self.note_exceeded();
+            self.wake_all_units();
+            self.collect_soon(now);
+        }
+    }
+
+    /// True while programs of buffered data rest: nobody waits for any.
+    #[inline]
+    pub(crate) fn rests_programs(&self) -> bool {
+        self.quiet.programs && self.nobody_waits()
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.attendance.writes == 0 && self.quiet.followers == 0
+    }
+
+    /// True when a program has to wait for the end of a quiet period.
+    #[inline]
+    pub(crate) fn is_put_off(&self, id: RequestId) -> bool {
+        self.quiet.is_on() && self.rests(id)
+    }
+
+    #[cold]
+    fn rests(&self, id: RequestId) -> bool {
+        self.requests[id].role == Role::Program
+            && self.nobody_waits()
+            && !self.is_void(id)
+            && holds(Rule::RestPrograms)
+    }
+
+    /// True when nothing waits at a unit but programs that rest.
+    pub(crate) fn has_only_resting_work(&self, unit: u32) -> bool {
+        let rests = |place| {
+            let first = self.units.first(unit, Lane::USER_WRITE, place);
+            first == NONE || self.is_put_off(first)
+        };
+        self.quiet.is_on()
+            && self.units[unit].lanes_with_work(!Lane::USER_WRITE.mask()).next().is_none()
+            && (0..self.places).all(rests)
+    }
+
+    /// True when nothing is under way any more that has to end before a quiet period begins. Units that have
+    /// been found at rest stay so and are not looked at again: all calls of a period together cost one look
+    /// at each.
+    pub(crate) fn has_come_to_rest(&mut self, now: Time) -> bool {
+        if !holds(Rule::AwaitRest) {
+            return true;
+        }
+        if !self.rests_programs() || self.quiet.merges > 0 {
+            return false;
+        }
+        while self.quiet.at_rest < self.units.len() as u32
+            && self.is_at_rest_from_all(now, self.quiet.at_rest)
+        {
+            self.quiet.at_rest += 1;
+        }
+        if self.quiet.at_rest == self.units.len() as u32 {
+            return true;
+        }
+        self.nudge(now, self.quiet.at_rest);
+        false
+    }
+
+    /// A trim may have made a copy pointless that had no page to go to: nobody has told its unit.
+    fn nudge(&mut self, now: Time, unit: u32) {
+        if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
+            self.kick(now, unit);
+        }
+    }
+
+    fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
+        let u = &self.units[unit];
+        let programs =
+            !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::UserWrite;
+        !programs && !u.is_suspended && self.rests_from_collection(now, unit)
+    }
+
+    /// True when no collection is under way at a unit, nor about to go on.
+    pub(crate) fn rests_from_collection(&self, now: Time, unit: u32) -> bool {
+        let u = &self.units[unit];
+        let collects = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
+            && matches!(u.transaction.kind, Kind::GcRead | Kind::GcWrite | Kind::Erase);
+        if collects {
+            return false;
+        }
+        if u.lanes_with_work(Lane::COLLECTION).next().is_some() {
+            return self.cannot_go_on(now, unit);
+        }
+        !(0..self.places).any(|place| self.has_to_collect(self.layout.plane_at(unit, place)))
+    }
+
+    /// True when a plane has a job that goes on in a quiet period.
+    fn has_to_collect(&self, plane: u32) -> bool {
+        self.collection.is_at_work(plane)
+            || self.collection.cannot_stop(plane, self.config.gc.preemptible)
+            || self.collection.is_busy(plane) && !self.collection.is_paused(plane) && self.is_below_low(plane)
+    }
+
+    /// True when the collections of a unit have no page to copy to, because too many blocks went bad: they
+    /// stand still until a write finds the drive full, and erases that wait for the unit to be idle do so
+    /// with them.
+    fn cannot_go_on(&self, now: Time, unit: u32) -> bool {
+        let mut planes = (0..self.places).map(|place| self.layout.plane_at(unit, place));
+        self.units[unit].phase == Phase::Idle
+            && self.choose(now, unit).is_none()
+            && planes.all(|plane| {
+                let stands_still = self.collection.is_at_work(plane) || self.is_erase_deferred(plane);
+                stands_still || !self.has_to_collect(plane)
+            })
+    }
+}

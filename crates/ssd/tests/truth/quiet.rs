@@ -1,0 +1,189 @@
+//! Quiet periods: after the drive has said that it is ready for reads, its chips do nothing but read for the
+//! host, until a write or a trigger of collection comes.
+
+use crate::content::Swarm;
+use crate::control::Host;
+use crate::drives;
+use tailcut_base::control::{Control, ControlReply, GcThresholds};
+use tailcut_base::{Nanos, Op, Time};
+use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::request::Kind;
+use tailcut_ssd::{ChipRecord, Probe, SsdConfig};
+
+/// Sees to it that chips are quiet when they have to be.
+#[derive(Debug, Default)]
+pub struct Watch {
+    since: Option<Time>,
+    /// The last quiet period that has ended.
+    last: Option<(Time, Time)>,
+}
+
+impl Watch {
+    /// The drive says that it is ready for reads.
+    pub fn begin_quiet(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Something has come that ends the period.
+    pub fn end_quiet(&mut self, now: Time) {
+        if let Some(since) = self.since.take() {
+            self.last = Some((since, now));
+        }
+    }
+
+    /// True in a quiet period.
+    pub fn is_quiet(&self) -> bool {
+        self.since.is_some()
+    }
+}
+
+impl Probe for Watch {
+    const WATCHES: bool = true;
+
+    fn transaction(&mut self, record: ChipRecord) {
+        if record.kind == Kind::UserRead && record.members.iter().all(|member| member.command.is_some()) {
+            return;
+        }
+        let begins = self.since.unwrap_or(Time::NEVER);
+        assert!(record.end <= begins, "a quiet period that began at {begins:?} has seen {record:?}");
+        if let Some((since, until)) = self.last {
+            let is_outside = record.end <= since || record.start >= until;
+            assert!(is_outside, "the quiet period {since:?} to {until:?} has seen {record:?}");
+        }
+    }
+}
+
+/// One plane with a buffer of 16 pages that goes to flash at once.
+fn buffered() -> SsdConfig {
+    let mut config = drives::plane(16, 8);
+    config.ftl.spare = 400_000;
+    (config.gc.low, config.gc.high) = (2, 6);
+    config.buffer.size = 16 * 512;
+    (config.buffer.flush_above, config.buffer.capacitor) = (0, true);
+    config
+}
+
+/// Eight pages in the buffer, one of which is being programmed: the host asks every 10 µs. Returns the host
+/// and the moment of the yes.
+fn asked() -> (Host, Time) {
+    let mut host = Host::new(&buffered());
+    for page in 0..8 {
+        host.send(Op::Write, page);
+    }
+    host.pass(Nanos::micros(60));
+    let at = host.wait_until_ready(Nanos::micros(10));
+    (host, at)
+}
+
+#[test]
+fn what_is_under_way_ends_and_what_is_buffered_waits() {
+    let (mut host, at) = asked();
+    host.pass(Nanos::secs(1));
+    let programs = host.records(Kind::UserWrite);
+    assert_eq!(programs.len(), 1, "the others wait in the buffer");
+    assert!(programs[0].end <= at && at.since(programs[0].end) <= Nanos::micros(10));
+    // All of them are read from where they are, and a page on flash takes the time of the chip.
+    for page in [0, 3, 7, 40] {
+        let latency = host.run(Op::Read, page);
+        assert!(latency < Nanos::micros(30), "page {page} took {latency}");
+    }
+    assert_eq!(host.records(Kind::UserWrite).len(), 1);
+    host.run(Op::Write, 9);
+    host.pass(Nanos::secs(1));
+    assert_eq!(host.records(Kind::UserWrite).len(), 9, "a write has ended the period");
+    host.ssd.check();
+}
+
+#[test]
+fn writes_and_flushes_end_a_quiet_period_and_nothing_else_does() {
+    for (op, ends) in [(Op::Read, false), (Op::Trim, false), (Op::Flush, true), (Op::Write, true)] {
+        let (mut host, _) = asked();
+        host.run(op, 50);
+        host.pass(Nanos::secs(1));
+        assert_eq!(host.records(Kind::UserWrite).len() > 1, ends, "{op}");
+    }
+}
+
+#[test]
+fn a_read_that_would_wait_for_its_program_is_answered_in_a_quiet_period() {
+    let mut config = buffered();
+    config.schedule.hit_manager = false;
+    let mut host = Host::new(&config);
+    for page in 0..8 {
+        host.send(Op::Write, page);
+    }
+    host.pass(Nanos::micros(60));
+    // This one came before, and its program goes on for its sake.
+    host.send(Op::Read, 5);
+    host.wait_until_ready(Nanos::micros(10));
+    assert_eq!(host.records(Kind::UserWrite).len(), 6);
+    assert!(host.run(Op::Read, 7) < Nanos::micros(30));
+}
+
+#[test]
+fn commands_that_write_are_answered_before_the_period_begins() {
+    let mut config = buffered();
+    (config.buffer.size, config.buffer.flush_above) = (2 * 512, 500_000);
+    let mut host = Host::new(&config);
+    for page in 0..8 {
+        host.send(Op::Write, page);
+    }
+    host.pass(Nanos::micros(60));
+    assert_eq!(host.ask(Control::IsReadyForRead), ControlReply::Answer(false));
+    host.wait_until_ready(Nanos::micros(10));
+    assert_eq!(host.answers(), 8, "writes that wait for room cannot rest");
+    assert!(host.records(Kind::UserWrite).len() < 8, "what they leave in the buffer can");
+}
+
+#[test]
+fn a_drive_at_rest_is_ready_at_once() {
+    let mut host = Host::new(&buffered());
+    assert_eq!(host.ask(Control::IsReadyForRead), ControlReply::Answer(true));
+}
+
+#[test]
+fn a_run_of_collection_stops_between_two_copies_for_a_quiet_period() {
+    let mut host = Host::with_garbage(&drives::with_high(6));
+    host.ask(Control::RunGc { until: Time::NEVER });
+    host.pass(Nanos::micros(150));
+    assert_eq!(host.ask(Control::IsReadyForRead), ControlReply::Answer(false));
+    host.wait_until_ready(Nanos::micros(10));
+    assert_eq!(host.ask(Control::IsGcRunning), ControlReply::Answer(false));
+    host.pass(Nanos::secs(1));
+    let copies = host.records(Kind::GcRead).len();
+    assert_eq!((copies, host.records(Kind::Erase).len()), (2, 0));
+    // A write alone does not bring back what the host has called off; another call does.
+    host.run(Op::Write, 3);
+    host.pass(Nanos::secs(1));
+    assert_eq!(host.records(Kind::GcRead).len(), copies);
+    host.ask(Control::RunGc { until: Time::NEVER });
+    host.pass(Nanos::secs(1));
+    assert!(host.records(Kind::GcRead).len() > copies);
+}
+
+#[test]
+fn a_threshold_that_is_raised_ends_a_quiet_period() {
+    let mut host = Host::overwritten();
+    host.wait_until_ready(Nanos::micros(10));
+    assert_eq!(host.ask(Control::SetThresholds(GcThresholds { low: 2, high: 5 })), ControlReply::Done);
+    assert_eq!(host.ask(Control::IsReadyForRead), ControlReply::Answer(true));
+    assert_eq!(host.ask(Control::SetThresholds(GcThresholds { low: 5, high: 6 })), ControlReply::Done);
+    assert_eq!(host.ask(Control::IsGcRunning), ControlReply::Answer(true));
+    host.pass(Nanos::secs(1));
+    assert_eq!(host.free_blocks(), 5);
+}
+
+const STEERED: Swarm = Swarm { name: "quiet", cases: 400, length: 300, reads: false, controls: true };
+
+#[test]
+fn what_does_not_rest_is_noticed() {
+    for rule in [Rule::RestPrograms, Rule::RestCollection, Rule::AwaitRest] {
+        assert!(broken(rule, || STEERED.fails(|_, _| {})).is_some(), "{rule:?}");
+    }
+}
+
+#[test]
+fn the_same_calls_bring_the_same_results() {
+    let counts = || STEERED.counts(|_, _| {}).iter().map(|c| format!("{c:?}")).collect::<Vec<_>>();
+    assert_eq!(counts(), counts());
+}
