@@ -83,6 +83,8 @@ pub struct Epochs<B: Block> {
     cache: Cache<B>,
     lines: Vec<Line>,
     turn: Turn,
+    /// Blocks that would leave the cache if the record were written.
+    unrecorded: Vec<u32>,
     batches: Vec<Batch<B>>,
     free_batches: Vec<u32>,
     admission: Admission,
@@ -144,6 +146,7 @@ impl<B: Block> Epochs<B> {
             lines: (0..drives).map(|_| Line::new(slots)).collect(),
             turn: Turn::new(&shape),
             shape,
+            unrecorded: Vec::new(),
             batches: Vec::new(),
             free_batches: Vec::new(),
             admission: Admission::new(most_dirty),
@@ -318,6 +321,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
     }
 
     fn recorded(&mut self, now: Time, core: &mut Core<B>) {
+        self.forget_unrecorded(now, core);
         self.run(now, core);
     }
 

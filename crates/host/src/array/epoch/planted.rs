@@ -13,6 +13,8 @@ pub enum Rule {
     ListFirst,
     /// A slot of descriptors is used again only when both copies of what it lists agree.
     ListedUntilAgreed,
+    /// What was written without a drive stays listed until the record says that it is missing.
+    RecordFirst,
     /// After a power cut copies that differ are made equal.
     Reconcile,
     /// The newer one counts.

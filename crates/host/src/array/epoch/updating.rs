@@ -40,6 +40,12 @@ impl<B: Block> Epochs<B> {
         if is_there == [true, true] && one.durable.version != other.durable.version {
             return self.catch_up(now, core, id);
         }
+        if is_there != [true, true] && !core.is_recorded() && holds(Rule::RecordFirst) {
+            // If the power goes now, the drive that is missing counts again: the copies must be compared.
+            self.unrecorded.push(id);
+            self.cache.get_mut(id).holds += 1;
+            return;
+        }
         let version = entry.version;
         let has_all = (0..2).all(|copy| !is_there[copy] || entry.copies[copy].durable.version == version);
         let is_wanted = entry.holds > 0 || entry.readers > 0;
@@ -52,6 +58,17 @@ impl<B: Block> Epochs<B> {
         if has_all && !is_wanted {
             self.cache.leave(id);
         }
+    }
+
+    /// The record is on the drives: what was done without a drive may be forgotten.
+    pub(super) fn forget_unrecorded(&mut self, now: Time, core: &Core<B>) {
+        let mut unrecorded = std::mem::take(&mut self.unrecorded);
+        for id in unrecorded.drain(..) {
+            self.cache.get_mut(id).holds -= 1;
+            self.leave_if_done(now, core, id);
+        }
+        unrecorded.append(&mut self.unrecorded);
+        self.unrecorded = unrecorded;
     }
 
     /// The copies of a block agree only when both are of its latest version.
