@@ -164,7 +164,10 @@ impl ArrayConfig {
             return Some(("groups", format!("{drives} drives do not make {groups} token groups")));
         }
         if self.turns > Nanos::ZERO {
-            return Some(("turns", "with epochs drives collect while they have the token: set turns = 0".into()));
+            return Some((
+                "turns",
+                "with epochs drives collect while they have the token: set turns = 0".into(),
+            ));
         }
         self.epoch.problems(groups)
     }

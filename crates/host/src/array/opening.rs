@@ -1,7 +1,7 @@
 //! Finding the array that a set of drives belongs to, without touching anything on them.
 
-use super::epoch::has_lost_both;
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
+use super::epoch::has_lost_both;
 use super::record::{FORMAT, NoRecord, RECORD_BLOCKS, Record};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};

@@ -291,7 +291,8 @@ impl<B: Block> Reads<B> {
     }
 
     fn can_go_around(&self, wanted: &Wanted) -> bool {
-        self.redundancy != Redundancy::None && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
+        self.redundancy != Redundancy::None
+            && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
     }
 
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {

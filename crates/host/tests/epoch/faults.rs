@@ -122,7 +122,10 @@ fn without_both_copies_nothing_is_promised() {
     rig.submit(Op::Flush, 0, 0, false);
     rig.rest();
     assert!(matches!(rig.array.condition(), Condition::Failed { .. }));
-    assert!(rig.failed.iter().any(|&(op, _)| op == Op::Write) && rig.failed.iter().any(|&(op, _)| op == Op::Flush));
+    assert!(
+        rig.failed.iter().any(|&(op, _)| op == Op::Write)
+            && rig.failed.iter().any(|&(op, _)| op == Op::Flush)
+    );
     let before = rig.failed.len();
     rig.submit(Op::Write, 0, 1, false);
     rig.submit(Op::Flush, 0, 0, false);

@@ -1,8 +1,8 @@
 //! A drive with a volatile cache: what it has acknowledged can be lost until it is flushed.
 
 use std::collections::BTreeMap;
-use tailcut_base::random::Stream;
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::random::Stream;
 use tailcut_base::{Op, Spans, Status, Time};
 use tailcut_host::{Bytes, Disk, Request, Response};
 

@@ -58,14 +58,13 @@ impl<P: Probe> SimulatedArray<P> {
         assert!(matches!(&answers[..], [answer] if answer.status == Status::Success));
     }
 
-    /// A drive that takes no time has room for everything and is always ready.
+    /// A drive that takes no time is always ready, and has nothing to say of its blocks.
     fn reply_at_once(&mut self, drive: usize, call: Control) -> ControlReply {
         match (call, self.drives[drive].control(Time::ZERO, Control::FreeBlocks)) {
             (_, ControlReply::Unsupported) => ControlReply::Unsupported,
-            (Control::FreeBlocks, _) => ControlReply::Blocks(u64::MAX / 2),
             (Control::IsReadyForRead, _) => ControlReply::Answer(true),
             (Control::EraseBlockSize, _) => self.drives[drive].control(Time::ZERO, call),
-            _ => ControlReply::Done,
+            _ => ControlReply::Invalid,
         }
     }
 

@@ -142,7 +142,8 @@ impl<B: Block> Cache<B> {
             return id;
         }
         let copies = [Copy::default(); 2];
-        let entry = Entry { block, version: 0, held: Held::Unknown, holds: 0, readers: 0, is_dirty: false, copies };
+        let entry =
+            Entry { block, version: 0, held: Held::Unknown, holds: 0, readers: 0, is_dirty: false, copies };
         let id = match self.free.pop() {
             Some(id) => {
                 self.entries[id as usize] = entry;

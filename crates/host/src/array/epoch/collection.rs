@@ -18,7 +18,7 @@ use tailcut_base::control::{Control, ControlReply};
 impl<B: Block> Epochs<B> {
     /// A drive that is about to write is asked for its free blocks.
     pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        let until = now + self.share / 2;
+        let until = now + self.share / 4;
         let line = &mut self.lines[drive];
         line.stage = Stage::Room;
         (line.control.is_collecting, line.control.until) = (false, until);
@@ -29,7 +29,7 @@ impl<B: Block> Epochs<B> {
     /// What an epoch has written is durable: the drive is asked to stop its own work.
     pub(super) fn come_to_rest(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        (line.stage, line.control.until) = (Stage::Settling, now + self.share);
+        (line.stage, line.control.until) = (Stage::Settling, now + self.share / 2);
         self.ask_for_rest(core, drive);
     }
 

@@ -71,15 +71,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    fn ask_to_compare(
-        &mut self,
-        now: Time,
-        core: &mut Core<B>,
-        id: u32,
-        copy: usize,
-        op: Op,
-        data: Vec<B>,
-    ) {
+    fn ask_to_compare(&mut self, now: Time, core: &mut Core<B>, id: u32, copy: usize, op: Op, data: Vec<B>) {
         let place = self.shape.places(self.recovery.comparisons[id as usize].block)[copy];
         let (class, block) = (Class::DEFAULT, place.block);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
@@ -88,14 +80,19 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A drive has read or written a copy.
-    pub(super) fn compare_answered(&mut self, now: Time, core: &mut Core<B>, name: u32, mut answer: Answered<B>) {
+    pub(super) fn compare_answered(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        name: u32,
+        mut answer: Answered<B>,
+    ) {
         let (id, copy) = (name / 2, (name % 2) as usize);
         let comparison = &mut self.recovery.comparisons[id as usize];
         if answer.op == Op::Read && answer.status == Status::Success {
             let seal = seal_of(answer.drive, answer.block, 0);
             let content = answer.data.pop();
-            comparison.found[copy] =
-                content.filter(|block| block.is_intact(seal) || *block == B::default());
+            comparison.found[copy] = content.filter(|block| block.is_intact(seal) || *block == B::default());
         }
         core.drives.recycle(answer.data);
         comparison.pending -= 1;

@@ -93,7 +93,8 @@ impl Geometry {
             true => self.copies.other(place.drive, place.block),
             false => (place.drive, place.block),
         };
-        let (row, offset) = ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
+        let (row, offset) =
+            ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
         let chunk = row * self.pairs as u64 + drive as u64;
         (drive < self.pairs).then_some((chunk * self.chunk + offset, usize::from(is_second)))
     }
@@ -130,7 +131,11 @@ mod tests {
                     let mut used = BTreeSet::new();
                     for block in 0..shape.blocks() {
                         let places = shape.places(block);
-                        assert_ne!(shape.group(places[0].drive), shape.group(places[1].drive), "{drives} {groups}");
+                        assert_ne!(
+                            shape.group(places[0].drive),
+                            shape.group(places[1].drive),
+                            "{drives} {groups}"
+                        );
                         for (copy, place) in places.into_iter().enumerate() {
                             assert!(shape.data().contains(&place.block) && place.drive < drives);
                             assert!(used.insert((place.drive, place.block)));
@@ -151,7 +156,8 @@ mod tests {
     fn every_group_has_a_drive() {
         for drives in 2..12 {
             for groups in 2..=drives {
-                let have: BTreeSet<usize> = (0..drives).map(|drive| group_of(drive, drives, groups)).collect();
+                let have: BTreeSet<usize> =
+                    (0..drives).map(|drive| group_of(drive, drives, groups)).collect();
                 assert_eq!(have.len(), groups);
             }
         }

@@ -74,8 +74,10 @@ pub struct Line {
     pub ended: Time,
     /// What writing a block takes, flush included, as far as is known.
     pub per_block: Nanos,
-    /// What comes after the last write of an epoch takes.
+    /// What comes after the last write of an epoch takes; at most half of its share of the deadline.
     pub wind_down: Nanos,
+    /// What comes before the first takes; at most a quarter.
+    pub wind_up: Nanos,
     /// What is known for collection.
     pub control: DriveControl,
 }
@@ -119,6 +121,7 @@ impl Line {
             ended: Time::ZERO,
             per_block: Nanos::ZERO,
             wind_down: Nanos::ZERO,
+            wind_up: Nanos::ZERO,
             control: DriveControl::default(),
         }
     }
@@ -203,15 +206,20 @@ impl Line {
         self.per_block = if self.per_block == Nanos::ZERO { took } else { (self.per_block * 3 + took) / 4 };
     }
 
-    /// Learns how long it took to end its epoch.
-    pub fn learn_end(&mut self, now: Time) {
+    /// Learns how long it took from the last write of its epoch to the end.
+    pub fn learn_end(&mut self, now: Time, share: Nanos) {
         let took = now.since(self.ended);
-        self.wind_down = took.max((self.wind_down * 7 + took) / 8);
+        self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
+    }
+
+    /// Learns how long it took from the beginning of its epoch to the first write.
+    pub fn learn_begin(&mut self, took: Nanos, share: Nanos) {
+        self.wind_up = took.max((self.wind_up * 7 + took) / 8).min(share / 4);
     }
 
     /// Copies that may wait, so that an epoch of length `share` suffices for them.
     pub fn room(&self, share: Nanos) -> usize {
-        let rest = share.saturating_sub(self.wind_down).0;
+        let rest = share.saturating_sub(self.wind_down + self.wind_up).0;
         let most = rest.checked_div(self.per_block.0).map_or(usize::MAX, |blocks| blocks as usize);
         most.max(LEAST_ROOM)
     }

@@ -32,7 +32,11 @@ impl Ring {
     /// An empty ring of so many slots.
     pub fn new(slots: u64) -> Ring {
         let slots = slots as usize;
-        Ring { live: vec![0; slots], listed: vec![Vec::new(); slots], free: (0..slots as u32).rev().collect() }
+        Ring {
+            live: vec![0; slots],
+            listed: vec![Vec::new(); slots],
+            free: (0..slots as u32).rev().collect(),
+        }
     }
 
     /// Nothing is listed any more.

@@ -139,6 +139,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         (line.stage, line.began) = (Stage::Writing, now);
+        line.learn_begin(now.since(self.turn.began), self.share);
         self.write_on(now, core, drive);
     }
 
@@ -215,7 +216,7 @@ impl<B: Block> Epochs<B> {
         let line = &mut self.lines[drive];
         line.stage = Stage::Rest;
         line.quota = 0;
-        line.learn_end(now);
+        line.learn_end(now, self.share);
         self.working_less(now);
         self.walk_on(now, core);
     }

@@ -184,7 +184,9 @@ impl<B: Block> Epochs<B> {
         };
         walk.done(first);
         match walk.task {
-            Task::Scrub => self.report.stripes += u64::from((block + blocks).is_multiple_of(self.shape.chunk)),
+            Task::Scrub => {
+                self.report.stripes += u64::from((block + blocks).is_multiple_of(self.shape.chunk))
+            }
             Task::Rebuild(drive) if !walk.is_cancelled => core.drives.set_filled(drive, walk.low()),
             Task::Rebuild(_) => {}
         }

@@ -201,7 +201,9 @@ impl<B: Block> Epochs<B> {
         self.free_works.push(id);
         match purpose {
             Purpose::Repair => {}
-            Purpose::Scrub(walk) | Purpose::Fill(walk, _) => self.unit_done(now, core, walk, first, blocks as u64),
+            Purpose::Scrub(walk) | Purpose::Fill(walk, _) => {
+                self.unit_done(now, core, walk, first, blocks as u64)
+            }
         }
     }
 }
