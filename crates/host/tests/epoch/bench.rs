@@ -53,7 +53,7 @@ pub fn check_copies(rig: &mut Rig) {
     for drive in 0..drives {
         for block in DATA..DATA + half {
             let next = (drive + 1) % drives;
-            let is_pair = drives % 2 == 0 || rig.config.groups > 2 || next != 0;
+            let is_pair = drives.is_multiple_of(2) || rig.config.groups > 2 || next != 0;
             let (one, other) = (rig.drives[drive].get(block), rig.drives[next].get(block + half));
             if is_pair && !same(&one, &other) {
                 rig.wrong.push(format!("block {block} of drive {drive} and its copy on {next} differ"));

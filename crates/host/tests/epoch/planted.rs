@@ -10,7 +10,15 @@ use tailcut_host::array::epoch::planted::{Rule, broken};
 /// True when one of the seeds shows something wrong, or an assertion of the code does, and nothing is
 /// wrong there while the rule holds.
 fn is_noticed(rule: Rule, run: impl Fn(u64) -> Vec<String> + std::panic::RefUnwindSafe) -> bool {
-    let noticed = (0..60).find(|&seed| {
+    is_noticed_within(60, rule, run)
+}
+
+fn is_noticed_within(
+    seeds: u64,
+    rule: Rule,
+    run: impl Fn(u64) -> Vec<String> + std::panic::RefUnwindSafe,
+) -> bool {
+    let noticed = (0..seeds).find(|&seed| {
         let wrong = std::panic::catch_unwind(|| broken(rule, || run(seed)));
         wrong.is_err() || wrong.is_ok_and(|wrong| !wrong.is_empty())
     });
@@ -94,4 +102,32 @@ fn descriptors_of_a_predecessor_are_noticed() {
         wrong(rig)
     };
     assert!(is_noticed(Rule::ClearDescriptors, run));
+}
+
+/// A drive is gone while blocks are written one after the other, and back after a power cut that comes
+/// about when the record would say so.
+fn back_before_the_record(seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(2, 2), seed);
+    rig.submit(Op::Write, 0, 12, true);
+    rig.rest();
+    rig.drives[1].is_gone = true;
+    for block in 0..12 {
+        rig.submit(Op::Write, block, 1, true);
+        (0..seed % 3).for_each(|_| _ = rig.step());
+    }
+    (0..seed / 3 % 12).for_each(|_| _ = rig.step());
+    rig.drives[1].is_gone = false;
+    let mut rig = rig.cut(&[]);
+    rig.watch = None;
+    rig.until_ready();
+    if rig.array.condition() == tailcut_host::array::Condition::Optimal {
+        check_copies(&mut rig);
+    }
+    rig.settle();
+    wrong(rig)
+}
+
+#[test]
+fn forgetting_what_was_done_without_a_drive_is_noticed() {
+    assert!(is_noticed_within(4000, Rule::RecordFirst, back_before_the_record));
 }

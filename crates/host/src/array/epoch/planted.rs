@@ -29,8 +29,6 @@ pub enum Rule {
     FillInCache,
     /// Descriptors of a predecessor are cleared.
     ClearDescriptors,
-    /// A write is sent only with the token.
-    TokenFirst,
 }
 
 #[cfg(feature = "planted")]

@@ -152,7 +152,7 @@ impl<B: Block> Epochs<B> {
         while self.lines[drive].batches < BATCHES {
             let line = &self.lines[drive];
             let has_begun = line.batches > 0 || !line.written.is_empty();
-            if now >= end && has_begun && holds(Rule::TokenFirst) || !self.next_batch(now, core, drive) {
+            if now >= end && has_begun || !self.next_batch(now, core, drive) {
                 break;
             }
         }
