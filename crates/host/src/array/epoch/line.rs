@@ -220,10 +220,13 @@ impl Line {
     /// Copies that may wait, so that an epoch of length `share` suffices for them.
     pub fn room(&self, share: Nanos) -> usize {
         let rest = share.saturating_sub(self.wind_down + self.wind_up).0;
-        let most = rest.checked_div(self.per_block.0).map_or(usize::MAX, |blocks| blocks as usize);
+        let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
         most.max(LEAST_ROOM)
     }
 }
+
+/// Copies that may wait for a drive of which nothing is known yet: 1 MiB.
+const FIRST_ROOM: usize = 256;
 
 /// Copies that may wait for any drive, however slow.
 const LEAST_ROOM: usize = 8;
