@@ -85,6 +85,8 @@ pub struct Epochs<B: Block> {
     turn: Turn,
     /// Blocks that would leave the cache if the record were written.
     unrecorded: Vec<u32>,
+    /// Drives that have been filled, which the record does not say yet.
+    filled: Vec<usize>,
     batches: Vec<Batch<B>>,
     free_batches: Vec<u32>,
     admission: Admission,
@@ -147,6 +149,7 @@ impl<B: Block> Epochs<B> {
             turn: Turn::new(&shape),
             shape,
             unrecorded: Vec::new(),
+            filled: Vec::new(),
             batches: Vec::new(),
             free_batches: Vec::new(),
             admission: Admission::new(most_dirty),
@@ -255,7 +258,9 @@ impl<B: Block> Layout<B> for Epochs<B> {
             let drives = 0..core.drives.len();
             drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
         };
-        let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
+        let (missing, mut rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
+        // After a power cut now, a drive that was filled would have to be filled again.
+        rebuilding.extend(self.filled.iter().filter(|&&drive| core.drives.is_in_sync(drive)));
         if self.has_failed {
             let why = format!(
                 "drives {missing:?} are missing and {rebuilding:?} are not filled: both copies of some blocks are gone"
@@ -322,6 +327,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
 
     fn recorded(&mut self, now: Time, core: &mut Core<B>) {
         self.forget_unrecorded(now, core);
+        self.filled.clear();
         self.run(now, core);
     }
 
