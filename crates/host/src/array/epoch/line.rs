@@ -70,11 +70,13 @@ pub struct Line {
     pub clearing: u32,
     /// When its writing began in this epoch, and its flushing.
     pub began: Time,
-    /// When the last write of the epoch was answered.
+    /// When the last write of the epoch began.
     pub ended: Time,
     /// What writing a block takes, flush included, as far as is known.
     pub per_block: Nanos,
-    /// What comes after the last write of an epoch takes; at most half of its share of the deadline.
+    /// The most blocks that an epoch has written.
+    most_written: usize,
+    /// What is left of an epoch when its last write begins; at most half of its share of the deadline.
     pub wind_down: Nanos,
     /// What comes before the first takes; at most a quarter.
     pub wind_up: Nanos,
@@ -120,6 +122,7 @@ impl Line {
             began: Time::ZERO,
             ended: Time::ZERO,
             per_block: Nanos::ZERO,
+            most_written: FIRST_ROOM / 2,
             wind_down: Nanos::ZERO,
             wind_up: Nanos::ZERO,
             control: DriveControl::default(),
@@ -197,16 +200,19 @@ impl Line {
         Some(who)
     }
 
-    /// Learns what this epoch has shown: writing `blocks` blocks took from `began` to `ended`.
+    /// Learns what this epoch has shown: writing `blocks` blocks has taken from `began` to now. What is slow
+    /// counts at once, what is fast after some time. Few blocks tell of the costs of an epoch rather than of
+    /// the drive's speed.
     pub fn learn(&mut self, now: Time, blocks: usize) {
-        if blocks == 0 {
+        if blocks == 0 || blocks < TELLING && self.per_block > Nanos::ZERO {
             return;
         }
+        self.most_written = self.most_written.max(blocks);
         let took = now.since(self.began) / blocks as u64;
-        self.per_block = if self.per_block == Nanos::ZERO { took } else { (self.per_block * 3 + took) / 4 };
+        self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Learns how long it took from the last write of its epoch to the end.
+    /// Learns how long it took from the beginning of the last write of its epoch to the end.
     pub fn learn_end(&mut self, now: Time, share: Nanos) {
         let took = now.since(self.ended);
         self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
@@ -221,9 +227,13 @@ impl Line {
     pub fn room(&self, share: Nanos) -> usize {
         let rest = share.saturating_sub(self.wind_down + self.wind_up).0;
         let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
-        most.max(LEAST_ROOM)
+        // A drive with a buffer is quick at first: what it has not shown yet it is trusted with step by step.
+        most.min(2 * self.most_written).max(LEAST_ROOM)
     }
 }
+
+/// The fewest blocks of an epoch from which the speed of a drive can be told.
+const TELLING: usize = 64;
 
 /// Copies that may wait for a drive of which nothing is known yet: 1 MiB.
 const FIRST_ROOM: usize = 256;

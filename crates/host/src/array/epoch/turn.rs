@@ -10,7 +10,7 @@ use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// Batches of a drive under way at a time.
-const BATCHES: u32 = 4;
+const BATCHES: u32 = 2;
 
 /// The token.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl<B: Block> Epochs<B> {
     /// There is room for what a drive is to write.
     pub(super) fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        (line.stage, line.began) = (Stage::Writing, now);
+        (line.stage, line.began, line.ended) = (Stage::Writing, now, now);
         line.learn_begin(now.since(self.turn.began), self.share);
         self.write_on(now, core, drive);
     }
@@ -155,6 +155,7 @@ impl<B: Block> Epochs<B> {
             if now >= end && has_begun || !self.next_batch(now, core, drive) {
                 break;
             }
+            self.lines[drive].ended = now;
         }
         let line = &self.lines[drive];
         if line.stage == Stage::Writing && line.batches == 0 && !line.is_held {
@@ -164,7 +165,7 @@ impl<B: Block> Epochs<B> {
 
     fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        (line.stage, line.quota, line.ended) = (Stage::Flushing, 0, now);
+        (line.stage, line.quota) = (Stage::Flushing, 0);
         if line.written.is_empty() || !core.drives.disk(drive).volatile_cache || !holds(Rule::FlushEpochs) {
             return self.settle(now, core, drive, true);
         }
