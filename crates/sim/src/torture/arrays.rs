@@ -19,7 +19,7 @@ pub struct Arrays {
 
 #[derive(Debug)]
 enum State {
-    Opening(Opening<Bytes>),
+    Opening(Box<Opening<Bytes>>),
     Refused(String),
     /// The array, and the place of the drive that is each of its members.
     Open(Box<Array<Bytes>>, Vec<usize>),
@@ -88,7 +88,7 @@ impl Subject for Arrays {
         let disks: Vec<Disk> = drives.iter().map(|(_, disk)| disk.clone()).collect();
         let state = match drives {
             [] => State::Refused(String::from("there is no drive")),
-            _ => State::Opening(Opening::new(now, &disks)),
+            _ => State::Opening(Box::new(Opening::new(now, &disks))),
         };
         Arrays { config: config.clone(), places, disks, state, stale: Vec::new() }
     }
