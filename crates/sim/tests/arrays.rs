@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 use tailcut_sim::Scenario;
 use tailcut_sim::ending::run_to_end;
@@ -15,12 +16,13 @@ use tailcut_ssd::{Precondition, Preset};
 
 /// Six small drives; SWAN as two groups of three.
 fn scenario(layout: LayoutKind) -> Scenario {
-    let groups = if layout.is_swan() { 2 } else { 1 };
+    let groups = if layout.is_swan() || layout.is_mirrored() { 2 } else { 1 };
     let mut device = Preset::G.config();
     device.geometry.blocks = 32;
     let mut array = ArrayConfig { drives: 6, layout, groups, ..ArrayConfig::default() };
     array.log.segment = 256 << 10;
     array.raid.chunk = 16 << 10;
+    array.epoch.cache = 4 << 20;
     Scenario {
         device,
         array,
@@ -57,6 +59,7 @@ fn every_layout_returns_what_was_written_and_runs_the_same_twice() {
         let array = report.array.expect("it is one");
         assert_eq!(array.members.len(), 6);
         assert_eq!(array.log.is_some(), !layout.is_in_place());
+        assert_eq!(array.epochs.is_some(), layout.is_mirrored());
     }
 }
 
@@ -84,4 +87,18 @@ fn preparing_counts_nothing() {
     assert!(array.prepared_ns > 0 && report.from_ns == array.prepared_ns);
     let reads = report.kinds.iter().find(|kind| kind.kind == Op::Read.name()).expect("there were reads");
     assert!(reads.requests > 1_250 && reads.requests < 1_750);
+}
+
+/// Reads beside writes: no read meets the token, and drives without the control interface say so.
+#[test]
+fn epochs_keep_reads_from_what_is_written() {
+    for mode in [EpochMode::Epoch, EpochMode::GcControl] {
+        let mut scenario = scenario(LayoutKind::Epochs);
+        scenario.array.epoch.mode = mode;
+        let report = run(&scenario);
+        assert_eq!(report.all().errors, 0);
+        let epochs = report.array.and_then(|array| array.epochs).expect("it has epochs");
+        assert!(epochs.diverted > 100 && epochs.met == 0, "{mode}: {epochs:?}");
+        assert_eq!((epochs.late, epochs.without_control), (0, 0), "{mode}: {epochs:?}");
+    }
 }

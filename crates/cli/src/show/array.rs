@@ -3,12 +3,48 @@
 use super::{per_cent, per_second};
 use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_rate, show_time};
-use tailcut_sim::report::{ArrayReport, GroupReport, LogReport, MemberReport};
+use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
 
 /// What the array did with its reads, and what each drive did.
 pub fn tables(array: &ArrayReport, tone: Tone) -> String {
     let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
-    format!("{}{log}\n{}", reads(array), members(array, tone))
+    let epochs = array.epochs.as_ref().map_or(String::new(), epoch_lines);
+    format!("{}{log}{epochs}\n{}", reads(array), members(array, tone))
+}
+
+/// How the token went round, and what writes waited for.
+fn epoch_lines(epochs: &EpochReport) -> String {
+    let mut text = format!(
+        "  {} epochs, the longest {}; {} blocks written, {} superseded, {} descriptors\n",
+        epochs.epochs,
+        show_time(epochs.longest_ns as f64),
+        epochs.written,
+        epochs.superseded,
+        epochs.descriptors
+    );
+    text += &format!(
+        "  reads: {} blocks from the cache, {} diverted from the token, {} met it\n",
+        epochs.from_cache, epochs.diverted, epochs.met
+    );
+    text += &format!(
+        "  {} writes were held back; a copy waited for the token for {} at most, {} for longer than the deadline\n",
+        epochs.throttled,
+        show_time(epochs.longest_wait_ns as f64),
+        epochs.late
+    );
+    if epochs.collections > 0 || epochs.restless > 0 {
+        text += &format!(
+            "  drives were told to collect {} times; {} times one did not come to rest\n",
+            epochs.collections, epochs.restless
+        );
+    }
+    if epochs.without_control > 0 {
+        text += &format!(
+            "  {} drives do not know the control interface: epochs alone kept their reads apart\n",
+            epochs.without_control
+        );
+    }
+    text
 }
 
 /// What collection did, and which groups were read.
@@ -47,6 +83,9 @@ fn by_group(log: &LogReport) -> String {
 fn reads(array: &ArrayReport) -> String {
     let name = match array.groups {
         1 => format!("{} over {} drives", array.layout, array.drives),
+        groups if array.epochs.is_some() => {
+            format!("{} over {} drives in {groups} token groups", array.layout, array.drives)
+        }
         groups => format!("{} over {groups} R-groups of {} drives", array.layout, array.drives / groups),
     };
     let around: Vec<String> = [

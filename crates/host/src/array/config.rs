@@ -1,5 +1,6 @@
 //! What an array is made of and how it behaves, as a part of a scenario.
 
+use super::epoch::EpochConfig;
 use super::log::LogConfig;
 use super::raid::RaidConfig;
 use crate::disk::BLOCK_BYTES;
@@ -27,6 +28,9 @@ tailcut_base::choice! {
         Swan4 = "swan4",
         /// SWAN with parity on all drives of an R-group in turn.
         Swan5 = "swan5",
+        /// In place, two copies on drives of different token groups, of which one at a time is written
+        /// (Shin 2017, chapter 5).
+        Epochs = "epochs",
     }
 }
 
@@ -45,10 +49,20 @@ tailcut_base::choice! {
 }
 
 impl LayoutKind {
-    /// True when each stripe has a parity.
+    /// True when it can do without a drive.
     pub fn is_redundant(self) -> bool {
+        self.has_parity() || self.is_mirrored()
+    }
+
+    /// True when each stripe has a parity.
+    pub fn has_parity(self) -> bool {
         use LayoutKind::*;
         matches!(self, Raid4 | Raid5 | LogRaid4 | LogRaid5 | Swan4 | Swan5)
+    }
+
+    /// True when there are two copies of each block.
+    pub fn is_mirrored(self) -> bool {
+        self == LayoutKind::Epochs
     }
 
     /// True when the parity moves from drive to drive.
@@ -58,7 +72,8 @@ impl LayoutKind {
 
     /// True when data is written where it was before.
     pub fn is_in_place(self) -> bool {
-        matches!(self, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5)
+        use LayoutKind::*;
+        matches!(self, Raid0 | Raid4 | Raid5 | Epochs)
     }
 
     /// True when groups of drives take turns.
@@ -74,7 +89,7 @@ pub struct ArrayConfig {
     pub drives: u32,
     /// How data is laid out.
     pub layout: LayoutKind,
-    /// R-groups of a SWAN array; 1 for all others.
+    /// R-groups of a SWAN array, token groups of epochs; 1 for all others.
     pub groups: u32,
     /// Requests of the host at a time.
     pub depth: u32,
@@ -95,6 +110,8 @@ pub struct ArrayConfig {
     pub raid: RaidConfig,
     /// Of the layouts that write a log.
     pub log: LogConfig,
+    /// Of the layout with epochs.
+    pub epoch: EpochConfig,
 }
 
 impl Default for ArrayConfig {
@@ -112,24 +129,47 @@ impl Default for ArrayConfig {
             background_rate: 0,
             raid: RaidConfig::default(),
             log: LogConfig::default(),
+            epoch: EpochConfig::default(),
         }
     }
 }
 
 impl ArrayConfig {
-    /// Drives of an R-group.
+    /// Drives of an R-group: of which one may be lost, where the layout is redundant.
     pub fn width(&self) -> usize {
+        if self.layout.is_mirrored() {
+            return self.drives as usize;
+        }
         (self.drives / self.groups.max(1)) as usize
     }
 
     /// Blocks of a stripe that hold data.
     pub fn data_width(&self) -> usize {
-        self.width() - usize::from(self.layout.is_redundant())
+        self.width() - usize::from(self.layout.has_parity())
     }
 
     /// The fewest drives of a group that can carry the layout.
     fn least_width(&self) -> u32 {
         if self.layout.is_redundant() { 3 } else { 1 }
+    }
+
+    /// What does not fit together in an array with token groups.
+    fn epoch_problems(&self) -> Option<(&'static str, String)> {
+        let (drives, groups) = (self.drives, self.groups);
+        if groups < 2 {
+            let message = "epochs needs at least 2 token groups, one to write and one to read".into();
+            return Some(("groups", message));
+        }
+        if groups > drives {
+            return Some(("groups", format!("{drives} drives do not make {groups} token groups")));
+        }
+        if self.turns > Nanos::ZERO {
+            return Some((
+                "turns",
+                "with epochs drives collect while they have the token: set turns = 0".into(),
+            ));
+        }
+        self.epoch.problems(groups)
     }
 
     /// What does not fit together: the key to blame, what is wrong and what would be right.
@@ -139,6 +179,10 @@ impl ArrayConfig {
             return problems;
         }
         let layout = self.layout;
+        if layout.is_mirrored() {
+            problems.extend(self.epoch_problems());
+            return problems;
+        }
         if layout.is_swan() && self.groups < 2 {
             problems.push((
                 "groups",
@@ -183,7 +227,7 @@ impl Configure for ArrayConfig {
         count_u32(
             visit,
             "groups",
-            "R-groups of a SWAN layout; 1 for every other.",
+            "R-groups of a SWAN layout, token groups of epochs; 1 for every other.",
             &mut self.groups,
             1..=512,
         );
@@ -233,6 +277,7 @@ impl Configure for ArrayConfig {
         );
         visit.section("raid", "Layouts that write in place.", &mut self.raid);
         visit.section("log", "Layouts that write a log.", &mut self.log);
+        visit.section("epoch", "The layout with token groups.", &mut self.epoch);
         for (key, message) in self.problems() {
             visit.problem(key, message);
         }

@@ -2,7 +2,7 @@
 
 use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
-use super::reads::{Around, Reads};
+use super::reads::{Around, Reads, Redundancy};
 use super::record::{RECORD_BLOCKS, Record};
 use super::requests::Requests;
 use super::turns::Turns;
@@ -77,7 +77,7 @@ impl<B: Block> Core<B> {
     fn with(config: &ArrayConfig, disks: &[Disk], drive_blocks: u64, record: Option<Record>) -> Core<B> {
         Core {
             drives: Drives::new(disks, config.drive_depth),
-            reads: Reads::new(config.width(), config.layout.is_redundant(), config.slow_after),
+            reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
             record: record.map(|record| Kept { record, pending: 0, again: false, written: false }),
@@ -103,10 +103,12 @@ impl<B: Block> Core<B> {
         self.record.as_mut().map(|kept| &mut kept.record)
     }
 
-    /// What the drives are to be told before they are used.
-    pub(super) fn controls(&self) -> Vec<(usize, Control)> {
-        let windows = |drive| Some((drive, Control::SetWindows(self.turns?.of(drive))));
-        (0..self.drives.len()).filter_map(windows).collect()
+    /// Tells the drives when they may collect, if they do so in turn.
+    pub(super) fn announce_turns(&mut self) {
+        let Some(turns) = self.turns else { return };
+        for drive in 0..self.drives.len() {
+            self.drives.control(drive, Control::SetWindows(turns.of(drive)));
+        }
     }
 
     /// How a read of a complete stripe treats a drive, by the policy of the array.

@@ -2,6 +2,7 @@
 
 use crate::disk::{Disk, Request, Response};
 use std::collections::VecDeque;
+use tailcut_base::control::Control;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// How urgent a request to a drive is: of what waits for one drive, the more urgent goes first, and
@@ -150,6 +151,7 @@ pub struct Drives<B> {
     flights: Vec<Flight>,
     free: Vec<u32>,
     sent: Vec<(usize, Request<B>)>,
+    controls: Vec<(usize, Control)>,
     /// Answers for requests that no drive will ever see.
     bounced: VecDeque<Answered<B>>,
     memory: Vec<Vec<B>>,
@@ -176,6 +178,7 @@ impl<B> Drives<B> {
             flights: Vec::new(),
             free: Vec::new(),
             sent: Vec::new(),
+            controls: Vec::new(),
             bounced: VecDeque::new(),
             memory: Vec::new(),
             most_blocks: disks.iter().map(|disk| disk.most_blocks).min().unwrap_or(0),
@@ -370,6 +373,16 @@ impl<B> Drives<B> {
     /// What is to be handed to the drives, in this order.
     pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
         &mut self.sent
+    }
+
+    /// Calls the control interface of a drive; the reply comes to the layout.
+    pub fn control(&mut self, drive: usize, call: Control) {
+        self.controls.push((drive, call));
+    }
+
+    /// Calls that are to be handed to the drives, in this order.
+    pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
+        &mut self.controls
     }
 
     /// Room for the content of some blocks.

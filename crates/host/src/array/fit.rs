@@ -1,6 +1,7 @@
 //! Whether drives have room for what an array keeps on them.
 
 use super::config::ArrayConfig;
+use super::epoch;
 use super::log;
 use super::raid;
 use super::record::RECORD_BLOCKS;
@@ -24,7 +25,13 @@ impl ArrayConfig {
     /// [`problems`](ArrayConfig::problems).
     pub fn misfit(&self, disks: &[Disk]) -> Option<(&'static str, String)> {
         let blocks = disks.iter().map(|disk| disk.blocks).min()?;
-        if self.layout.is_in_place() { self.raid_misfit(blocks) } else { log::misfit(self, blocks) }
+        if self.layout.is_mirrored() {
+            epoch::misfit(self, disks)
+        } else if self.layout.is_in_place() {
+            self.raid_misfit(blocks)
+        } else {
+            log::misfit(self, blocks)
+        }
     }
 
     fn raid_misfit(&self, blocks: u64) -> Option<(&'static str, String)> {

@@ -5,6 +5,7 @@ use super::drives::Answered;
 use super::reads::Done;
 use crate::Block;
 use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
 
 /// How an array is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,9 @@ pub trait Layout<B: Block> {
 
     /// A drive has answered what the layout asked under `token`.
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);
+
+    /// A drive has answered a call of its control interface, if the layout made any.
+    fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: usize, _: Control, _: ControlReply) {}
 
     /// A drive does not serve any more; what was asked of it comes back as
     /// [`Gone`](tailcut_base::Status::Gone).

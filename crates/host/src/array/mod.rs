@@ -1,9 +1,11 @@
-//! Arrays of drives: RAID, Log-RAID and SWAN behind one seam.
+//! Arrays of drives: RAID, Log-RAID, SWAN and token groups behind one seam.
 //!
 //! An [`Array`] is a disk made of disks. It is a machine without a clock: the driver hands it requests
 //! of the host ([`Array::submit`]) and answers of drives ([`Array::answered`]), calls
 //! [`Array::advance`] when [`Array::next_event`] has come, and after each of these three hands what
-//! [`Array::sent`] holds to the drives and what [`Array::answers`] holds to the host.
+//! [`Array::sent`] holds to the drives and what [`Array::answers`] holds to the host. Calls of the drives'
+//! control interface ([`Array::controls`]) it makes as well, and hands the replies back
+//! ([`Array::control_answered`]).
 //!
 //! What the layouts share: requests are cut and joined in `requests`, drives are asked through
 //! `drives`, blocks are read through `reads`, which goes around drives that do not serve, and what
@@ -17,6 +19,7 @@
 pub mod config;
 pub mod core;
 pub mod drives;
+pub mod epoch;
 pub mod fit;
 pub mod layout;
 pub mod log;
@@ -36,9 +39,10 @@ use self::core::Core;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
+use epoch::{EpochFigures, Epochs};
 use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
-use tailcut_base::control::Control;
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Op, Status, Time};
 
 /// An array of drives.
@@ -46,7 +50,6 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
-    controls: Vec<(usize, Control)>,
     /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
     was_ready: bool,
 }
@@ -56,6 +59,7 @@ pub struct Array<B: Block> {
 enum Kind<B: Block> {
     Raid(Box<Raid<B>>),
     Log(Box<Log<B>>),
+    Epochs(Box<Epochs<B>>),
 }
 
 /// Calls the layout with the core.
@@ -65,6 +69,7 @@ macro_rules! with {
         match &mut $array.layout {
             Kind::Raid($layout) => $call,
             Kind::Log($layout) => $call,
+            Kind::Epochs($layout) => $call,
         }
     }};
 }
@@ -100,13 +105,16 @@ impl<B: Block> Array<B> {
     }
 
     fn new(mut core: Core<B>, is_new: bool) -> Array<B> {
-        let layout = if core.config.layout.is_in_place() {
+        let kind = core.config.layout;
+        let layout = if kind.is_mirrored() {
+            Kind::Epochs(Box::new(Epochs::new(&mut core, is_new)))
+        } else if kind.is_in_place() {
             Kind::Raid(Box::new(Raid::new(&mut core, is_new)))
         } else {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
-        let controls = core.controls();
-        Array { core, layout, controls, was_ready: false }
+        core.announce_turns();
+        Array { core, layout, was_ready: false }
     }
 
     /// What it is to the host.
@@ -114,6 +122,7 @@ impl<B: Block> Array<B> {
         let blocks = match &self.layout {
             Kind::Raid(raid) => raid.blocks(),
             Kind::Log(log) => log.blocks(),
+            Kind::Epochs(epochs) => epochs.blocks(),
         };
         Disk { blocks, depth: self.core.config.depth, most_blocks: MOST_BLOCKS, volatile_cache: true }
     }
@@ -123,6 +132,7 @@ impl<B: Block> Array<B> {
         let is_ready = match &self.layout {
             Kind::Raid(raid) => raid.is_ready(),
             Kind::Log(log) => log.is_ready(),
+            Kind::Epochs(epochs) => Layout::<B>::is_ready(&**epochs),
         };
         self.was_ready || is_ready && self.core.is_recorded()
     }
@@ -132,13 +142,14 @@ impl<B: Block> Array<B> {
         match &self.layout {
             Kind::Raid(raid) => raid.condition(&self.core),
             Kind::Log(log) => log.condition(&self.core),
+            Kind::Epochs(epochs) => epochs.condition(&self.core),
         }
     }
 
     /// What its log did, if it writes one.
     pub fn log_figures(&self) -> Option<LogFigures> {
         match &self.layout {
-            Kind::Raid(_) => None,
+            Kind::Raid(_) | Kind::Epochs(_) => None,
             Kind::Log(log) => Some(log.figures()),
         }
     }
@@ -147,7 +158,7 @@ impl<B: Block> Array<B> {
     /// them; of more than 4096 the later ones are left out.
     pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
         match &mut self.layout {
-            Kind::Raid(_) => None,
+            Kind::Raid(_) | Kind::Epochs(_) => None,
             Kind::Log(log) => Some(log.recent()),
         }
     }
@@ -155,7 +166,7 @@ impl<B: Block> Array<B> {
     /// What the recovery of its log did, if it writes one and was opened.
     pub fn recovery_report(&self) -> Option<RecoveryReport> {
         match &self.layout {
-            Kind::Raid(_) => None,
+            Kind::Raid(_) | Kind::Epochs(_) => None,
             Kind::Log(log) => log.recovery_report(),
         }
     }
@@ -163,7 +174,7 @@ impl<B: Block> Array<B> {
     /// What scrubbing of its log has found, if it writes one.
     pub fn log_scrub(&self) -> Option<ScrubReport> {
         match &self.layout {
-            Kind::Raid(_) => None,
+            Kind::Raid(_) | Kind::Epochs(_) => None,
             Kind::Log(log) => Some(log.scrub_report()),
         }
     }
@@ -177,7 +188,20 @@ impl<B: Block> Array<B> {
     pub fn raid(&self) -> Option<&Raid<B>> {
         match &self.layout {
             Kind::Raid(raid) => Some(raid),
-            Kind::Log(_) => None,
+            Kind::Log(_) | Kind::Epochs(_) => None,
+        }
+    }
+
+    /// What its epochs did, if it has any.
+    pub fn epoch_figures(&self) -> Option<EpochFigures> {
+        self.epochs().map(Epochs::figures)
+    }
+
+    /// The layout, if it has epochs: for what it has found and how far it has got.
+    pub fn epochs(&self) -> Option<&Epochs<B>> {
+        match &self.layout {
+            Kind::Epochs(epochs) => Some(epochs),
+            _ => None,
         }
     }
 
@@ -287,6 +311,7 @@ impl<B: Block> Array<B> {
         let layout = match &self.layout {
             Kind::Raid(raid) => raid.next_event(),
             Kind::Log(log) => log.next_event(),
+            Kind::Epochs(epochs) => Layout::<B>::next_event(&**epochs),
         };
         layout.min(self.core.reads.next_event())
     }
@@ -303,9 +328,17 @@ impl<B: Block> Array<B> {
         self.core.drives.sent()
     }
 
-    /// Calls of the drives' control interface; what a drive does not know is no error.
+    /// Calls of the drives' control interface, to be made in this order after the requests of
+    /// [`Array::sent`]; what a drive does not know is no error.
     pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
-        &mut self.controls
+        self.core.drives.controls()
+    }
+
+    /// A drive has replied to a call of its control interface. Every call is replied to;
+    /// [`ControlReply::Unsupported`] where there is nobody to ask.
+    pub fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        with!(self, layout, core => layout.control_answered(now, core, drive, call, reply));
+        self.settle(now);
     }
 
     /// Answers for the host.

@@ -1,6 +1,7 @@
 //! Finding the array that a set of drives belongs to, without touching anything on them.
 
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
+use super::epoch::has_lost_both;
 use super::record::{FORMAT, NoRecord, RECORD_BLOCKS, Record};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
@@ -205,6 +206,9 @@ impl<B: Block> Opening<B> {
 
     /// Every group must be able to do without what is missing.
     fn enough(&self, record: &Record) -> Result<(), OpenError> {
+        if record.layout.is_mirrored() {
+            return enough_copies(record);
+        }
         let spare = usize::from(record.layout.is_redundant());
         let width = record.presence.len() / record.groups as usize;
         let unusable = |presence: &Presence| *presence != Presence::InSync;
@@ -217,4 +221,14 @@ impl<B: Block> Opening<B> {
             (0..record.presence.len()).filter(|&member| unusable(&record.presence[member])).collect();
         Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare })
     }
+}
+
+/// Of each two drives that have copies of the same blocks one must serve.
+fn enough_copies(record: &Record) -> Result<(), OpenError> {
+    let serves: Vec<bool> = record.presence.iter().map(|&presence| presence == Presence::InSync).collect();
+    if !has_lost_both(&serves, record.groups as usize) {
+        return Ok(());
+    }
+    let missing = (0..serves.len()).filter(|&member| !serves[member]).collect();
+    Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare: 1 })
 }

@@ -1,10 +1,12 @@
 //! Reads of stored blocks, and how to do without the drive that they are on.
 //!
-//! In every layout a stripe is the same block address on each member of an R-group. So whatever a
-//! block is part of, it is the exclusive or of the blocks at its address on the other members; one
-//! machine serves reads for users, collection, rebuilding and scrubbing, and one place decides when
-//! a read goes around a drive: because it is missing, slow, corrupt, or taken.
+//! What stands in for a block ([`Redundancy`]): where stripes have a parity, a stripe is the same block
+//! address on each member of an R-group, and a block is the exclusive or of those at its address on the
+//! others; where there are two copies, it is the other copy. So one machine serves reads for users,
+//! collection, rebuilding and scrubbing, and one place decides when a read goes around a drive: because
+//! it is missing, slow, corrupt, or taken.
 
+use super::config::ArrayConfig;
 use super::drives::{Answered, Ask, Drives, Owner, Urgency};
 use crate::Block;
 use std::collections::VecDeque;
@@ -32,6 +34,72 @@ pub struct Wanted {
     pub around: Around,
     /// Told back with the result.
     pub token: u64,
+}
+
+/// What stands in for blocks that cannot be read, or not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redundancy {
+    /// Nothing.
+    None,
+    /// The blocks at the same address on the other members of an R-group of so many drives.
+    Parity(usize),
+    /// Their copies.
+    Copies(Copies),
+}
+
+/// Two copies of each block: what lies on a drive from `first` on has its copy on the next drive, `half`
+/// blocks further on; what lies another `half` further on has it on the drive before (chained
+/// declustering: Hsiao and DeWitt, ICDE 1990).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// Drives, the last of which is followed by the first.
+    pub drives: usize,
+    /// The first block with a copy.
+    pub first: u64,
+    /// Blocks of a drive that have their copy on the next one.
+    pub half: u64,
+}
+
+impl Redundancy {
+    /// That of an array. Where copies are is for its layout to say: see [`Reads::set_copies`].
+    pub fn of(config: &ArrayConfig) -> Redundancy {
+        if config.layout.has_parity() { Redundancy::Parity(config.width()) } else { Redundancy::None }
+    }
+
+    /// How many drives stand in for one.
+    fn others(&self) -> usize {
+        match self {
+            Redundancy::None => 0,
+            Redundancy::Parity(width) => width - 1,
+            Redundancy::Copies(_) => 1,
+        }
+    }
+
+    /// One of those that stand in for `block` of `drive`: a drive, and the block there.
+    fn other(&self, drive: usize, block: u64, index: usize) -> (usize, u64) {
+        match self {
+            Redundancy::None => (drive, block),
+            Redundancy::Parity(width) => {
+                let (group, member) = (drive / width * width, drive % width);
+                (group + index + usize::from(index >= member), block)
+            }
+            Redundancy::Copies(copies) => copies.other(drive, block),
+        }
+    }
+}
+
+impl Copies {
+    /// Where the other copy of a block is.
+    #[inline]
+    pub fn other(&self, drive: usize, block: u64) -> (usize, u64) {
+        if block < self.first + self.half {
+            let next = if drive + 1 == self.drives { 0 } else { drive + 1 };
+            (next, block + self.half)
+        } else {
+            let before = if drive == 0 { self.drives - 1 } else { drive - 1 };
+            (before, block - self.half)
+        }
+    }
 }
 
 /// When a read may be reconstructed from the other members of its group.
@@ -146,9 +214,7 @@ enum Direct {
 pub struct Reads<B> {
     slots: Vec<Read<B>>,
     free: Vec<u32>,
-    /// Members of an R-group.
-    width: usize,
-    redundant: bool,
+    redundancy: Redundancy,
     /// A read that takes longer is reconstructed; never if zero.
     patience: Nanos,
     /// When reads in flight become slow: moment, slot, life. In order of time.
@@ -160,21 +226,25 @@ pub struct Reads<B> {
 }
 
 impl<B: Block> Reads<B> {
-    /// Reads of groups of `width` drives; `redundant` when each has a parity. A read that a drive does
-    /// not answer within `patience` is reconstructed (never if zero).
-    pub fn new(width: usize, redundant: bool, patience: Nanos) -> Reads<B> {
-        assert!(width <= 64, "the members of a group fit a word");
+    /// Reads with this redundancy. A read that a drive does not answer within `patience` goes around it
+    /// (never if zero).
+    pub fn new(redundancy: Redundancy, patience: Nanos) -> Reads<B> {
+        assert!(redundancy.others() < 64, "the members of a group fit a word");
         Reads {
             slots: Vec::new(),
             free: Vec::new(),
-            width,
-            redundant,
+            redundancy,
             patience,
             deadlines: VecDeque::new(),
             counts: ReadCounts::default(),
             done: VecDeque::new(),
             leaves_repairs: false,
         }
+    }
+
+    /// There are two copies of each block, which lie so.
+    pub fn set_copies(&mut self, copies: Copies) {
+        self.redundancy = Redundancy::Copies(copies);
     }
 
     /// Repairs are left to whoever asks for a read: where blocks are written in place, a repair that is
@@ -221,21 +291,22 @@ impl<B: Block> Reads<B> {
     }
 
     fn can_go_around(&self, wanted: &Wanted) -> bool {
-        self.redundant && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
+        self.redundancy != Redundancy::None
+            && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
     }
 
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
         // Since the read began, a drive that takes less at a time may have replaced another.
-        let serves = |member| {
-            drives.serves(member, wanted.block, wanted.blocks)
-                && wanted.blocks <= drives.disk(member).most_blocks
+        let serves = |(member, block)| {
+            drives.serves(member, block, wanted.blocks) && wanted.blocks <= drives.disk(member).most_blocks
         };
-        self.members_beside(wanted.drive).all(serves)
+        self.others(wanted).all(serves)
     }
 
-    fn members_beside(&self, drive: usize) -> impl Iterator<Item = usize> + use<B> {
-        let first = drive / self.width * self.width;
-        (first..first + self.width).filter(move |&member| member != drive)
+    /// Those that stand in for what is wanted: drive, and first block there.
+    fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (usize, u64)> + use<B> {
+        let (redundancy, drive, block) = (self.redundancy, wanted.drive, wanted.block);
+        (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
     }
 
     fn slot(&mut self, now: Time, wanted: Wanted) -> u32 {
@@ -280,7 +351,7 @@ impl<B: Block> Reads<B> {
             wanted.drive,
             wanted.urgency,
             Owner::Read { read: slot, part },
-            ask(&wanted, fail_fast),
+            ask(&wanted, wanted.block, fail_fast),
         );
     }
 
@@ -290,7 +361,7 @@ impl<B: Block> Reads<B> {
         let mut sum = drives.memory();
         sum.clear();
         sum.resize(wanted.blocks as usize, B::default());
-        let members = self.members_beside(wanted.drive);
+        let others = self.others(&wanted);
         let others_serve = self.others_serve(drives, &wanted);
         let read = self.read_mut(slot);
         read.is_around = true;
@@ -302,10 +373,10 @@ impl<B: Block> Reads<B> {
         }
         // Where the drive itself is of no use there is nothing to fall back on: the others must serve.
         let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
-        for member in members {
+        for (member, block) in others {
             self.read_mut(slot).pending += 1;
             let owner = Owner::Read { read: slot, part: member as u32 };
-            drives.ask(now, member, wanted.urgency, owner, ask(&wanted, fail_fast));
+            drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, fail_fast));
         }
     }
 
@@ -330,7 +401,7 @@ impl<B: Block> Reads<B> {
         if read.is_done {
             return drives.recycle(answer.data);
         }
-        let intact = answer.status == Status::Success && is_intact(&wanted, part_of(&answer), &answer.data);
+        let intact = answer.status == Status::Success && is_intact(&wanted, &answer);
         if intact {
             if !read.is_around {
                 let passed = now.since(read.mark);
@@ -388,13 +459,13 @@ impl<B: Block> Reads<B> {
         }
         let wanted = read.wanted;
         match answer.status {
-            Status::Success if is_intact(&wanted, part_of(&answer), &answer.data) => {
+            Status::Success if is_intact(&wanted, &answer) => {
                 for (sum, block) in read.sum.iter_mut().zip(&answer.data) {
                     sum.xor(block);
                 }
             }
             Status::Contended => {
-                read.refused |= 1 << (answer.drive % self.width);
+                read.refused |= 1 << (answer.drive % 64);
                 read.longest = read.longest.max(answer.busy_for);
             }
             _ => read.is_broken = true,
@@ -433,11 +504,11 @@ impl<B: Block> Reads<B> {
         let wanted = self.slots[slot as usize].wanted;
         let read = self.read_mut(slot);
         (read.refused, read.longest) = (0, Nanos::ZERO);
-        for member in self.members_beside(wanted.drive) {
-            if refused & (1 << (member % self.width)) != 0 {
+        for (member, block) in self.others(&wanted) {
+            if refused & (1 << (member % 64)) != 0 {
                 self.read_mut(slot).pending += 1;
                 let owner = Owner::Read { read: slot, part: member as u32 };
-                drives.ask(now, member, wanted.urgency, owner, ask(&wanted, false));
+                drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, false));
             }
         }
     }
@@ -523,18 +594,14 @@ impl<B: Block> Reads<B> {
     }
 }
 
-fn ask<B>(wanted: &Wanted, fail_fast: bool) -> Ask<B> {
-    let Wanted { class, block, blocks, .. } = *wanted;
+fn ask<B>(wanted: &Wanted, block: u64, fail_fast: bool) -> Ask<B> {
+    let Wanted { class, blocks, .. } = *wanted;
     Ask { op: Op::Read, fua: false, fail_fast, class, block, blocks, data: Vec::new() }
 }
 
-/// The member that an answer comes from.
-fn part_of<B>(answer: &Answered<B>) -> usize {
-    answer.drive
-}
-
-fn is_intact<B: Block>(wanted: &Wanted, drive: usize, data: &[B]) -> bool {
-    data.iter().zip(wanted.block..).all(|(block, address)| {
-        block.is_intact(seal_of(drive, address, wanted.age)) || (wanted.unwritten && *block == B::default())
+fn is_intact<B: Block>(wanted: &Wanted, answer: &Answered<B>) -> bool {
+    answer.data.iter().zip(answer.block..).all(|(block, address)| {
+        let seal = seal_of(answer.drive, address, wanted.age);
+        block.is_intact(seal) || (wanted.unwritten && *block == B::default())
     })
 }

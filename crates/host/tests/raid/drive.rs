@@ -1,8 +1,9 @@
 //! A drive with a volatile cache: what it has acknowledged can be lost until it is flushed.
 
 use std::collections::BTreeMap;
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
-use tailcut_base::{Op, Spans, Status};
+use tailcut_base::{Op, Spans, Status, Time};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 #[derive(Clone)]
@@ -22,6 +23,41 @@ pub struct Drive {
     asked: u64,
     pub writes: u64,
     pub reads: u64,
+    /// Its control interface, if it has one.
+    pub interface: Option<Interface>,
+}
+
+/// What a drive says of its own work: it collects a block each millisecond, and comes to rest a millisecond
+/// after it is asked to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interface {
+    pub free: u64,
+    pub collects_since: Option<Time>,
+    pub asked_to_rest: Option<Time>,
+    pub is_restless: bool,
+    pub collections: u64,
+}
+
+impl Interface {
+    fn reply(&mut self, now: Time, call: Control) -> ControlReply {
+        let millis = |since: Time| now.since(since).0 / 1_000_000;
+        match call {
+            Control::EraseBlockSize => ControlReply::Bytes(8192),
+            Control::FreeBlocks => ControlReply::Blocks(self.free + self.collects_since.map_or(0, millis)),
+            Control::IsGcRunning => ControlReply::Answer(self.collects_since.is_some()),
+            Control::RunGc { .. } => {
+                self.collections += 1;
+                self.collects_since = Some(now);
+                ControlReply::Done
+            }
+            Control::IsReadyForRead => {
+                self.free += self.collects_since.take().map_or(0, millis);
+                let asked = *self.asked_to_rest.get_or_insert(now);
+                ControlReply::Answer(!self.is_restless && millis(asked) > 0)
+            }
+            _ => ControlReply::Unsupported,
+        }
+    }
 }
 
 impl Drive {
@@ -38,7 +74,13 @@ impl Drive {
             asked: 0,
             writes: 0,
             reads: 0,
+            interface: None,
         }
+    }
+
+    /// A call of its control interface.
+    pub fn control(&mut self, now: Time, call: Control) -> ControlReply {
+        self.interface.as_mut().map_or(ControlReply::Unsupported, |interface| interface.reply(now, call))
     }
 
     /// What a block holds now.
@@ -95,6 +137,10 @@ impl Drive {
             }
             Op::Write | Op::Trim if self.refuses => return Status::WriteProtected,
             Op::Write => {
+                if let Some(interface) = &mut self.interface {
+                    interface.free = interface.free.saturating_sub(u64::from(request.blocks).div_ceil(2));
+                    interface.asked_to_rest = None;
+                }
                 self.writes += u64::from(request.blocks);
                 let is_durable = request.fua || !self.disk.volatile_cache;
                 for (block, content) in blocks.zip(request.data.clone()) {

@@ -41,7 +41,13 @@ pub struct Rig {
     /// A failed request says nothing about what is stored.
     pub may_fail: bool,
     pub steps: u64,
+    /// Looks at every request for a drive; what it says of some is kept.
+    pub watch: Option<Watch>,
+    pub seen: Vec<String>,
 }
+
+/// Looks at a request for a drive.
+pub type Watch = fn(&Array<Bytes>, usize, &Request<Bytes>) -> Option<String>;
 
 pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives, layout, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
@@ -106,6 +112,8 @@ impl Rig {
             failed: Vec::new(),
             may_fail: false,
             steps: 0,
+            watch: None,
+            seen: Vec::new(),
         }
     }
 
@@ -118,12 +126,23 @@ impl Rig {
 
     /// Hands over what has been sent and takes what has been answered.
     fn pump(&mut self) {
-        for (drive, request) in std::mem::take(self.array.sent()) {
-            let latency = Nanos(1_000 + self.stream.below(100_000));
-            self.order += 1;
-            let begun = self.drives[drive].begin();
-            assert!(request.op == Op::Trim || request.blocks <= self.drives[drive].disk.most_blocks);
-            self.under_way.insert((self.now + latency, self.order), (drive, self.now, begun, request));
+        loop {
+            for (drive, request) in std::mem::take(self.array.sent()) {
+                let latency = Nanos(1_000 + self.stream.below(100_000));
+                self.order += 1;
+                let begun = self.drives[drive].begin();
+                assert!(request.op == Op::Trim || request.blocks <= self.drives[drive].disk.most_blocks);
+                self.seen.extend(self.watch.and_then(|watch| watch(&self.array, drive, &request)));
+                self.under_way.insert((self.now + latency, self.order), (drive, self.now, begun, request));
+            }
+            let calls = std::mem::take(self.array.controls());
+            if calls.is_empty() {
+                break;
+            }
+            for (drive, call) in calls {
+                let reply = self.drives[drive].control(self.now, call);
+                self.array.control_answered(self.now, drive, call, reply);
+            }
         }
         for answer in std::mem::take(self.array.answers()) {
             self.check(answer);
@@ -269,7 +288,7 @@ impl Rig {
         let disks: Vec<Disk> = self.drives.iter().map(|drive| drive.disk.clone()).collect();
         let array = Array::open(Time::ZERO, &self.config, &disks, &found);
         let mut rig = Rig::around(array, self.drives, self.model, self.stream, &self.config);
-        rig.wrong = self.wrong;
+        (rig.wrong, rig.watch, rig.seen) = (self.wrong, self.watch, self.seen);
         rig.pump();
         rig
     }
@@ -342,6 +361,13 @@ impl Rig {
         }
         self.drives[drive] = blank;
         self.array.replace(self.now, drive, disk()).expect("it is large enough");
+        self.pump();
+    }
+
+    /// Begins to compare everything.
+    #[allow(dead_code, reason = "arrays with epochs are tested with this rig, too")]
+    pub fn scrub(&mut self) {
+        self.array.scrub(self.now);
         self.pump();
     }
 

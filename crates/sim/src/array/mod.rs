@@ -78,19 +78,30 @@ impl<P: Probe> SimulatedArray<P> {
     /// Hands on what the array has come up with.
     #[inline]
     fn pump(&mut self, now: Time) {
-        let sent = std::mem::take(self.array.sent());
-        for (drive, request) in sent {
-            self.send(now, drive, request);
-        }
-        let answers = std::mem::take(self.array.answers());
-        for answer in answers {
-            self.tell(now, answer);
-        }
-        for (drive, call) in std::mem::take(self.array.controls()) {
-            self.drives[drive].control(now, call);
-            self.timers.set_or_clear(drive, self.drives[drive].next_event());
+        loop {
+            let sent = std::mem::take(self.array.sent());
+            for (drive, request) in sent {
+                self.send(now, drive, request);
+            }
+            let answers = std::mem::take(self.array.answers());
+            for answer in answers {
+                self.tell(now, answer);
+            }
+            if self.array.controls().is_empty() {
+                break;
+            }
+            self.make_calls(now);
         }
         self.timers.set_or_clear(self.drives.len(), self.array.next_event());
+    }
+
+    /// Makes the calls that the array wants; drives reply at once.
+    fn make_calls(&mut self, now: Time) {
+        for (drive, call) in std::mem::take(self.array.controls()) {
+            let reply = self.drives[drive].control(now, call);
+            self.timers.set_or_clear(drive, self.drives[drive].next_event());
+            self.array.control_answered(now, drive, call, reply);
+        }
     }
 
     /// Hands a request to a drive.

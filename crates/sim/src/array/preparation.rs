@@ -3,6 +3,7 @@
 
 use super::SimulatedArray;
 use crate::workload::{Pace, Request, Source};
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
 use tailcut_host::{Fingerprint, Request as BlockRequest, Response};
@@ -36,10 +37,15 @@ impl<P: Probe> SimulatedArray<P> {
     /// Writes to the array over drives that take no time, and are otherwise left as they are.
     fn write_at_once(&mut self, block: u64, data: Vec<Fingerprint>) {
         let (blocks, op, class) = (data.len() as u32, Op::Write, Class::DEFAULT);
-        let request = BlockRequest { id: 0, op, fua: false, class, fail_fast: false, block, blocks, data };
+        // What is acknowledged in a cache would not be on the drives.
+        let request = BlockRequest { id: 0, op, fua: true, class, fail_fast: false, block, blocks, data };
         let taken = self.array.submit(Time::ZERO, request);
         assert!(taken.is_ok(), "an array without requests takes one");
-        while !self.array.sent().is_empty() {
+        while !self.array.sent().is_empty() || !self.array.controls().is_empty() {
+            for (drive, call) in std::mem::take(self.array.controls()) {
+                let reply = self.reply_at_once(drive, call);
+                self.array.control_answered(Time::ZERO, drive, call, reply);
+            }
             for (drive, request) in std::mem::take(self.array.sent()) {
                 let id = request.id;
                 self.contents[drive].submitted(request);
@@ -50,6 +56,16 @@ impl<P: Probe> SimulatedArray<P> {
         }
         let answers = std::mem::take(self.array.answers());
         assert!(matches!(&answers[..], [answer] if answer.status == Status::Success));
+    }
+
+    /// A drive that takes no time is always ready, and has nothing to say of its blocks.
+    fn reply_at_once(&mut self, drive: usize, call: Control) -> ControlReply {
+        match (call, self.drives[drive].control(Time::ZERO, Control::FreeBlocks)) {
+            (_, ControlReply::Unsupported) => ControlReply::Unsupported,
+            (Control::IsReadyForRead, _) => ControlReply::Answer(true),
+            (Control::EraseBlockSize, _) => self.drives[drive].control(Time::ZERO, call),
+            _ => ControlReply::Invalid,
+        }
     }
 
     /// What prepares an array that writes a log: its region is written in order and, for the steady

@@ -6,6 +6,7 @@ use crate::world::{Witness, World};
 use serde::{Deserialize, Serialize};
 use tailcut_base::SECTOR_BYTES;
 use tailcut_host::array::Array;
+use tailcut_host::array::epoch::EpochFigures;
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::{BLOCK_BYTES, Fingerprint};
 use tailcut_ssd::Figures;
@@ -34,8 +35,44 @@ pub struct ArrayReport {
     /// Of a layout that writes a log: what it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
+    /// Of the layout with token groups: what its epochs did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<EpochReport>,
     /// Each drive.
     pub members: Vec<MemberReport>,
+}
+
+/// What the epochs of an array did, with those of preparation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochReport {
+    /// Epochs.
+    pub epochs: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+    /// Blocks written to drives; both copies count.
+    pub written: u64,
+    /// Copies that were not written because a newer write had come.
+    pub superseded: u64,
+    /// Blocks of descriptors.
+    pub descriptors: u64,
+    /// Blocks of reads answered from the cache.
+    pub from_cache: u64,
+    /// Reads that went to the copy on a drive without the token.
+    pub diverted: u64,
+    /// Reads that had to go to a drive with the token.
+    pub met: u64,
+    /// Writes that waited for room in the cache or the lines.
+    pub throttled: u64,
+    /// The longest time that a copy waited for the token, in ns.
+    pub longest_wait_ns: u64,
+    /// Copies that waited for longer than the deadline.
+    pub late: u64,
+    /// How often drives were told to collect.
+    pub collections: u64,
+    /// How often the token passed on although a drive had not come to rest.
+    pub restless: u64,
+    /// Drives that do not know the control interface, where it was to be used.
+    pub without_control: u32,
 }
 
 /// What the log of an array did, with what it did during preparation.
@@ -108,7 +145,29 @@ impl ArrayReport {
             hedged: reads.hedged,
             degraded: reads.degraded,
             log: array.log_figures().map(|figures| LogReport::new(&figures)),
+            epochs: array.epoch_figures().map(|figures| EpochReport::new(&figures)),
             members: figures.iter().map(|figures| MemberReport::new(figures, page, seconds)).collect(),
+        }
+    }
+}
+
+impl EpochReport {
+    fn new(figures: &EpochFigures) -> EpochReport {
+        EpochReport {
+            epochs: figures.epochs,
+            longest_ns: figures.longest_epoch.0,
+            written: figures.written,
+            superseded: figures.superseded,
+            descriptors: figures.descriptors,
+            from_cache: figures.from_cache,
+            diverted: figures.diverted,
+            met: figures.met,
+            throttled: figures.throttled,
+            longest_wait_ns: figures.longest_wait.0,
+            late: figures.late,
+            collections: figures.collections,
+            restless: figures.restless,
+            without_control: figures.without_control,
         }
     }
 }

@@ -14,7 +14,7 @@ mod steady;
 mod store;
 mod waits;
 
-pub use array::{ArrayReport, GroupReport, LogReport, MemberReport};
+pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use lifetime::Lifetime;

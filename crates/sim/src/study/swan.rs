@@ -64,6 +64,7 @@ impl Shape {
             LayoutKind::Swan0 => "SWAN0",
             LayoutKind::Swan4 => "SWAN4",
             LayoutKind::Swan5 => "SWAN5",
+            LayoutKind::Epochs => "Epochs",
         };
         match self.groups {
             1 => format!("{layout} {}SSD", self.drives),

@@ -2,6 +2,7 @@
 
 use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::array::log::LogFigures;
 use tailcut_host::array::{Array, ArrayConfig, Condition, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
@@ -19,7 +20,7 @@ pub struct Arrays {
 
 #[derive(Debug)]
 enum State {
-    Opening(Opening<Bytes>),
+    Opening(Box<Opening<Bytes>>),
     Refused(String),
     /// The array, and the place of the drive that is each of its members.
     Open(Box<Array<Bytes>>, Vec<usize>),
@@ -90,7 +91,7 @@ impl Subject for Arrays {
         let disks: Vec<Disk> = drives.iter().map(|(_, disk)| disk.clone()).collect();
         let state = match drives {
             [] => State::Refused(String::from("there is no drive")),
-            _ => State::Opening(Opening::new(now, &disks)),
+            _ => State::Opening(Box::new(Opening::new(now, &disks))),
         };
         Arrays { config: config.clone(), places, disks, state, stale: Vec::new() }
     }
@@ -129,7 +130,9 @@ impl Subject for Arrays {
     fn findings(&self) -> Findings {
         let State::Open(array, _) = &self.state else { return Findings::default() };
         let counts = array.core().reads.counts();
-        let raid = array.raid().map(|raid| *raid.scrub_report()).unwrap_or_default();
+        let raid = array.raid().map(|raid| *raid.scrub_report());
+        let epochs = array.epochs().map(|epochs| *epochs.scrub_report());
+        let raid = raid.or(epochs).unwrap_or_default();
         let log = array.log_scrub().unwrap_or_default();
         let figures = array.log_figures();
         let figure = |of: fn(&LogFigures) -> u64| figures.as_ref().map_or(0, of);
@@ -185,6 +188,20 @@ impl Subject for Arrays {
             State::Open(array, _) => array.answers().drain(..).collect(),
             _ => Vec::new(),
         }
+    }
+
+    fn controls(&mut self) -> Vec<(usize, Control)> {
+        match &mut self.state {
+            State::Open(array, members) => {
+                array.controls().drain(..).map(|(member, call)| (members[member], call)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        let member = self.member_at(drive);
+        self.array_mut().control_answered(now, member, call, reply);
     }
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {

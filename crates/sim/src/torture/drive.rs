@@ -45,6 +45,7 @@ use super::fault::{Fault, FaultKind};
 use super::flash::{Backend, Ended, Flash};
 use super::tally::{Reached, Tally};
 use std::collections::{BTreeMap, BTreeSet};
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::record::RECORD_BLOCKS;
@@ -65,6 +66,8 @@ pub struct Model {
     pub latency: (Nanos, Nanos),
     /// What times and failures come from.
     pub backend: Backend,
+    /// It knows the calls of the control interface.
+    pub has_control: bool,
 }
 
 impl Model {
@@ -235,6 +238,20 @@ impl Drive {
         }
         self.slow.0 -= 1;
         Nanos(took.0 * u64::from(self.slow.1 - 1))
+    }
+
+    /// A call of its control interface: anything that a drive may reply.
+    pub fn control(&mut self, call: Control) -> ControlReply {
+        if !self.model.has_control || !self.is_there() {
+            return ControlReply::Unsupported;
+        }
+        match call {
+            Control::EraseBlockSize => ControlReply::Bytes(16 << 10),
+            Control::FreeBlocks => ControlReply::Blocks(self.random.below(40)),
+            Control::IsGcRunning | Control::IsReadyForRead => ControlReply::Answer(self.random.below(3) > 0),
+            Control::RunGc { .. } | Control::SetWindows(_) => ControlReply::Done,
+            _ => ControlReply::Unsupported,
+        }
     }
 
     /// A command has come. Pushes the moments at which something is done for it, as far as they are known.

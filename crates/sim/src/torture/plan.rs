@@ -22,6 +22,7 @@ use std::fmt;
 use std::str::FromStr;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 use tailcut_host::disk::{BLOCK_BYTES, Disk};
@@ -64,6 +65,14 @@ pub struct Plan {
     /// Share of the rows after whose writing the map is written, in parts per million; of layouts that
     /// write a log.
     pub checkpoint: u32,
+    /// Blocks that may be dirty; of epochs.
+    pub dirty: u64,
+    /// How long a write rests in the cache, and the longest time that it waits for the token, in ns; of epochs.
+    pub waits: (u64, u64),
+    /// What is done so that reads do not meet a drive's own work; of epochs.
+    pub mode: EpochMode,
+    /// Drives know the calls of the control interface.
+    pub control: bool,
     /// Requests that the array takes at a time.
     pub depth: u32,
     /// Requests on a drive at a time.
@@ -141,6 +150,10 @@ impl Default for Plan {
             segment: 16,
             collect: 32,
             checkpoint: 125_000,
+            dirty: 24,
+            waits: (200_000, 20_000_000),
+            mode: EpochMode::Epoch,
+            control: false,
             depth: 16,
             drive_depth: 8,
             queue: 4,
@@ -167,6 +180,10 @@ impl Plan {
         config.raid.chunk = self.chunk * BLOCK_BYTES;
         config.raid.write_hole = self.write_hole;
         config.raid.journal = self.journal * BLOCK_BYTES;
+        config.epoch.chunk = self.chunk * BLOCK_BYTES;
+        config.epoch.cache = self.dirty * BLOCK_BYTES;
+        (config.epoch.delay, config.epoch.deadline) = (Nanos(self.waits.0), Nanos(self.waits.1));
+        config.epoch.mode = self.mode;
         config.log.segment = self.segment * BLOCK_BYTES;
         (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
         config
@@ -183,6 +200,9 @@ impl Plan {
         }
         if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
             return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
+        }
+        if self.dirty == 0 {
+            return Some("dirty is at least 1".into());
         }
         if least == 0 || least > most {
             return Some("latency is LEAST..MOST in ns, with 1 <= LEAST <= MOST".into());
@@ -255,6 +275,13 @@ impl Plan {
             "segment" => self.segment = number(value)?,
             "collect" => self.collect = number(value)?,
             "checkpoint" => self.checkpoint = number(value)?,
+            "dirty" => self.dirty = number(value)?,
+            "waits" => {
+                let (delay, deadline) = value.split_once("..").ok_or("write DELAY..DEADLINE in ns")?;
+                self.waits = (number(delay)?, number(deadline)?);
+            }
+            "mode" => self.mode = name(value)?,
+            "control" => self.control = yes(value)?,
             "depth" => self.depth = number(value)?,
             "drive_depth" => self.drive_depth = number(value)?,
             "queue" => self.queue = number(value)?,
@@ -277,7 +304,11 @@ impl fmt::Display for Plan {
             (Backend::Ssd, None) => write!(f, "drive=ssd ")?,
             (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
         }
-        if self.layout.is_in_place() {
+        if self.layout.is_mirrored() {
+            let control = if self.control { "yes" } else { "no" };
+            write!(f, "chunk={} dirty={} mode={} ", self.chunk, self.dirty, self.mode)?;
+            write!(f, "waits={}..{} control={control} ", self.waits.0, self.waits.1)?;
+        } else if self.layout.is_in_place() {
             write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
         } else {
             write!(f, "segment={} collect={} ", self.segment, self.collect)?;

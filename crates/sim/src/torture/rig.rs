@@ -90,6 +90,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             volatile_cache: plan.cache,
             latency: (Nanos(plan.latency.0), Nanos(plan.latency.1)),
             backend: plan.backend,
+            has_control: plan.control,
         };
         let count = plan.drives as usize;
         let disks = vec![model.disk(); count];
@@ -288,8 +289,14 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         loop {
             let sent = self.subject.inner_mut().sent();
             let answers = self.subject.answers();
-            if sent.is_empty() && answers.is_empty() {
+            let calls = self.subject.inner_mut().controls();
+            if sent.is_empty() && answers.is_empty() && calls.is_empty() {
                 return self.note_state();
+            }
+            for (drive, call) in calls {
+                let reply = self.drives[drive].control(call);
+                self.say(|| format!("  drive {drive} {call:?}: {reply:?}"));
+                self.subject.inner_mut().control_answered(self.now, drive, call, reply);
             }
             for (drive, request) in sent {
                 self.send(drive, request);
@@ -455,7 +462,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
     /// A fault or a power cut can be borne, not both.
     pub(super) fn is_resynced(&self) -> bool {
         let layout = self.config.layout;
-        layout.is_redundant() && layout.is_in_place() && self.config.raid.write_hole == WriteHole::Resync
+        layout.has_parity() && layout.is_in_place() && self.config.raid.write_hole == WriteHole::Resync
     }
 
     /// Clears drives of suspicion, when the subject says that it is whole and nothing is known that it

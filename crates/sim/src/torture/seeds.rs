@@ -8,6 +8,7 @@ use super::plan::{Plan, Step};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
+use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
@@ -16,7 +17,7 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
     let all = READY.iter().copied();
     let some: Vec<LayoutKind> = match name {
         "arrays" => all.collect(),
-        "raid" => all.filter(|layout| layout.is_in_place()).collect(),
+        "raid" => all.filter(|layout| layout.is_in_place() && !layout.is_mirrored()).collect(),
         "log" => all.filter(|layout| !layout.is_in_place()).collect(),
         _ => all.filter(|layout| layout.name() == name).collect(),
     };
@@ -44,6 +45,7 @@ const READY: &[LayoutKind] = &[
     LayoutKind::Swan0,
     LayoutKind::Swan4,
     LayoutKind::Swan5,
+    LayoutKind::Epochs,
 ];
 
 /// Draws the plan of a seed for one of `layouts`.
@@ -98,7 +100,7 @@ impl Draw {
             self.churn(&mut plan);
         }
         // A bitmap of intents withstands a fault or a power cut, not both.
-        let is_either = layout.is_redundant() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
+        let is_either = layout.has_parity() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
         let (has_faults, has_cuts) = match (is_either, self.one_in(2)) {
             (true, has_faults) => (has_faults, !has_faults),
             (false, _) => (true, true),
@@ -136,7 +138,9 @@ impl Draw {
         let least = if plan.layout.is_redundant() { 3 } else { 1 };
         plan.groups = if plan.layout.is_swan() { 2 + self.below(2) as u32 } else { 1 };
         plan.drives = plan.groups * (least + self.below(3) as u32);
-        if plan.layout.is_in_place() {
+        if plan.layout.is_mirrored() {
+            self.epochs(plan);
+        } else if plan.layout.is_in_place() {
             plan.chunk = self.one_of(&[1, 2, 3, 8]);
             plan.blocks = self.one_of(&[160, 200, 400]);
             let least = 2 * u64::from(plan.drives) + 3;
@@ -155,6 +159,17 @@ impl Draw {
         plan.queue = self.one_of(&[1, 2, 4, 16]);
         plan.reads = self.one_of(ReadPolicy::all());
         plan.slow_after = if plan.layout.is_redundant() { self.one_of(&[0, 0, 60_000, 300_000]) } else { 0 };
+    }
+
+    fn epochs(&mut self, plan: &mut Plan) {
+        plan.groups = 2 + self.below(3) as u32;
+        plan.drives = plan.groups + self.below(4) as u32;
+        plan.chunk = self.one_of(&[1, 2, 3, 8]);
+        plan.blocks = self.one_of(&[60, 100, 200]);
+        plan.dirty = self.one_of(&[4, 16, 64]);
+        plan.waits = self.one_of(&[(0, 3_000_000), (200_000, 20_000_000), (3_000_000, 200_000_000)]);
+        plan.mode = self.one_of(EpochMode::all());
+        plan.control = !self.one_in(3);
     }
 
     fn load(&mut self, plan: &Plan) -> Load {

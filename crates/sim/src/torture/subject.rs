@@ -2,6 +2,7 @@
 //! so (a key is a block, a put a write, a deletion a trim, a commit a flush), is a [`Subject`].
 
 use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// How it says that it is.
@@ -99,6 +100,14 @@ pub trait Subject: Sized {
 
     /// Answers for the host.
     fn answers(&mut self) -> Vec<Response<Bytes>>;
+
+    /// Calls of the drives' control interface; each is replied to.
+    fn controls(&mut self) -> Vec<(usize, Control)> {
+        Vec::new()
+    }
+
+    /// A drive has replied to such a call.
+    fn control_answered(&mut self, _: Time, _: usize, _: Control, _: ControlReply) {}
 
     /// A missing drive's place is taken by a blank one.
     fn replace(&mut self, now: Time, drive: usize, disk: Disk);

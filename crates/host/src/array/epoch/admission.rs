@@ -1,0 +1,176 @@
+//! How writes are taken: at once while there is room, and at the pace of the drives when there is little.
+//! What a write holds is in the cache, for all to see, from its submission on; what waits is its place in the
+//! lines of the drives, and its acknowledgement.
+//!
+//! The paper leaves open what happens when updates come faster than they can be written (section 5.5.4).
+//! Here what waits for a drive is bounded by what the drive can write in one epoch, so that a copy waits for
+//! at most one round of the token. From half of the room on, writes are let in one after the other, with
+//! pauses that grow with what waits: at three quarters as fast as the drives write, and slower beyond. So a
+//! host that writes too fast is slowed down evenly, and never stopped for an epoch.
+
+use super::Epochs;
+use super::cache::{CopyId, Held};
+use crate::Block;
+use crate::array::core::Core;
+use std::collections::VecDeque;
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+
+/// Writes and trims on their way into the cache.
+#[derive(Debug)]
+pub struct Admission {
+    queue: VecDeque<u32>,
+    /// Blocks of the first that are in.
+    done: u32,
+    /// When the next may come in, as far as the pace is concerned.
+    next: Time,
+    /// When there was last no room.
+    stopped: Time,
+    /// The most blocks in the cache.
+    most: usize,
+}
+
+impl Admission {
+    /// At most so many blocks in the cache.
+    pub fn new(most: usize) -> Admission {
+        Admission { queue: VecDeque::new(), done: 0, next: Time::ZERO, stopped: Time::ZERO, most }
+    }
+
+    /// True when somebody waits.
+    pub fn is_waiting(&self) -> bool {
+        !self.queue.is_empty()
+    }
+}
+
+impl<B: Block> Epochs<B> {
+    /// A write or trim of the host.
+    pub(super) fn write(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        core.requests.expect(slot, 1);
+        self.admission.queue.push_back(slot);
+        self.show(core, slot);
+        self.admit(now, core);
+        if self.admission.queue.back() == Some(&slot) {
+            self.figures.throttled += 1;
+            self.turn.expect(now);
+        }
+    }
+
+    /// When the next write may come in.
+    pub(super) fn next_admission(&self) -> Time {
+        let is_paced = self.admission.is_waiting() && self.admission.next > self.admission.stopped;
+        if is_paced { self.admission.next } else { Time::NEVER }
+    }
+
+    /// Lets in what there is room for.
+    pub(super) fn admit(&mut self, now: Time, core: &mut Core<B>) {
+        self.refuse_if_failed(now, core);
+        while let Some(&slot) = self.admission.queue.front() {
+            if now < self.admission.next {
+                return;
+            }
+            if !self.admit_blocks(now, core, slot) {
+                self.admission.stopped = now;
+                return;
+            }
+            self.admission.queue.pop_front();
+            let blocks = std::mem::take(&mut self.admission.done);
+            self.pause(now, core.requests.get(slot).block, blocks);
+            self.acknowledge(now, core, slot);
+        }
+    }
+
+    /// Everybody sees what a write holds from now on.
+    fn show(&mut self, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get_mut(slot);
+        let is_trim = request.op == Op::Trim;
+        for index in 0..u64::from(request.blocks) {
+            let id = self.cache.enter(request.block + index);
+            let held = match is_trim {
+                true => Held::Zeros,
+                false => Held::Data(std::mem::take(&mut request.data[index as usize])),
+            };
+            self.cache.change(id, held);
+            self.cache.get_mut(id).holds += 1;
+        }
+    }
+
+    /// Lets in the blocks of a request; false when there is no room for one.
+    fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+        let request = core.requests.get(slot);
+        let (first, blocks) = (request.block, request.blocks);
+        while self.admission.done < blocks {
+            let block = first + u64::from(self.admission.done);
+            if !self.has_room(core, block) {
+                return false;
+            }
+            self.admit_block(now, core, block);
+            self.admission.done += 1;
+        }
+        true
+    }
+
+    /// The copies of a block join the lines of their drives.
+    fn admit_block(&mut self, now: Time, core: &Core<B>, block: u64) {
+        let id = self.cache.enter(block);
+        for copy in 0..2 {
+            self.queue(now, core, CopyId::new(id, copy));
+        }
+        self.cache.get_mut(id).holds -= 1;
+        self.leave_if_done(now, core, id);
+    }
+
+    /// What counts already can always be written again.
+    fn has_room(&self, core: &Core<B>, block: u64) -> bool {
+        if self.cache.is_dirty(block) {
+            return true;
+        }
+        let is_free = |drive: usize| {
+            let line = &self.lines[drive];
+            !core.drives.is_present(drive) || line.len() < line.room(self.share)
+        };
+        let places = self.shape.places(block);
+        self.cache.dirty() < self.admission.most && places.iter().all(|place| is_free(place.drive))
+    }
+
+    /// How long the next write has to wait after one of so many blocks.
+    fn pause(&mut self, now: Time, block: u64, blocks: u32) {
+        let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
+        let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].room(self.share));
+        let lines = self.shape.places(block).map(|place| line(place.drive));
+        let used = lines.into_iter().fold(share(self.cache.dirty(), self.admission.most), u64::max);
+        let excess = used.min(SCALE).saturating_sub(SCALE / 2);
+        let pause = Nanos(self.turn.interval.0 * u64::from(blocks) * excess / (SCALE / 4));
+        self.admission.next = now + pause.min(self.share);
+    }
+
+    fn acknowledge(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get(slot);
+        if !request.fua {
+            return self.part_done(now, core, slot, Status::Success, &Spans::new());
+        }
+        let blocks = request.block..request.block + u64::from(request.blocks);
+        let id = self.waiter(super::waiting::Who::Host(slot));
+        for block in blocks {
+            for place in self.shape.places(block) {
+                self.wait_for(now, id, place.drive);
+            }
+        }
+        self.pass(now, core, id);
+    }
+
+    /// Nothing can be written when both copies of something are gone.
+    pub(super) fn refuse_if_failed(&mut self, now: Time, core: &mut Core<B>) {
+        if !self.has_failed {
+            return;
+        }
+        while let Some(slot) = self.admission.queue.pop_front() {
+            let request = core.requests.get(slot);
+            let (first, blocks) = (request.block, u64::from(request.blocks));
+            let done = u64::from(std::mem::take(&mut self.admission.done));
+            (first + done..first + blocks).for_each(|block| self.admit_block(now, core, block));
+            self.part_done(now, core, slot, Status::MediaError, &Spans::new());
+        }
+    }
+}
+
+/// Shares of the room are counted in so many parts.
+const SCALE: u64 = 1024;

@@ -1,0 +1,55 @@
+//! What the answers of drives belong to.
+
+/// Whom an answer is for: packed into the number that drives and reads give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A part of a read of the host: its place among the requests.
+    Read(u32),
+    /// The descriptor of a batch.
+    Descriptor(u32),
+    /// A write of a batch.
+    BatchWrite(u32),
+    /// The flush at the end of a drive's epoch.
+    Flush(u32),
+    /// Creation and recovery.
+    Recovery,
+    /// A copy that recovery compares: twice the comparison, and which copy.
+    Compare(u32),
+    /// A read of blocks that are looked after.
+    Work(u32),
+    /// Descriptors of a drive's predecessor, which are cleared: the drive.
+    Clear(u32),
+}
+
+impl Asked {
+    /// The number.
+    pub fn pack(self) -> u64 {
+        let (kind, id) = match self {
+            Asked::Read(id) => (0, id),
+            Asked::Descriptor(id) => (1, id),
+            Asked::BatchWrite(id) => (2, id),
+            Asked::Flush(id) => (3, id),
+            Asked::Recovery => (4, 0),
+            Asked::Compare(id) => (5, id),
+            Asked::Work(id) => (6, id),
+            Asked::Clear(id) => (7, id),
+        };
+        kind << 32 | u64::from(id)
+    }
+
+    /// What a number means.
+    pub fn unpack(number: u64) -> Asked {
+        let id = number as u32;
+        match number >> 32 {
+            0 => Asked::Read(id),
+            1 => Asked::Descriptor(id),
+            2 => Asked::BatchWrite(id),
+            3 => Asked::Flush(id),
+            4 => Asked::Recovery,
+            5 => Asked::Compare(id),
+            6 => Asked::Work(id),
+            7 => Asked::Clear(id),
+            kind => unreachable!("kind {kind} was never given out"),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Copies are written to their drive, some at a time: listed first, then written.
+
+use super::cache::{CopyId, Held, Listing};
+use super::descriptor::{Descriptor, ENTRIES_MOST, Listed, Mark};
+use super::line::Written;
+use super::planted::{Rule, holds};
+use super::{Asked, Epochs};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::reads::seal_of;
+use tailcut_base::{Class, Op, Status, Time};
+
+/// Copies that are written together.
+#[derive(Debug)]
+pub struct Batch<B> {
+    drive: usize,
+    /// Which of the drives that have had this place.
+    life: u32,
+    parts: Vec<Part<B>>,
+    /// Answers that are to come.
+    pending: u32,
+    has_failed: bool,
+    /// The slot in which they are listed.
+    slot: Option<u32>,
+    /// Nothing is written: entries of these slots are listed in that one.
+    merged: Vec<u32>,
+}
+
+/// A copy in a batch.
+#[derive(Debug)]
+struct Part<B> {
+    copy: CopyId,
+    /// On the drive.
+    block: u64,
+    mark: Mark,
+    content: Held<B>,
+    is_listed: bool,
+}
+
+impl<B> Batch<B> {
+    fn new() -> Batch<B> {
+        Batch {
+            drive: 0,
+            life: 0,
+            parts: Vec::new(),
+            pending: 0,
+            has_failed: false,
+            slot: None,
+            merged: Vec::new(),
+        }
+    }
+}
+
+impl<B: Block> Epochs<B> {
+    fn batch(&mut self, drive: usize) -> u32 {
+        let id = self.free_batches.pop().unwrap_or_else(|| {
+            self.batches.push(Batch::new());
+            (self.batches.len() - 1) as u32
+        });
+        let batch = &mut self.batches[id as usize];
+        (batch.drive, batch.life, batch.slot) = (drive, self.lines[drive].life, None);
+        (batch.pending, batch.has_failed) = (0, false);
+        self.lines[drive].batches += 1;
+        id
+    }
+
+    /// Begins to write the next copies of a drive's line; false when none can be written now.
+    pub(super) fn next_batch(&mut self, now: Time, core: &mut Core<B>, drive: usize) -> bool {
+        if self.is_first_held(drive) || self.lines[drive].quota == 0 || self.lines[drive].is_merging {
+            return false;
+        }
+        let slot = if self.is_listing { self.lines[drive].ring.take() } else { None };
+        if self.is_listing && slot.is_none() {
+            self.merge(now, core, drive);
+            return false;
+        }
+        let id = self.batch(drive);
+        let mut parts = std::mem::take(&mut self.batches[id as usize].parts);
+        while parts.len() < ENTRIES_MOST
+            && !self.is_first_held(drive)
+            && let Some(item) = self.lines[drive].pop()
+        {
+            self.count_wait(now, item.since);
+            parts.push(self.part(core, item.copy));
+        }
+        let is_listed = parts.iter().any(|part| part.is_listed);
+        let batch = &mut self.batches[id as usize];
+        batch.parts = parts;
+        match slot {
+            Some(slot) if is_listed => {
+                batch.slot = Some(slot);
+                self.write_descriptor(now, core, id);
+            }
+            slot => {
+                slot.into_iter().for_each(|slot| self.lines[drive].ring.give_back(slot));
+                self.write_parts(now, core, id);
+            }
+        }
+        true
+    }
+
+    /// True when the first copy of a line waits for reads of what it is written over.
+    fn is_first_held(&mut self, drive: usize) -> bool {
+        let line = &mut self.lines[drive];
+        let first = line.first();
+        line.is_held = first.is_some_and(|copy| self.cache.get(copy.entry()).readers > 0);
+        line.is_held
+    }
+
+    /// A copy that leaves its line, as it is now.
+    fn part(&mut self, core: &Core<B>, copy: CopyId) -> Part<B> {
+        let entry = self.cache.get_mut(copy.entry());
+        let (version, content) = (entry.version, entry.held.clone());
+        let state = &mut entry.copies[copy.copy()];
+        (state.is_queued, state.sent) = (false, version);
+        let other = entry.copies[1 - copy.copy()];
+        let places = self.shape.places(entry.block);
+        let is_other_there = core.drives.is_present(places[1 - copy.copy()].drive);
+        let is_known = is_other_there && other.listing.is_some_and(|listing| listing.mark.version == version);
+        let is_listed = self.is_listing && !is_known;
+        // Without descriptors nobody will ever compare.
+        let sum = if self.is_listing { content.checksum() } else { 0 };
+        let block = places[copy.copy()].block;
+        Part { copy, block, mark: Mark { version, sum }, content, is_listed }
+    }
+
+    fn count_wait(&mut self, now: Time, since: Time) {
+        let wait = now.since(since);
+        self.figures.longest_wait = self.figures.longest_wait.max(wait);
+        self.figures.late += u64::from(wait > self.deadline);
+    }
+
+    fn write_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let parts = self.batches[id as usize].parts.iter().filter(|part| part.is_listed);
+        let listed = |part: &Part<B>| {
+            let entry = self.cache.get(part.copy.entry());
+            Listed { block: entry.block, mark: part.mark, before: entry.copies[part.copy.copy()].durable }
+        };
+        let entries: Vec<Listed> = parts.map(listed).collect();
+        self.send_descriptor(now, core, id, entries);
+        if !holds(Rule::ListFirst) {
+            self.write_parts(now, core, id);
+        }
+    }
+
+    fn send_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32, entries: Vec<Listed>) {
+        self.sequence += 1;
+        self.figures.descriptors += 1;
+        let batch = &self.batches[id as usize];
+        let slot = batch.slot.expect("it has a slot");
+        let descriptor = Descriptor { array: self.array, slot, sequence: self.sequence, entries };
+        let mut data = core.drives.memory();
+        data.push(B::encode(&descriptor.encode()));
+        let (op, class, block) = (Op::Write, Class::DEFAULT, self.first_slot + u64::from(slot));
+        let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
+        let owner = Owner::Layout(Asked::Descriptor(id).pack());
+        core.drives.ask(now, batch.drive, Urgency::Write, owner, ask);
+    }
+
+    /// Lists what is listed in several slots in one.
+    fn merge(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let id = self.batch(drive);
+        let mut merged = std::mem::take(&mut self.batches[id as usize].merged);
+        let line = &mut self.lines[drive];
+        let slot = line.ring.take_merging(&mut merged).expect("one slot is kept for this");
+        assert!(merged.len() > 1, "there are more slots than what is listed needs");
+        line.is_merging = true;
+        let mut entries = Vec::new();
+        for &from in &merged {
+            for &copy in line.ring.listed(from) {
+                let entry = self.cache.get(copy.entry());
+                if let Some(Listing { slot, mark, before }) = entry.copies[copy.copy()].listing
+                    && slot == from
+                {
+                    entries.push(Listed { block: entry.block, mark, before });
+                }
+            }
+        }
+        self.figures.merges += 1;
+        let batch = &mut self.batches[id as usize];
+        (batch.merged, batch.slot) = (merged, Some(slot));
+        self.send_descriptor(now, core, id, entries);
+    }
+
+    /// A descriptor is on its drive, or is not.
+    pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        let batch = &mut self.batches[id as usize];
+        batch.has_failed |= answer.status != Status::Success;
+        let (drive, is_current) = (batch.drive, batch.life == self.lines[batch.drive].life);
+        if !batch.merged.is_empty() {
+            let is_good = is_current && !batch.has_failed;
+            return self.merged(now, core, id, is_good);
+        }
+        if !holds(Rule::ListFirst) {
+            return;
+        }
+        if !is_current || batch.has_failed {
+            if is_current {
+                let slot = batch.slot.expect("it has a slot");
+                self.lines[drive].ring.give_back(slot);
+            }
+            self.batches[id as usize].has_failed = true;
+            return self.end_batch(now, core, id);
+        }
+        self.note_listings(id);
+        self.write_parts(now, core, id);
+    }
+
+    fn note_listings(&mut self, id: u32) {
+        let Batch { drive, slot, parts, .. } = &self.batches[id as usize];
+        let slot = slot.expect("it has a slot");
+        let ring = &mut self.lines[*drive].ring;
+        for part in parts.iter().filter(|part| part.is_listed) {
+            let state = self.cache.copy(part.copy);
+            let listing = Listing { slot, mark: part.mark, before: state.durable };
+            ring.list(slot, part.copy);
+            if let Some(old) = state.listing.replace(listing) {
+                ring.release(old.slot);
+            }
+        }
+        if !holds(Rule::ListedUntilAgreed) {
+            for part in parts.iter().filter(|part| part.is_listed) {
+                self.cache.copy(part.copy).listing = None;
+                ring.release(slot);
+            }
+        }
+    }
+
+    /// What was listed in several slots is listed in one.
+    fn merged(&mut self, now: Time, core: &mut Core<B>, id: u32, is_good: bool) {
+        let batch = &mut self.batches[id as usize];
+        let (drive, slot) = (batch.drive, batch.slot.expect("it has a slot"));
+        let is_current = batch.life == self.lines[drive].life;
+        let mut merged = std::mem::take(&mut batch.merged);
+        let line = &mut self.lines[drive];
+        for &from in merged.iter().filter(|_| is_good) {
+            for copy in line.ring.listed(from).to_vec() {
+                let state = self.cache.copy(copy);
+                if let Some(listing) = &mut state.listing
+                    && listing.slot == from
+                {
+                    listing.slot = slot;
+                    line.ring.list(slot, copy);
+                    line.ring.release(from);
+                }
+            }
+        }
+        if is_current {
+            line.ring.give_back_if_unused(slot);
+            line.is_merging = false;
+        }
+        merged.clear();
+        self.batches[id as usize].merged = merged;
+        self.end_batch(now, core, id);
+    }
+
+    /// Writes what a batch is about.
+    fn write_parts(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let batch = &mut self.batches[id as usize];
+        let drive = batch.drive;
+        batch.parts.sort_unstable_by_key(|part| part.block);
+        batch.pending = 1;
+        let parts = std::mem::take(&mut batch.parts);
+        let mut rest = &parts[..];
+        while let Some(first) = rest.first() {
+            let is_trim = first.content == Held::Zeros;
+            let goes_on = |(offset, part): &(usize, &Part<B>)| {
+                part.block == first.block + *offset as u64 && (part.content == Held::Zeros) == is_trim
+            };
+            let count = rest.iter().enumerate().take(self.most).take_while(goes_on).count();
+            self.write_run(now, core, id, &rest[..count], is_trim);
+            rest = &rest[count..];
+        }
+        self.figures.written += parts.len() as u64;
+        let batch = &mut self.batches[id as usize];
+        batch.parts = parts;
+        debug_assert_eq!(batch.drive, drive);
+        self.batch_part_done(now, core, id);
+    }
+
+    fn write_run(&mut self, now: Time, core: &mut Core<B>, id: u32, parts: &[Part<B>], is_trim: bool) {
+        let drive = self.batches[id as usize].drive;
+        let mut data = core.drives.memory();
+        for part in parts {
+            match &part.content {
+                Held::Data(block) => {
+                    let mut block = block.clone();
+                    block.seal(seal_of(drive, part.block, 0));
+                    data.push(block);
+                }
+                Held::Lost => data.push(B::encode(b"lost")),
+                Held::Zeros | Held::Unknown => {}
+            }
+        }
+        self.batches[id as usize].pending += 1;
+        let op = if is_trim { Op::Trim } else { Op::Write };
+        let (block, blocks, class) = (parts[0].block, parts.len() as u32, Class::DEFAULT);
+        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::BatchWrite(id).pack()), ask);
+    }
+
+    /// A drive has written a part of a batch, or has not.
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.batches[id as usize].has_failed |= answer.status != Status::Success;
+        self.batch_part_done(now, core, id);
+    }
+
+    fn batch_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let batch = &mut self.batches[id as usize];
+        batch.pending -= 1;
+        if batch.pending == 0 {
+            self.end_batch(now, core, id);
+        }
+    }
+
+    /// All of a batch has been answered: what was written is durable with the flush.
+    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let batch = &mut self.batches[id as usize];
+        let drive = batch.drive;
+        let has_failed = batch.has_failed || batch.life != self.lines[drive].life;
+        let mut parts = std::mem::take(&mut batch.parts);
+        self.free_batches.push(id);
+        for Part { copy, mark, .. } in parts.drain(..) {
+            if has_failed {
+                self.take_back(now, core, copy);
+            } else {
+                self.lines[drive].written.push(Written { copy, mark });
+            }
+        }
+        self.batches[id as usize].parts = parts;
+        self.lines[drive].batches -= 1;
+        self.write_on(now, core, drive);
+    }
+
+    /// A copy was not written after all.
+    pub(super) fn take_back(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
+        self.cache.copy(copy).sent = 0;
+        if !self.cache.copy(copy).is_queued {
+            self.queue(now, core, copy);
+        }
+        self.leave_if_done(now, core, copy.entry());
+    }
+}

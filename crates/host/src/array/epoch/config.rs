@@ -1,0 +1,117 @@
+//! How the layout with epochs behaves.
+
+use crate::array::config::whole_blocks;
+use crate::disk::BLOCK_BYTES;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose};
+
+tailcut_base::choice! {
+    /// What is done so that reads do not meet a drive's own work (Shin 2017, section 5.4.2; its third mode,
+    /// MIX, is the layout `raid0`).
+    pub enum EpochMode {
+        /// Writes only within epochs, reads from the copy on another drive (EPCH).
+        Epoch = "epoch",
+        /// Also garbage collection: as much as an epoch needs before its writes, and after them the drive is
+        /// asked to come to rest before the token passes on (GCCTRL). A drive that does not know the calls
+        /// is treated as by `epoch`.
+        GcControl = "gc-control",
+    }
+}
+
+/// An array with token groups, as configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpochConfig {
+    /// What is done so that reads do not meet a drive's own work.
+    pub mode: EpochMode,
+    /// Bytes that lie together on one drive.
+    pub chunk: u64,
+    /// Bytes that may be in the cache and not yet on both drives.
+    pub cache: u64,
+    /// How long a write stays in the cache, where nobody waits for it, before an epoch begins for it.
+    pub delay: Nanos,
+    /// The longest time that a write waits for the token of a drive.
+    pub deadline: Nanos,
+    /// How often a drive is asked whether it has come to rest or has collected enough.
+    pub poll: Nanos,
+    /// Also arrays that keep no record write descriptors, for their timing.
+    pub descriptors_always: bool,
+}
+
+impl Default for EpochConfig {
+    fn default() -> EpochConfig {
+        EpochConfig {
+            mode: EpochMode::Epoch,
+            chunk: 64 << 10,
+            cache: 64 << 20,
+            delay: Nanos::millis(1),
+            deadline: Nanos::millis(200),
+            poll: Nanos::micros(100),
+            descriptors_always: false,
+        }
+    }
+}
+
+impl EpochConfig {
+    /// Blocks of a chunk.
+    pub fn chunk_blocks(&self) -> u64 {
+        self.chunk / BLOCK_BYTES
+    }
+
+    /// Blocks that may be in the cache and not yet on both drives.
+    pub fn cache_blocks(&self) -> u64 {
+        self.cache / BLOCK_BYTES
+    }
+
+    /// How long the epoch of one of `groups` groups may be, so that each has its turn in time.
+    pub fn share(&self, groups: u32) -> Nanos {
+        self.deadline.saturating_sub(self.delay) / u64::from(groups)
+    }
+
+    /// What does not fit together: the key to blame, and what would be right.
+    pub(crate) fn problems(&self, groups: u32) -> Option<(&'static str, String)> {
+        let least = self.delay + self.poll * 2 * u64::from(groups);
+        (self.deadline < least).then(|| {
+            let message =
+                format!("epoch.deadline must be at least {least}: epoch.delay, and 2 polls for each of {groups} groups");
+            ("epoch", message)
+        })
+    }
+}
+
+impl Configure for EpochConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        choose(visit, "mode", "What is done so that reads do not meet a drive's own work.", &mut self.mode);
+        visit.bytes("chunk", "What lies together on one drive.", &mut self.chunk, BLOCK_BYTES..=1 << 30);
+        visit.bytes(
+            "cache",
+            "What may be in the cache and not yet on both drives.",
+            &mut self.cache,
+            16 * BLOCK_BYTES..=1 << 32,
+        );
+        visit.time(
+            "delay",
+            "How long a write that nobody waits for stays in the cache before an epoch begins for it.",
+            &mut self.delay,
+            Nanos::ZERO..=Nanos::secs(1),
+        );
+        visit.time(
+            "deadline",
+            "The longest time that a write waits for the token; divided by the groups, the longest epoch.",
+            &mut self.deadline,
+            Nanos::micros(100)..=Nanos::secs(60),
+        );
+        visit.time(
+            "poll",
+            "How often a drive is asked whether it has come to rest (gc-control).",
+            &mut self.poll,
+            Nanos::micros(1)..=Nanos::secs(1),
+        );
+        visit.flag(
+            "descriptors_always",
+            "Write descriptors also where the array keeps no record, for timing.",
+            &mut self.descriptors_always,
+        );
+        whole_blocks(visit, "chunk", self.chunk);
+        whole_blocks(visit, "cache", self.cache);
+    }
+}

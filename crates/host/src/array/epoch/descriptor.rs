@@ -1,0 +1,127 @@
+//! What a drive writes down before an epoch changes its blocks: which, to what, and what was there.
+//!
+//! Format 1, little-endian: magic (8 bytes), CRC-32C of the rest (u32), number of entries (u32),
+//! identity of the array (u128), slot on the drive (u32), format (u32), sequence (u64); each entry: block of
+//! the host (u64), version (u64), version before (u64), checksums of both contents (u32 each).
+
+use crate::disk::BLOCK_BYTES;
+
+const MAGIC: [u8; 8] = *b"tailcutE";
+const FORMAT: u32 = 1;
+const HEAD: usize = 8 + 4 + 4 + 16 + 4 + 4 + 8;
+const ENTRY: usize = 32;
+
+/// The most entries of a descriptor.
+pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
+
+/// A version of a block, and the checksum of its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Later versions are higher; 0 is whatever was there before it mattered.
+    pub version: u64,
+    /// Of the content; means nothing with version 0.
+    pub sum: u32,
+}
+
+/// A block that a drive is about to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Of the host.
+    pub block: u64,
+    /// What it will be.
+    pub mark: Mark,
+    /// What it is on this drive.
+    pub before: Mark,
+}
+
+/// Blocks that a drive is about to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Identity of the array.
+    pub array: u128,
+    /// Where on the drive it stands.
+    pub slot: u32,
+    /// Counts the descriptors of the array.
+    pub sequence: u64,
+    /// The blocks.
+    pub entries: Vec<Listed>,
+}
+
+impl Descriptor {
+    /// The bytes of a block.
+    pub fn encode(&self) -> Vec<u8> {
+        assert!(self.entries.len() <= ENTRIES_MOST, "a descriptor is one block");
+        let mut bytes = Vec::with_capacity(HEAD + ENTRY * self.entries.len());
+        bytes.extend(MAGIC);
+        bytes.extend([0; 4]);
+        bytes.extend((self.entries.len() as u32).to_le_bytes());
+        bytes.extend(self.array.to_le_bytes());
+        bytes.extend(self.slot.to_le_bytes());
+        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend(self.sequence.to_le_bytes());
+        for Listed { block, mark, before } in &self.entries {
+            for number in [*block, mark.version, before.version] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(mark.sum.to_le_bytes());
+            bytes.extend(before.sum.to_le_bytes());
+        }
+        let sum = crc32c::crc32c(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// The descriptor in a block; none if it is not whole.
+    pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
+        let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        if bytes.get(..8)? != MAGIC || u32_at(36)? != FORMAT {
+            return None;
+        }
+        let count = u32_at(12)? as usize;
+        if count > ENTRIES_MOST || crc32c::crc32c(bytes.get(12..HEAD + ENTRY * count)?) != u32_at(8)? {
+            return None;
+        }
+        let array = u128::from_le_bytes(bytes.get(16..32)?.try_into().ok()?);
+        let entry = |at: usize| {
+            let mark = Mark { version: u64_at(at + 8)?, sum: u32_at(at + 24)? };
+            let before = Mark { version: u64_at(at + 16)?, sum: u32_at(at + 28)? };
+            Some(Listed { block: u64_at(at)?, mark, before })
+        };
+        let entries: Option<Vec<Listed>> = (0..count).map(|index| entry(HEAD + ENTRY * index)).collect();
+        Some(Descriptor { array, slot: u32_at(32)?, sequence: u64_at(40)?, entries: entries? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(entries: usize) -> Descriptor {
+        let entry = |n: u64| Listed {
+            block: n * 7,
+            mark: Mark { version: n + 9, sum: n as u32 },
+            before: Mark { version: n, sum: !n as u32 },
+        };
+        Descriptor { array: 77, slot: 3, sequence: 12, entries: (0..entries as u64).map(entry).collect() }
+    }
+
+    #[test]
+    fn a_descriptor_comes_back_as_it_was() {
+        for entries in [0, 1, ENTRIES_MOST] {
+            let bytes = descriptor(entries).encode();
+            assert!(bytes.len() <= BLOCK_BYTES as usize);
+            assert_eq!(Descriptor::decode(&bytes), Some(descriptor(entries)));
+        }
+    }
+
+    #[test]
+    fn every_damaged_byte_is_noticed() {
+        let good = descriptor(3).encode();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            assert_eq!(Descriptor::decode(&bad), None, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Two copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin
+//! (2017, chapter 5), with what it left open: nothing durable is lost, and writes have a bound.
+//!
+//! Writes go to the `cache` and are acknowledged there; what is in it is read from it. For each drive a
+//! `line` holds the copies that wait to be written to it. One group at a time has the *token*, for an
+//! *epoch* (`turn`): its drives take what waited for them when it began, in `batch`es, and are flushed.
+//! Then the token passes on. Reads go to the copy whose drive has no token (`reading`).
+//!
+//! Who asks for durability waits (`waiting`) until the lines of both drives have passed. How much may wait
+//! is bounded (`admission`), so that each line fits in one epoch, and each epoch in its share of the
+//! deadline.
+//!
+//! What a power cut leaves (see `recovery`): copies are written at different times, so they may differ.
+//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum, unless
+//! the other drive has listed that version. Both copies of what is listed are compared, and the newer one
+//! counts. A place in the `ring` of descriptors is used again when the copies agree for good.
+//!
+//! `walk` rebuilds and scrubs; `work` looks after some blocks: while they are read and compared they stay in
+//! the cache, so what the host writes meanwhile counts.
+//!
+//! Fault model: as of every array; a seal tells a block that is not what was written there. A write that a
+//! drive has acknowledged and lost leaves the old block with its valid seal: only a scrub can tell.
+
+mod admission;
+mod asked;
+mod batch;
+mod cache;
+mod collection;
+mod compare;
+mod config;
+mod descriptor;
+mod figures;
+mod geometry;
+mod line;
+#[cfg(feature = "planted")]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
+mod reading;
+mod recovery;
+mod ring;
+mod turn;
+mod updating;
+mod waiting;
+mod walk;
+mod work;
+
+pub use config::{EpochConfig, EpochMode};
+pub use figures::EpochFigures;
+pub use geometry::has_lost_both;
+pub use walk::Task;
+
+use super::config::ArrayConfig;
+use super::core::Core;
+use super::drives::{Answered, Presence};
+use super::layout::{Condition, Layout};
+use super::raid::ScrubReport;
+use super::reads::Done;
+use super::record::RECORD_BLOCKS;
+use crate::Block;
+use crate::disk::{BLOCK_BYTES, Disk};
+use admission::Admission;
+use asked::Asked;
+use batch::Batch;
+use cache::Cache;
+use geometry::Geometry;
+use line::Line;
+use recovery::{Recovery, Stage as RecoveryStage};
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::{Nanos, Op, Time};
+use turn::Turn;
+use waiting::Waiter;
+use walk::Walk;
+use work::Work;
+
+/// An array with token groups.
+#[derive(Debug)]
+pub struct Epochs<B: Block> {
+    shape: Geometry,
+    array: u128,
+    /// The most blocks that every drive takes at once.
+    most: usize,
+    cache: Cache<B>,
+    lines: Vec<Line>,
+    turn: Turn,
+    /// Blocks that would leave the cache if the record were written.
+    unrecorded: Vec<u32>,
+    /// Drives that have been filled, which the record does not say yet.
+    filled: Vec<usize>,
+    batches: Vec<Batch<B>>,
+    free_batches: Vec<u32>,
+    admission: Admission,
+    waiters: Vec<Waiter>,
+    free_waiters: Vec<u32>,
+    /// Where descriptors begin on each drive, and how many there may be.
+    first_slot: u64,
+    slots: u64,
+    /// Descriptors are written.
+    is_listing: bool,
+    /// Counts descriptors.
+    sequence: u64,
+    /// Of some block neither drive serves.
+    has_failed: bool,
+    delay: Nanos,
+    deadline: Nanos,
+    /// The longest epoch.
+    share: Nanos,
+    poll: Nanos,
+    has_control: bool,
+    recovery: Recovery<B>,
+    walks: Vec<Walk>,
+    last_walk: u32,
+    works: Vec<Work<B>>,
+    free_works: Vec<u32>,
+    report: ScrubReport,
+    figures: EpochFigures,
+}
+
+impl<B: Block> Epochs<B> {
+    /// The layout of a new array, or of one that is about to be recovered. In the record's shape stand the
+    /// blocks of a chunk and the places for descriptors on each drive.
+    pub fn new(core: &mut Core<B>, is_new: bool) -> Epochs<B> {
+        let config = core.config.epoch.clone();
+        let mut made = [config.chunk_blocks(), ring::slots_for(config.cache_blocks())];
+        let (mut array, mut version) = (0, 0);
+        if let Some(record) = core.record() {
+            array = record.array;
+            // Versions of a life of the array are higher than those of the lives before.
+            version = (record.generation + 1) << 32;
+            if is_new {
+                record.shape[..2].copy_from_slice(&made);
+            } else {
+                made.copy_from_slice(&record.shape[..2]);
+            }
+        }
+        let (usable, groups) = (core.usable(), core.config.groups);
+        let (first_slot, slots) = (usable.start, made[1]);
+        let drives = core.drives.len();
+        let shape = Geometry::new(first_slot + slots..usable.end, made[0], drives, groups as usize);
+        core.config.epoch.chunk = made[0] * BLOCK_BYTES;
+        core.reads.set_copies(shape.copies);
+        core.reads.leave_repairs();
+        let most_dirty = config.cache_blocks().min(ring::blocks_for(slots)) as usize;
+        let mut epochs = Epochs {
+            array,
+            most: core.drives.most_blocks() as usize,
+            cache: Cache::new(shape.blocks(), version),
+            lines: (0..drives).map(|_| Line::new(slots)).collect(),
+            turn: Turn::new(&shape),
+            shape,
+            unrecorded: Vec::new(),
+            filled: Vec::new(),
+            batches: Vec::new(),
+            free_batches: Vec::new(),
+            admission: Admission::new(most_dirty),
+            waiters: Vec::new(),
+            free_waiters: Vec::new(),
+            first_slot,
+            slots,
+            is_listing: core.is_durable() || config.descriptors_always,
+            sequence: version,
+            has_failed: false,
+            delay: config.delay,
+            deadline: config.deadline,
+            share: config.share(groups),
+            poll: config.poll,
+            has_control: config.mode == EpochMode::GcControl,
+            recovery: Recovery::none(),
+            walks: Vec::new(),
+            last_walk: 0,
+            works: Vec::new(),
+            free_works: Vec::new(),
+            report: ScrubReport::default(),
+            figures: EpochFigures::default(),
+        };
+        epochs.look_at_drives(core);
+        epochs
+    }
+
+    /// What they did.
+    pub fn figures(&self) -> EpochFigures {
+        self.figures
+    }
+
+    /// What scrubbing and repairing have found.
+    pub fn scrub_report(&self) -> &ScrubReport {
+        &self.report
+    }
+
+    /// The share of a walk that is done, in parts per million; none while there is no such walk.
+    pub fn progress(&self, task: Task) -> Option<u32> {
+        self.share_done(task)
+    }
+
+    /// Blocks that wait to be written to some drive, or are on their way.
+    pub fn dirty(&self) -> usize {
+        self.cache.dirty()
+    }
+
+    /// The drives whose group has the token.
+    pub fn holders(&self) -> &[usize] {
+        self.turn.holders()
+    }
+
+    /// Some drive serves again, or does not any more.
+    fn look_at_drives(&mut self, core: &Core<B>) {
+        let serves: Vec<bool> = (0..self.lines.len()).map(|drive| core.drives.is_in_sync(drive)).collect();
+        self.has_failed = has_lost_both(&serves, self.shape.groups);
+    }
+
+    /// Does what can be done after something has changed.
+    fn run(&mut self, now: Time, core: &mut Core<B>) {
+        self.admit(now, core);
+        self.consider(now, core);
+    }
+}
+
+/// What does not fit drives of these sizes: the key to blame, and what would be right.
+pub(super) fn misfit(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static str, String)> {
+    let blocks = disks.iter().map(|disk| disk.blocks).min()?;
+    if disks.iter().any(|disk| disk.blocks != blocks) {
+        let message = "epochs needs drives of equal size: copies of a drive lie on its neighbours".into();
+        return Some(("drives", message));
+    }
+    let slots = ring::slots_for(config.epoch.cache_blocks());
+    let needed = RECORD_BLOCKS + slots + 2 * config.epoch.chunk_blocks();
+    (blocks < needed).then(|| {
+        let (slots, chunk) = (slots * BLOCK_BYTES, config.epoch.chunk);
+        let message = format!(
+            "the smallest drive has {} bytes, and {} are needed for the record, {slots} bytes of descriptors \
+             (epoch.cache) and two chunks of {chunk} bytes (epoch.chunk): make these smaller, or the drives larger",
+            blocks * BLOCK_BYTES,
+            needed * BLOCK_BYTES
+        );
+        ("epoch", message)
+    })
+}
+
+impl<B: Block> Layout<B> for Epochs<B> {
+    fn blocks(&self) -> u64 {
+        self.shape.blocks()
+    }
+
+    fn create(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_clear(now, core);
+    }
+
+    fn recover(&mut self, now: Time, core: &mut Core<B>) {
+        self.begin_recovery(now, core);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.recovery.stage == RecoveryStage::Ready
+    }
+
+    fn condition(&self, core: &Core<B>) -> Condition {
+        let with = |presence: Presence| {
+            let drives = 0..core.drives.len();
+            drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
+        };
+        let (missing, mut rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
+        // After a power cut now, a drive that was filled would have to be filled again.
+        rebuilding.extend(self.filled.iter().filter(|&&drive| core.drives.is_in_sync(drive)));
+        if self.has_failed {
+            let why = format!(
+                "drives {missing:?} are missing and {rebuilding:?} are not filled: both copies of some blocks are gone"
+            );
+            Condition::Failed { why }
+        } else if missing.is_empty() && rebuilding.is_empty() {
+            Condition::Optimal
+        } else {
+            Condition::Degraded { missing, rebuilding }
+        }
+    }
+
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        match core.requests.get(slot).op {
+            Op::Flush => self.flush(now, core, slot),
+            Op::Read => self.read(now, core, slot),
+            Op::Write | Op::Trim => self.write(now, core, slot),
+        }
+        self.run(now, core);
+    }
+
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
+        match Asked::unpack(done.wanted.token) {
+            Asked::Read(slot) => self.part_read(now, core, slot, done),
+            Asked::Work(id) => self.work_read(now, core, id, done),
+            asked => unreachable!("nothing is read for {asked:?}"),
+        }
+        self.run(now, core);
+    }
+
+    fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
+        match Asked::unpack(token) {
+            Asked::Descriptor(id) => self.listed(now, core, id, answer),
+            Asked::BatchWrite(id) => self.batch_written(now, core, id, answer),
+            Asked::Flush(drive) => self.flushed(now, core, drive as usize, answer),
+            Asked::Recovery => self.recovery_answered(now, core, answer),
+            Asked::Compare(id) => self.compare_answered(now, core, id, answer),
+            Asked::Clear(drive) => self.cleared(now, core, drive as usize, answer),
+            asked => unreachable!("no drive is asked for {asked:?}"),
+        }
+        self.run(now, core);
+    }
+
+    fn control_answered(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        drive: usize,
+        call: Control,
+        reply: ControlReply,
+    ) {
+        self.replied(now, core, drive, call, reply);
+        self.run(now, core);
+    }
+
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        // Before anybody is told that nothing waits for this drive any more.
+        core.write_record(now);
+        self.look_at_drives(core);
+        self.lose(now, core, drive);
+        self.walk_on(now, core);
+        self.run(now, core);
+    }
+
+    fn recorded(&mut self, now: Time, core: &mut Core<B>) {
+        self.forget_unrecorded(now, core);
+        self.filled.clear();
+        self.run(now, core);
+    }
+
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.most = core.drives.most_blocks() as usize;
+        self.look_at_drives(core);
+        if self.is_ready() {
+            self.begin_task(now, core, Task::Rebuild(drive));
+        }
+        self.run(now, core);
+    }
+
+    fn scrub(&mut self, now: Time, core: &mut Core<B>) {
+        if self.is_ready() {
+            self.begin_task(now, core, Task::Scrub);
+        }
+        self.run(now, core);
+    }
+
+    fn next_event(&self) -> Time {
+        self.next_epoch().min(self.next_admission()).min(self.next_walk())
+    }
+
+    fn advance(&mut self, now: Time, core: &mut Core<B>) {
+        self.poll_drives(now, core);
+        self.walk_on(now, core);
+        self.run(now, core);
+    }
+}

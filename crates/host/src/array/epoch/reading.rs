@@ -1,0 +1,134 @@
+//! Reads of the host: from the cache, or from the copy whose drive does not have the token.
+
+use super::geometry::Place;
+use super::planted::{Rule, holds};
+use super::work::Purpose;
+use super::{Asked, Epochs};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::Urgency;
+use crate::array::reads::{Done, Wanted};
+use std::ops::Range;
+use tailcut_base::{Spans, Status, Time};
+
+impl<B: Block> Epochs<B> {
+    /// A read of the host.
+    pub(super) fn read(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        let request = core.requests.get(slot);
+        let mut rest = request.block..request.block + u64::from(request.blocks);
+        core.requests.expect(slot, 1);
+        while !rest.is_empty() {
+            let run = self.shape.run(rest.clone());
+            rest.start = run.end;
+            self.read_run(now, core, slot, run, self.most as u64);
+        }
+        self.part_done(now, core, slot, Status::Success, &Spans::new());
+    }
+
+    /// Reads blocks that lie together, what is cached from the cache and the rest at most `most` at a time.
+    fn read_run(&mut self, now: Time, core: &mut Core<B>, slot: u32, run: Range<u64>, most: u64) {
+        let mut first = run.start;
+        for block in run.clone() {
+            if self.read_cached(core, slot, block) {
+                self.read_stored(now, core, slot, first..block);
+                first = block + 1;
+            } else if block + 1 - first == most {
+                self.read_stored(now, core, slot, first..block + 1);
+                first = block + 1;
+            }
+        }
+        self.read_stored(now, core, slot, first..run.end);
+    }
+
+    fn read_cached(&mut self, core: &mut Core<B>, slot: u32, block: u64) -> bool {
+        let known = self.cache.find(block).and_then(|id| self.cache.get(id).held.known());
+        let Some(content) = known.filter(|_| holds(Rule::ReadFromCache)) else { return false };
+        let request = core.requests.get_mut(slot);
+        let index = (block - request.block) as usize;
+        request.data[index] = content;
+        self.figures.from_cache += 1;
+        true
+    }
+
+    fn read_stored(&mut self, now: Time, core: &mut Core<B>, slot: u32, run: Range<u64>) {
+        if run.is_empty() {
+            return;
+        }
+        let blocks = (run.end - run.start) as u32;
+        // What is written meanwhile must not be seen: it was submitted later.
+        for block in run.clone() {
+            let id = self.cache.enter(block);
+            self.cache.get_mut(id).readers += 1;
+        }
+        let Place { drive, block } = self.choose(core, run.start, blocks);
+        let (around, class) = (core.around(now, drive), core.requests.get(slot).class);
+        let token = Asked::Read(slot).pack();
+        let urgency = Urgency::Read;
+        let wanted = Wanted { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
+        core.requests.expect(slot, 1);
+        core.reads.begin(now, &mut core.drives, wanted);
+    }
+
+    /// Which copy is read: of those that can be, one without the token, and then the one whose drive has less
+    /// to do.
+    fn choose(&mut self, core: &Core<B>, block: u64, blocks: u32) -> Place {
+        let [first, second] = self.shape.places(block);
+        let serves = |place: Place| core.drives.serves(place.drive, place.block, blocks);
+        let is_busy = |place: Place| self.turn.is_held_by(self.shape.group(place.drive));
+        let (is_first_busy, is_second_busy) = (is_busy(first), is_busy(second));
+        let chosen = match (serves(first), serves(second)) {
+            (true, false) => first,
+            (false, true) => second,
+            _ if is_first_busy != is_second_busy => {
+                self.figures.diverted += 1;
+                return if is_first_busy { second } else { first };
+            }
+            _ => {
+                let (one, other) = (core.drives.load(first.drive), core.drives.load(second.drive));
+                let is_even = (block / self.shape.chunk).is_multiple_of(2);
+                if one < other || one == other && is_even { first } else { second }
+            }
+        };
+        self.figures.met += u64::from(self.turn.is_held_by(self.shape.group(chosen.drive)));
+        chosen
+    }
+
+    /// A part of a read has come, or has not.
+    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: Done<B>) {
+        let place = Place { drive: done.wanted.drive, block: done.wanted.block };
+        let (first, _) = self.shape.host_block(place).expect("it holds data");
+        let run = first..first + u64::from(done.wanted.blocks);
+        let mut status = done.status;
+        if status == Status::Success {
+            let request = core.requests.get_mut(slot);
+            let at = (first - request.block) as usize;
+            request.data[at..at + done.data.len()].clone_from_slice(&done.data);
+        } else if done.wanted.blocks > 1 {
+            // One block that is nowhere to be had must not take those beside it along.
+            status = Status::Success;
+            run.clone().for_each(|block| self.read_stored(now, core, slot, block..block + 1));
+        }
+        if done.damaged && self.is_serving() {
+            self.look_after(now, core, Purpose::Repair, run.clone());
+        }
+        core.drives.recycle(done.data);
+        self.part_done(now, core, slot, status, &done.spans);
+        run.for_each(|block| self.read_ended(now, core, block));
+    }
+
+    /// A read of what is on the drives has ended; who wants to write over it may.
+    fn read_ended(&mut self, now: Time, core: &mut Core<B>, block: u64) {
+        let id = self.cache.enter(block);
+        let entry = self.cache.get_mut(id);
+        entry.readers -= 1;
+        if entry.readers > 0 {
+            return;
+        }
+        for Place { drive, .. } in self.shape.places(block) {
+            if std::mem::take(&mut self.lines[drive].is_held) {
+                self.write_on(now, core, drive);
+            }
+        }
+        self.leave_if_done(now, core, id);
+    }
+}

@@ -1,0 +1,225 @@
+//! From drives to an array that takes requests: blank drives are cleared, and copies that a power cut has
+//! left different are made equal.
+//!
+//! What may differ is listed: every drive reads its descriptors, and both copies of each block in them are
+//! compared (`compare`). So recovery takes as long as there are places for descriptors, however large the
+//! drives are. Where a descriptor cannot be read nobody knows what it listed: then all blocks of that drive
+//! are compared. At the end the drives are flushed, and descriptors begin anew.
+
+use super::compare::Comparison;
+use super::descriptor::{Descriptor, Mark};
+use super::planted::{Rule, holds};
+use super::walk::Task;
+use super::{Asked, Epochs};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use std::collections::BTreeMap;
+use tailcut_base::{Class, Op, Status, Time};
+
+/// What is done before requests are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The drives are cleared: whatever they held, both copies are zeros.
+    Clear,
+    /// Descriptors are read.
+    Read,
+    /// Copies are compared.
+    Compare,
+    /// The drives are flushed.
+    Flush,
+    /// Descriptors are cleared.
+    Restart,
+    /// Nothing: requests are taken.
+    Ready,
+}
+
+/// What is left to do.
+#[derive(Debug)]
+pub struct Recovery<B> {
+    /// Where it stands.
+    pub stage: Stage,
+    /// Answers that are to come.
+    pending: u32,
+    /// Clearing: the next block of each drive.
+    cleared: Vec<u64>,
+    /// What is listed: versions and checksums of each block.
+    pub(super) listed: BTreeMap<u64, Vec<Mark>>,
+    /// Drives of which a descriptor could not be read.
+    pub(super) is_damaged: Vec<bool>,
+    /// If there are such: the next block to be compared whether it is listed or not.
+    pub(super) next: u64,
+    /// Comparisons under way.
+    pub(super) comparisons: Vec<Comparison<B>>,
+    pub(super) free: Vec<u32>,
+    pub(super) comparing: u32,
+}
+
+impl<B> Recovery<B> {
+    /// Nothing to do.
+    pub fn none() -> Recovery<B> {
+        Recovery {
+            stage: Stage::Ready,
+            pending: 0,
+            cleared: Vec::new(),
+            listed: BTreeMap::new(),
+            is_damaged: Vec::new(),
+            next: 0,
+            comparisons: Vec::new(),
+            free: Vec::new(),
+            comparing: 0,
+        }
+    }
+}
+
+impl<B: Block> Epochs<B> {
+    /// True when requests are served.
+    pub(super) fn is_serving(&self) -> bool {
+        self.recovery.stage == Stage::Ready
+    }
+
+    /// Clears the drives of a new array.
+    pub(super) fn begin_clear(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Clear;
+        self.recovery.cleared = vec![core.usable().start; core.drives.len()];
+        self.recovery.pending = 1;
+        self.clear_more(now, core);
+        self.recovery_part_done(now, core);
+    }
+
+    fn clear_more(&mut self, now: Time, core: &mut Core<B>) {
+        let end = match self.recovery.stage {
+            Stage::Clear => core.usable().end,
+            _ => self.first_slot + self.slots,
+        };
+        for drive in 0..core.drives.len() {
+            let block = self.recovery.cleared[drive];
+            let blocks = (end - block).min(self.most as u64) as u32;
+            if blocks > 0 {
+                self.recovery.cleared[drive] += u64::from(blocks);
+                self.ask_for_recovery(now, core, drive, Op::Trim, (block, blocks));
+            }
+        }
+    }
+
+    fn ask_for_recovery(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        drive: usize,
+        op: Op,
+        (block, blocks): (u64, u32),
+    ) {
+        self.recovery.pending += 1;
+        let (class, data) = (Class::DEFAULT, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::Recovery.pack()), ask);
+    }
+
+    /// Reads what an array that is opened has listed.
+    pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Read;
+        self.recovery.is_damaged = vec![false; core.drives.len()];
+        self.recovery.pending = 1;
+        for drive in 0..core.drives.len() {
+            if !core.drives.is_in_sync(drive) {
+                continue;
+            }
+            for at in (0..self.slots).step_by(self.most) {
+                let blocks = (self.slots - at).min(self.most as u64) as u32;
+                self.ask_for_recovery(now, core, drive, Op::Read, (self.first_slot + at, blocks));
+            }
+        }
+        self.recovery_part_done(now, core);
+    }
+
+    /// A drive has answered.
+    pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+        match self.recovery.stage {
+            Stage::Read if answer.status == Status::Success => {
+                for (block, content) in (answer.block..).zip(&answer.data) {
+                    self.take_descriptor(answer.drive, block, content);
+                }
+            }
+            // One block that cannot be read must not take those beside it along.
+            Stage::Read if answer.blocks > 1 && answer.status == Status::MediaError => {
+                for block in answer.block..answer.block + u64::from(answer.blocks) {
+                    self.ask_for_recovery(now, core, answer.drive, Op::Read, (block, 1));
+                }
+            }
+            Stage::Read => self.recovery.is_damaged[answer.drive] = true,
+            Stage::Clear | Stage::Restart => self.clear_more(now, core),
+            _ => {}
+        }
+        core.drives.recycle(answer.data);
+        self.recovery_part_done(now, core);
+    }
+
+    /// Takes note of what a descriptor lists.
+    fn take_descriptor(&mut self, drive: usize, block: u64, content: &B) {
+        let bytes = content.decode().unwrap_or(&[]);
+        if bytes.iter().all(|&byte| byte == 0) {
+            return;
+        }
+        let slot = (block - self.first_slot) as u32;
+        let found = Descriptor::decode(bytes).filter(|found| found.array == self.array && found.slot == slot);
+        let Some(descriptor) = found else {
+            self.recovery.is_damaged[drive] = true;
+            return;
+        };
+        for entry in descriptor.entries.iter().filter(|entry| entry.block < self.shape.blocks()) {
+            let marks = self.recovery.listed.entry(entry.block).or_default();
+            marks.extend([entry.mark, entry.before].iter().filter(|mark| mark.version > 0));
+        }
+    }
+
+    fn recovery_part_done(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.pending -= 1;
+        if self.recovery.pending > 0 {
+            return;
+        }
+        match self.recovery.stage {
+            Stage::Clear => self.flush_all(now, core),
+            Stage::Read => {
+                self.recovery.stage = Stage::Compare;
+                let is_damaged = self.recovery.is_damaged.contains(&true);
+                self.recovery.next = if is_damaged { 0 } else { self.shape.blocks() };
+                if !holds(Rule::Reconcile) {
+                    self.recovery.listed.clear();
+                }
+                self.compare_more(now, core);
+            }
+            Stage::Flush => {
+                self.recovery.stage = Stage::Restart;
+                self.recovery.cleared = vec![self.first_slot; core.drives.len()];
+                self.recovery.pending = 1;
+                self.clear_more(now, core);
+                self.recovery_part_done(now, core);
+            }
+            Stage::Restart => self.be_ready(now, core),
+            stage => unreachable!("nothing is asked for in stage {stage:?}"),
+        }
+    }
+
+    /// Copies are equal: that is to last.
+    pub(super) fn flush_all(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery.stage = Stage::Flush;
+        self.recovery.pending = 1;
+        for drive in 0..core.drives.len() {
+            if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
+                self.ask_for_recovery(now, core, drive, Op::Flush, (0, 0));
+            }
+        }
+        self.recovery_part_done(now, core);
+    }
+
+    fn be_ready(&mut self, now: Time, core: &mut Core<B>) {
+        self.recovery = Recovery::none();
+        self.look_at_drives(core);
+        for drive in 0..core.drives.len() {
+            if core.drives.presence(drive) == Presence::Rebuilding {
+                self.begin_task(now, core, Task::Rebuild(drive));
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The token: which group has it, when an epoch begins, and when it ends.
+
+use super::geometry::Geometry;
+use super::line::Stage;
+use super::planted::{Rule, holds};
+use super::{Asked, Epochs};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use tailcut_base::{Class, Nanos, Op, Status, Time};
+
+/// Batches of a drive under way at a time.
+const BATCHES: u32 = 2;
+
+/// The token.
+#[derive(Debug)]
+pub struct Turn {
+    /// The drives of each group.
+    members: Vec<Vec<usize>>,
+    /// Who has it.
+    holder: Option<usize>,
+    /// Who had it last.
+    last: usize,
+    /// Drives of the holder that are not done.
+    working: u32,
+    /// When the epoch began.
+    began: Time,
+    /// When somebody may next have to get it, if nobody has.
+    due: Time,
+    /// When drives are asked again how they are.
+    pub(super) poll: Time,
+    /// What it takes to write both copies of a block, as far as is known.
+    pub(super) interval: Nanos,
+    /// Copies written in this epoch.
+    settled: u64,
+}
+
+impl Turn {
+    /// Nobody has it.
+    pub fn new(shape: &Geometry) -> Turn {
+        let mut members = vec![Vec::new(); shape.groups];
+        (0..shape.copies.drives).for_each(|drive| members[shape.group(drive)].push(drive));
+        Turn {
+            last: members.len() - 1,
+            members,
+            holder: None,
+            working: 0,
+            began: Time::ZERO,
+            due: Time::NEVER,
+            poll: Time::NEVER,
+            interval: Nanos::ZERO,
+            settled: 0,
+        }
+    }
+
+    /// The drives that have it.
+    pub fn holders(&self) -> &[usize] {
+        self.holder.map_or(&[], |group| &self.members[group])
+    }
+
+    /// True when a group has it.
+    #[inline]
+    pub fn is_held_by(&self, group: usize) -> bool {
+        self.holder == Some(group)
+    }
+
+    /// Drives are asked again at `at`, or earlier.
+    pub fn poll_at(&mut self, at: Time) {
+        self.poll = self.poll.min(at);
+    }
+
+    /// There will be something to do at `at`.
+    pub fn expect(&mut self, at: Time) {
+        self.due = self.due.min(at);
+    }
+}
+
+impl<B: Block> Epochs<B> {
+    /// When an epoch may have to begin, or a drive is asked again.
+    pub(super) fn next_epoch(&self) -> Time {
+        let due = if self.turn.holder.is_none() && self.is_serving() { self.turn.due } else { Time::NEVER };
+        due.min(self.turn.poll)
+    }
+
+    /// Passes the token on, if it is free and somebody is due.
+    pub(super) fn consider(&mut self, now: Time, core: &mut Core<B>) {
+        while self.turn.holder.is_none() && self.turn.due <= now && self.is_serving() {
+            let groups = self.turn.members.len();
+            let mut after = (1..=groups).map(|step| (self.turn.last + step) % groups);
+            match after.find(|&group| self.is_due(now, group)) {
+                Some(group) => self.begin_epoch(now, core, group),
+                None => self.turn.due = self.next_due(),
+            }
+        }
+    }
+
+    fn is_due(&self, now: Time, group: usize) -> bool {
+        let is_awaited = self.admission.is_waiting();
+        self.turn.members[group].iter().map(|&drive| &self.lines[drive]).any(|line| {
+            let is_old = || line.oldest().is_some_and(|since| since + self.delay <= now);
+            line.has_work() && (is_awaited || line.is_awaited() || is_old())
+        })
+    }
+
+    fn next_due(&self) -> Time {
+        let with_work = self.lines.iter().filter(|line| line.has_work());
+        let oldest = with_work.filter_map(|line| line.oldest()).min();
+        oldest.map_or(Time::NEVER, |since| since + self.delay)
+    }
+
+    fn begin_epoch(&mut self, now: Time, core: &mut Core<B>, group: usize) {
+        let turn = &mut self.turn;
+        (turn.holder, turn.last, turn.began, turn.working) = (Some(group), group, now, 1);
+        turn.settled = 0;
+        self.figures.epochs += 1;
+        for index in 0..self.turn.members[group].len() {
+            let drive = self.turn.members[group][index];
+            let line = &mut self.lines[drive];
+            if !line.has_work() {
+                continue;
+            }
+            line.quota = line.len();
+            self.turn.working += 1;
+            self.begin_line(now, core, drive);
+        }
+        self.working_less(now);
+    }
+
+    /// A drive that has the token begins with its work.
+    fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        if self.has_control && !self.lines[drive].control.is_unsupported {
+            self.make_room(now, core, drive);
+        } else {
+            self.begin_writing(now, core, drive);
+        }
+    }
+
+    /// There is room for what a drive is to write.
+    pub(super) fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let line = &mut self.lines[drive];
+        (line.stage, line.began, line.ended) = (Stage::Writing, now, now);
+        line.learn_begin(now.since(self.turn.began), self.share);
+        self.write_on(now, core, drive);
+    }
+
+    /// Writes more, or ends the writing.
+    pub(super) fn write_on(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        if self.lines[drive].stage != Stage::Writing {
+            return;
+        }
+        let end = self.turn.began + self.share.saturating_sub(self.lines[drive].wind_down);
+        while self.lines[drive].batches < BATCHES {
+            let line = &self.lines[drive];
+            let has_begun = line.batches > 0 || !line.written.is_empty();
+            if now >= end && has_begun || !self.next_batch(now, core, drive) {
+                break;
+            }
+            self.lines[drive].ended = now;
+        }
+        let line = &self.lines[drive];
+        if line.stage == Stage::Writing && line.batches == 0 && !line.is_held {
+            self.flush_drive(now, core, drive);
+        }
+    }
+
+    fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let line = &mut self.lines[drive];
+        (line.stage, line.quota) = (Stage::Flushing, 0);
+        if line.written.is_empty() || !core.drives.disk(drive).volatile_cache || !holds(Rule::FlushEpochs) {
+            return self.settle(now, core, drive, true);
+        }
+        let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let owner = Owner::Layout(Asked::Flush(drive as u32).pack());
+        line.flushed_life = line.life;
+        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+    }
+
+    /// A drive has been flushed, or has not.
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: usize, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        let line = &self.lines[drive];
+        let is_good = answer.status == Status::Success && line.flushed_life == line.life;
+        self.settle(now, core, drive, is_good);
+    }
+
+    /// What an epoch has written is durable, or has to be written again.
+    fn settle(&mut self, now: Time, core: &mut Core<B>, drive: usize, is_good: bool) {
+        let mut written = std::mem::take(&mut self.lines[drive].written);
+        let count = written.len();
+        self.turn.settled += count as u64;
+        for done in written.drain(..) {
+            if is_good {
+                let state = self.cache.copy(done.copy);
+                (state.sent, state.durable) = (0, done.mark);
+                self.leave_if_done(now, core, done.copy.entry());
+            } else {
+                self.take_back(now, core, done.copy);
+            }
+        }
+        let line = &mut self.lines[drive];
+        line.written = written;
+        if is_good {
+            line.settle();
+            line.learn(now, count);
+        }
+        self.release_waiting(now, core, drive);
+        if self.has_control && !self.lines[drive].control.is_unsupported && core.drives.is_present(drive) {
+            self.come_to_rest(now, core, drive);
+        } else {
+            self.line_done(now, core, drive);
+        }
+    }
+
+    /// A drive has nothing more to do with the token.
+    pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let line = &mut self.lines[drive];
+        line.stage = Stage::Rest;
+        line.quota = 0;
+        line.learn_end(now, self.share);
+        self.working_less(now);
+        self.walk_on(now, core);
+    }
+
+    fn working_less(&mut self, now: Time) {
+        let turn = &mut self.turn;
+        turn.working -= 1;
+        if turn.working > 0 {
+            return;
+        }
+        let took = now.since(turn.began);
+        self.figures.longest_epoch = self.figures.longest_epoch.max(took);
+        if let Some(per_copy) = took.0.checked_div(turn.settled) {
+            let interval = Nanos(2 * per_copy);
+            let is_first = turn.interval == Nanos::ZERO;
+            turn.interval = if is_first { interval } else { (turn.interval * 3 + interval) / 4 };
+        }
+        (turn.holder, turn.due, turn.poll) = (None, now, Time::NEVER);
+    }
+}

@@ -1,0 +1,116 @@
+//! Blocks change, first in the cache, then on one drive after the other.
+
+use super::Epochs;
+use super::cache::CopyId;
+use super::line::{DriveControl, Stage};
+use super::planted::{Rule, holds};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::Presence;
+use tailcut_base::Time;
+
+impl<B: Block> Epochs<B> {
+    /// A copy is to be written, if its drive is there.
+    pub(super) fn queue(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
+        let place = self.shape.places(self.cache.get(copy.entry()).block)[copy.copy()];
+        let presence = core.drives.presence(place.drive);
+        let takes = presence == Presence::InSync
+            || presence == Presence::Rebuilding && holds(Rule::WriteWhileRebuilding);
+        let state = self.cache.copy(copy);
+        if state.is_queued {
+            self.figures.superseded += 1;
+        } else if takes {
+            state.is_queued = true;
+            self.cache.soil(copy.entry());
+            self.lines[place.drive].push(now, copy);
+            self.turn.expect(now + self.delay);
+        }
+    }
+
+    /// Looks what becomes of a block of which something has ended: it leaves the cache when both drives have it
+    /// for good and nobody wants it to stay.
+    pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
+        let entry = self.cache.get(id);
+        let [one, other] = entry.copies;
+        if [one, other].iter().any(|copy| copy.is_queued || copy.sent != 0) {
+            return;
+        }
+        let places = self.shape.places(entry.block);
+        let is_there = places.map(|place| core.drives.is_present(place.drive));
+        if is_there == [true, true] && one.durable.version != other.durable.version {
+            return self.catch_up(now, core, id);
+        }
+        if is_there != [true, true] && !core.is_recorded() && holds(Rule::RecordFirst) {
+            // If the power goes now, the drive that is missing counts again: the copies must be compared.
+            self.unrecorded.push(id);
+            self.cache.get_mut(id).holds += 1;
+            return;
+        }
+        let version = entry.version;
+        let has_all = (0..2).all(|copy| !is_there[copy] || entry.copies[copy].durable.version == version);
+        let is_wanted = entry.holds > 0 || entry.readers > 0;
+        for (copy, place) in places.iter().enumerate() {
+            if let Some(listing) = self.cache.copy(CopyId::new(id, copy)).listing.take() {
+                self.lines[place.drive].ring.release(listing.slot);
+            }
+        }
+        self.cache.clean(id);
+        if has_all && !is_wanted {
+            self.cache.leave(id);
+        }
+    }
+
+    /// The record is on the drives: what was done without a drive may be forgotten.
+    pub(super) fn forget_unrecorded(&mut self, now: Time, core: &Core<B>) {
+        let mut unrecorded = std::mem::take(&mut self.unrecorded);
+        for id in unrecorded.drain(..) {
+            self.cache.get_mut(id).holds -= 1;
+            self.leave_if_done(now, core, id);
+        }
+        unrecorded.append(&mut self.unrecorded);
+        self.unrecorded = unrecorded;
+    }
+
+    /// The copies of a block agree only when both are of its latest version.
+    fn catch_up(&mut self, now: Time, core: &Core<B>, id: u32) {
+        for copy in [CopyId::new(id, 0), CopyId::new(id, 1)] {
+            if self.cache.copy(copy).durable.version != self.cache.get(id).version {
+                self.queue(now, core, copy);
+            }
+        }
+    }
+
+    /// A drive is lost: nothing is written to it any more, and nobody waits for it.
+    pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let line = &mut self.lines[drive];
+        line.life += 1;
+        line.control = DriveControl::default();
+        line.clear(|copy| self.cache.copy(copy).is_queued = false);
+        line.ring.clear();
+        (line.is_merging, line.is_held) = (false, false);
+        line.settle();
+        let is_writing = line.stage == Stage::Writing;
+        let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
+        for done in written {
+            self.take_back(now, core, done.copy);
+        }
+        for id in self.cache.ids() {
+            if !self.cache.is_in(id) {
+                continue;
+            }
+            let places = self.shape.places(self.cache.get(id).block);
+            if let Some(copy) = places.iter().position(|place| place.drive == drive) {
+                let state = self.cache.copy(CopyId::new(id, copy));
+                (state.durable, state.listing) = (Default::default(), None);
+                self.leave_if_done(now, core, id);
+            }
+        }
+        self.release_waiting(now, core, drive);
+        match self.lines[drive].stage {
+            Stage::Room | Stage::Settling => self.line_done(now, core, drive),
+            Stage::Writing => self.write_on(now, core, drive),
+            Stage::Rest | Stage::Flushing => {}
+        }
+        self.refuse_if_failed(now, core);
+    }
+}

@@ -1,0 +1,101 @@
+//! Who waits until something is durable: flushes, writes with force unit access, blocks that are looked
+//! after.
+
+use super::Epochs;
+use super::planted::{Rule, holds};
+use crate::Block;
+use crate::array::core::Core;
+use tailcut_base::{Spans, Status, Time};
+
+/// Somebody who waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiter {
+    who: Who,
+    /// Lines that have not passed yet.
+    pending: u32,
+}
+
+/// Who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A request of the host.
+    Host(u32),
+    /// Blocks that are looked after.
+    Work(u32),
+}
+
+impl<B: Block> Epochs<B> {
+    /// A flush of the host waits for all that waits now: about an epoch of each group.
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+        core.requests.expect(slot, 1);
+        let id = self.waiter(Who::Host(slot));
+        for drive in 0..self.lines.len() {
+            if holds(Rule::FlushBoth) || self.shape.group(drive) == 0 {
+                self.wait_for(now, id, drive);
+            }
+        }
+        self.pass(now, core, id);
+    }
+
+    /// A waiter that waits for nothing yet; [`Epochs::pass`] ends its making.
+    pub(super) fn waiter(&mut self, who: Who) -> u32 {
+        let waiter = Waiter { who, pending: 1 };
+        match self.free_waiters.pop() {
+            Some(id) => {
+                self.waiters[id as usize] = waiter;
+                id
+            }
+            None => {
+                self.waiters.push(waiter);
+                (self.waiters.len() - 1) as u32
+            }
+        }
+    }
+
+    /// It waits for all that is in the line of a drive now, and epochs begin at once.
+    pub(super) fn wait_for(&mut self, now: Time, id: u32, drive: usize) {
+        if self.lines[drive].wait(id) {
+            self.waiters[id as usize].pending += 1;
+            self.turn.expect(now);
+        }
+    }
+
+    /// It has to wait for one line less.
+    pub(super) fn pass(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+        let waiter = &mut self.waiters[id as usize];
+        waiter.pending -= 1;
+        if waiter.pending > 0 {
+            return;
+        }
+        let who = waiter.who;
+        self.free_waiters.push(id);
+        match who {
+            Who::Host(slot) => {
+                let status = if self.has_failed { Status::MediaError } else { Status::Success };
+                self.part_done(now, core, slot, status, &Spans::new());
+            }
+            Who::Work(id) => self.end_work(now, core, id),
+        }
+    }
+
+    /// More of a line is durable, or its drive is lost.
+    pub(super) fn release_waiting(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        while let Some(id) = self.lines[drive].released() {
+            self.pass(now, core, id);
+        }
+    }
+
+    /// A part of a request of the host has ended.
+    pub(super) fn part_done(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        slot: u32,
+        status: Status,
+        spans: &Spans,
+    ) {
+        if core.requests.part_done(now, slot, status, spans) {
+            core.finish(now, slot);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Walks over all blocks: rebuilding a drive, and scrubbing. A few blocks at a time are looked after, as
+//! fast as the configured rate allows.
+
+use super::geometry::Place;
+use super::planted::{Rule, holds};
+use super::work::Purpose;
+use super::{Asked, Epochs};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::raid::ScrubReport;
+use crate::disk::BLOCK_BYTES;
+use std::collections::VecDeque;
+use std::ops::Range;
+use tailcut_base::{Class, Nanos, Op, Time};
+
+/// What a walk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Fills a drive.
+    Rebuild(usize),
+    /// Reads and compares everything.
+    Scrub,
+}
+
+/// A walk: over the blocks of a drive that is filled, or over those of the host.
+#[derive(Debug)]
+pub struct Walk {
+    id: u32,
+    task: Task,
+    next: u64,
+    end: u64,
+    /// Runs under way, in order; where each ends, and whether it is done.
+    under_way: VecDeque<(u64, u64, bool)>,
+    /// When the next may begin.
+    due: Time,
+    is_cancelled: bool,
+}
+
+/// Runs under way at a time.
+const AHEAD: usize = 8;
+
+/// The most blocks of a run.
+const RUN_MOST: u64 = 32;
+
+impl<B: Block> Epochs<B> {
+    /// Begins a walk, if there is none of its kind.
+    pub(super) fn begin_task(&mut self, now: Time, core: &mut Core<B>, task: Task) {
+        if self.walks.iter().any(|walk| walk.task == task && !walk.is_cancelled) {
+            return;
+        }
+        let range = match task {
+            Task::Rebuild(_) => self.shape.data(),
+            Task::Scrub => 0..self.shape.blocks(),
+        };
+        match task {
+            Task::Rebuild(drive) => self.clear_descriptors(now, core, drive),
+            Task::Scrub => {
+                let ScrubReport { repaired_on_read, resynced, not_rebuilt, .. } = self.report;
+                self.report =
+                    ScrubReport { repaired_on_read, resynced, not_rebuilt, ..ScrubReport::default() };
+            }
+        }
+        self.last_walk += 1;
+        let (id, under_way) = (self.last_walk, VecDeque::new());
+        let (next, end) = (range.start, range.end);
+        self.walks.push(Walk { id, task, next, end, under_way, due: now, is_cancelled: false });
+        self.walk_on(now, core);
+    }
+
+    /// A drive that is filled may have been part of an array before: its descriptors must not be mistaken
+    /// for ours.
+    fn clear_descriptors(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let (first, end) = (self.first_slot, self.first_slot + self.slots);
+        if !holds(Rule::ClearDescriptors) {
+            return;
+        }
+        for block in (first..end).step_by(self.most) {
+            let blocks = (end - block).min(self.most as u64) as u32;
+            let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
+            let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
+            let owner = Owner::Layout(Asked::Clear(drive as u32).pack());
+            self.lines[drive].clearing += 1;
+            core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        }
+    }
+
+    /// Some of them are cleared.
+    pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: usize, answer: Answered<B>) {
+        core.drives.recycle(answer.data);
+        self.lines[drive].clearing -= 1;
+        self.turn.expect(now);
+        self.walk_on(now, core);
+    }
+
+    /// The share of a walk that is done, in parts per million; none if there is no such walk.
+    pub(super) fn share_done(&self, task: Task) -> Option<u32> {
+        let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
+        let first = if task == Task::Scrub { 0 } else { self.shape.data().start };
+        let all = u128::from((walk.end - first).max(1));
+        Some((u128::from(walk.low() - first) * 1_000_000 / all) as u32)
+    }
+
+    /// When the next run may begin.
+    pub(super) fn next_walk(&self) -> Time {
+        let can_begin = |walk: &&Walk| {
+            walk.next < walk.end && walk.under_way.len() < AHEAD && !self.is_clearing(walk.task)
+        };
+        self.walks.iter().filter(can_begin).map(|walk| walk.due).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Begins what may be begun, and ends what is done.
+    pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
+        let mut at = 0;
+        while at < self.walks.len() {
+            self.cancel_if_vain(core, at);
+            while let Some((purpose, run)) = self.next_run(now, core, at) {
+                self.look_after(now, core, purpose, run);
+                if at >= self.walks.len() {
+                    return;
+                }
+            }
+            if at < self.walks.len() && self.is_over(at) {
+                let walk = self.walks.swap_remove(at);
+                self.end_walk(now, core, &walk);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// True while the descriptors of a predecessor are cleared.
+    fn is_clearing(&self, task: Task) -> bool {
+        matches!(task, Task::Rebuild(drive) if self.lines[drive].clearing > 0)
+    }
+
+    /// A drive that is lost again cannot be filled, nor one whose neighbours are gone.
+    fn cancel_if_vain(&mut self, core: &Core<B>, at: usize) {
+        let has_failed = self.has_failed;
+        let walk = &mut self.walks[at];
+        let is_lost = match walk.task {
+            Task::Rebuild(drive) => core.drives.presence(drive) != Presence::Rebuilding,
+            Task::Scrub => false,
+        };
+        if is_lost || has_failed {
+            (walk.is_cancelled, walk.end) = (true, walk.next);
+        }
+    }
+
+    /// The next run of a walk, if one may begin.
+    fn next_run(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<(Purpose, Range<u64>)> {
+        let most = RUN_MOST.min(self.most as u64);
+        let is_clearing = self.is_clearing(self.walks[at].task);
+        let walk = &mut self.walks[at];
+        if walk.due > now || walk.next >= walk.end || walk.under_way.len() >= AHEAD || is_clearing {
+            return None;
+        }
+        let (purpose, host) = match walk.task {
+            Task::Scrub => (Purpose::Scrub(walk.id), walk.next),
+            Task::Rebuild(drive) => {
+                walk.next = self.shape.used_from(Place { drive, block: walk.next });
+                let place = Place { drive, block: walk.next };
+                (Purpose::Fill(walk.id, drive), self.shape.host_block(place)?.0)
+            }
+        };
+        let first = walk.next;
+        let run = self.shape.run(host..host + most.min(walk.end - first));
+        let blocks = run.end - run.start;
+        walk.next += blocks;
+        walk.under_way.push_back((first, walk.next, false));
+        walk.due = walk.due.max(now) + Nanos::for_bytes(blocks * BLOCK_BYTES, core.config.background_rate);
+        Some((purpose, run))
+    }
+
+    /// A run is done.
+    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, block: u64, blocks: u64) {
+        let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) else { return };
+        let first = match walk.task {
+            Task::Scrub => block,
+            Task::Rebuild(drive) => {
+                let places = self.shape.places(block);
+                places[usize::from(places[1].drive == drive)].block
+            }
+        };
+        walk.done(first);
+        match walk.task {
+            Task::Scrub => {
+                self.report.stripes += u64::from((block + blocks).is_multiple_of(self.shape.chunk))
+            }
+            Task::Rebuild(drive) if !walk.is_cancelled => core.drives.set_filled(drive, walk.low()),
+            Task::Rebuild(_) => {}
+        }
+        self.walk_on(now, core);
+    }
+
+    fn is_over(&self, at: usize) -> bool {
+        let walk = &self.walks[at];
+        walk.next >= walk.end && walk.under_way.is_empty()
+    }
+
+    fn end_walk(&mut self, now: Time, core: &mut Core<B>, walk: &Walk) {
+        if let (Task::Rebuild(drive), false) = (walk.task, walk.is_cancelled) {
+            core.drives.set_presence(drive, Presence::InSync);
+            core.write_record(now);
+            if core.is_durable() {
+                self.filled.push(drive);
+            }
+            self.look_at_drives(core);
+        }
+    }
+}
+
+impl Walk {
+    /// All before this is done.
+    fn low(&self) -> u64 {
+        self.under_way.front().map_or(self.next, |&(first, ..)| first)
+    }
+
+    /// A run is done; those in front that are done leave.
+    fn done(&mut self, first: u64) {
+        if let Some(run) = self.under_way.iter_mut().find(|run| run.0 == first) {
+            run.2 = true;
+        }
+        while self.under_way.front().is_some_and(|&(.., is_done)| is_done) {
+            self.under_way.pop_front();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Drives that can be told when to collect, and drives that cannot.
+
+use crate::bench::{check_copies, config, rig, seeds, wrong};
+use crate::drive::Interface;
+use crate::rig::Rig;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::array::epoch::EpochMode;
+
+fn controlled(seed: u64, interface: Option<Interface>) -> Rig {
+    let mut config = config(4, 2);
+    config.epoch.mode = EpochMode::GcControl;
+    let mut rig = rig(&config, seed);
+    rig.drives.iter_mut().for_each(|drive| drive.interface = interface);
+    rig
+}
+
+#[test]
+fn a_drive_collects_before_it_writes_and_rests_before_the_token_passes() {
+    for seed in seeds(4) {
+        let mut rig = controlled(seed, Some(Interface { free: 40, ..Interface::default() }));
+        for _ in 0..20 {
+            rig.work(20, 8);
+            rig.rest();
+        }
+        let figures = rig.array.epoch_figures().expect("it has epochs");
+        assert!(figures.collections > 10 && figures.polls > figures.epochs, "{figures:?}");
+        assert_eq!((figures.without_control, figures.restless), (0, 0));
+        for drive in &rig.drives {
+            let interface = drive.interface.expect("it has one");
+            assert!(interface.collections > 0 && interface.collects_since.is_none());
+        }
+        check_copies(&mut rig);
+        assert!(wrong(rig).is_empty());
+    }
+}
+
+#[test]
+fn drives_without_the_interface_get_epochs_all_the_same() {
+    let mut rig = controlled(1, None);
+    rig.work(200, 8);
+    rig.rest();
+    let figures = rig.array.epoch_figures().expect("it has epochs");
+    assert_eq!((figures.without_control, figures.collections), (4, 0));
+    check_copies(&mut rig);
+    assert!(wrong(rig).is_empty());
+}
+
+#[test]
+fn a_drive_that_never_rests_does_not_keep_the_token() {
+    let mut rig = controlled(1, Some(Interface { free: 40, is_restless: true, ..Interface::default() }));
+    rig.submit(Op::Write, 0, 8, true);
+    rig.rest();
+    let figures = rig.array.epoch_figures().expect("it has epochs");
+    assert!(figures.restless > 0);
+    assert!(figures.longest_epoch <= Nanos::millis(30), "{figures:?}");
+    assert!(wrong(rig).is_empty());
+}

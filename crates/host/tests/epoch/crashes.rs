@@ -1,0 +1,184 @@
+//! Power cuts, alone and together with the loss of a drive.
+
+use crate::bench::{SHAPES, check_copies, config, rig, seeds, without_token, wrong};
+use crate::rig::Rig;
+use tailcut_base::Op;
+
+/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on.
+/// Returns what was wrong.
+pub fn random_cut(drives: u32, groups: u32, seed: u64, lose: bool) -> Vec<String> {
+    let mut rig = rig(&config(drives, groups), seed);
+    for round in 0..3 {
+        rig.work(10 + (seed as usize * 31) % 90, 1 + seed as usize % 30);
+        for _ in 0..rig.stream.below(40) {
+            rig.step();
+        }
+        let lost = (seed + round) as usize % rig.drives.len();
+        let lost: &[usize] = if lose && round == 2 { &[lost] } else { &[] };
+        // What the array was made with stands in its record.
+        rig.config.epoch.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
+        rig.config.epoch.cache = if seed.is_multiple_of(3) { 24 << 12 } else { 1 << 20 };
+        rig = rig.cut(lost);
+        if rig.stream.below(3) == 0 {
+            // And once more, while it recovers.
+            for _ in 0..rig.stream.below(60) {
+                rig.step();
+            }
+            rig = rig.cut(&[]);
+        }
+        until_ready(&mut rig);
+        if lost.is_empty() {
+            check_copies(&mut rig);
+        }
+        rig.settle();
+    }
+    rig.work(50, 8);
+    rig.rest();
+    wrong(rig)
+}
+
+fn until_ready(rig: &mut Rig) {
+    rig.watch = None;
+    rig.until_ready();
+    rig.watch = Some(without_token);
+}
+
+#[test]
+fn acknowledged_and_flushed_writes_survive_power_cuts() {
+    for (drives, groups) in SHAPES {
+        for seed in seeds(25) {
+            let wrong = random_cut(drives, groups, seed, false);
+            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+        }
+    }
+}
+
+#[test]
+fn they_survive_the_loss_of_a_drive_at_the_same_time() {
+    for (drives, groups) in SHAPES {
+        for seed in seeds(25) {
+            let wrong = random_cut(drives, groups, seed, true);
+            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+        }
+    }
+}
+
+/// A small script: data that is flushed, then writes over a part of it, then the power goes after `steps`
+/// events and a drive with it. Returns what was wrong, or none when the script had ended before.
+pub fn script(drives: u32, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
+    let mut rig = rig(&config(drives, 2), seed);
+    rig.submit(Op::Write, 0, 12, false);
+    rig.submit(Op::Flush, 0, 0, false);
+    rig.rest();
+    rig.submit(Op::Write, 1, 1, false);
+    rig.submit(Op::Write, 2, 5, true);
+    rig.submit(Op::Trim, 6, 1, false);
+    rig.submit(Op::Write, 1, 2, false);
+    let late = 1 + steps.min(20);
+    for step in 0..steps {
+        if step == late / 2 {
+            rig.submit(Op::Write, 1, 4, false);
+            rig.submit(Op::Write, 9, 2, true);
+        }
+        if step == late {
+            rig.submit(Op::Flush, 0, 0, false);
+        }
+        if !rig.step() {
+            return None;
+        }
+    }
+    let mut rig = rig.cut(lost.as_slice());
+    until_ready(&mut rig);
+    if lost.is_none() {
+        check_copies(&mut rig);
+    }
+    rig.settle();
+    rig.rest();
+    Some(wrong(rig))
+}
+
+#[test]
+fn a_script_survives_a_power_cut_at_every_step() {
+    for drives in [2, 3, 4] {
+        for lost in [None, Some(0), Some(1)] {
+            for seed in seeds(3) {
+                let mut steps = 0;
+                while let Some(wrong) = script(drives, steps, lost, seed) {
+                    assert!(wrong.is_empty(), "{drives} drives, step {steps} without {lost:?}: {wrong:#?}");
+                    steps += 1;
+                }
+                assert!(steps > 20);
+            }
+        }
+    }
+}
+
+#[test]
+fn recovery_survives_a_power_cut_at_every_step() {
+    for lost in [None, Some(0), Some(2)] {
+        for steps in 0.. {
+            let mut rig = rig(&config(4, 2), 5);
+            rig.work(60, 12);
+            (0..10).for_each(|_| _ = rig.step());
+            let mut rig = rig.cut(&[]);
+            rig.watch = None;
+            (0..steps).for_each(|_| _ = rig.step());
+            let was_ready = rig.array.is_ready();
+            let mut rig = rig.cut(lost.as_slice());
+            until_ready(&mut rig);
+            rig.settle();
+            assert_eq!(wrong(rig), Vec::<String>::new(), "step {steps} without {lost:?}");
+            if was_ready {
+                assert!(steps > 10);
+                break;
+            }
+        }
+    }
+}
+
+/// What recovery reads does not grow with the drives.
+#[test]
+fn recovery_compares_what_was_listed() {
+    for seed in seeds(10) {
+        let mut rig = rig(&config(4, 2), seed);
+        rig.submit(Op::Write, 0, 24, false);
+        rig.rest();
+        rig.submit(Op::Write, 3, 2, false);
+        rig.submit(Op::Write, 40, 1, true);
+        (0..8).for_each(|_| _ = rig.step());
+        let before: u64 = rig.drives.iter().map(|drive| drive.reads).sum();
+        let mut rig = rig.cut(&[]);
+        rig.watch = None;
+        rig.until_ready();
+        let after: u64 = rig.drives.iter().map(|drive| drive.reads).sum();
+        // Records, places for descriptors, and two copies of each block that has been listed at all.
+        assert!(after - before <= 4 * (2 + 18) + 2 * 27, "{} blocks", after - before);
+    }
+}
+
+/// A drive stops to answer and is left behind; it is back after a power cut. Returns what was wrong.
+fn left_behind(seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(4, 2), seed);
+    rig.work(60, 12);
+    let lost = (seed % 4) as usize;
+    rig.drives[lost].is_gone = true;
+    rig.work(seed as usize % 7 * 3, 12);
+    (0..seed % 11 * 2).for_each(|_| _ = rig.step());
+    rig.drives[lost].is_gone = false;
+    let mut rig = rig.cut(&[]);
+    until_ready(&mut rig);
+    if rig.array.condition() == tailcut_host::array::Condition::Optimal {
+        check_copies(&mut rig);
+    }
+    rig.settle();
+    rig.rest();
+    wrong(rig)
+}
+
+/// What it holds must not count, unless nothing has been done without it.
+#[test]
+fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
+    for seed in seeds(60) {
+        assert_eq!(left_behind(seed), Vec::<String>::new(), "seed {seed}");
+    }
+}

@@ -1,0 +1,18 @@
+//! Arrays with token groups, against a model of what every block may hold.
+
+#[path = "../raid/drive.rs"]
+#[allow(dead_code)]
+mod drive;
+#[path = "../raid/model.rs"]
+mod model;
+#[path = "../raid/rig.rs"]
+#[allow(dead_code)]
+mod rig;
+
+mod bench;
+mod bounds;
+mod control;
+mod crashes;
+mod faults;
+mod planted;
+mod workload;

@@ -1,0 +1,94 @@
+//! Healthy arrays.
+
+use crate::bench::{SHAPES, check_copies, config, rig, seeds, wrong};
+use tailcut_base::Op;
+use tailcut_host::array::Condition;
+
+/// Random work on a healthy array.
+pub fn work(drives: u32, groups: u32, seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(drives, groups), seed);
+    rig.work(300, 1 + (seed as usize * 7) % 40);
+    rig.rest();
+    check_copies(&mut rig);
+    assert_eq!(rig.array.condition(), Condition::Optimal);
+    assert_eq!(rig.array.epochs().expect("it has epochs").dirty(), 0);
+    wrong(rig)
+}
+
+#[test]
+fn reads_return_what_was_written_last_and_only_the_token_writes() {
+    for (drives, groups) in SHAPES {
+        for seed in seeds(6) {
+            let wrong = work(drives, groups, seed);
+            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+        }
+    }
+}
+
+#[test]
+fn writes_are_acknowledged_in_the_cache_and_read_from_there() {
+    let mut rig = rig(&config(4, 2), 1);
+    let begun = rig.now;
+    rig.submit(Op::Write, 3, 6, false);
+    assert_eq!((rig.in_flight(), rig.now), (0, begun));
+    rig.submit(Op::Read, 3, 6, false);
+    assert_eq!((rig.in_flight(), rig.now), (0, begun));
+    rig.rest();
+    let figures = rig.array.epoch_figures().expect("it has epochs");
+    assert_eq!((figures.from_cache, figures.epochs, figures.written), (6, 2, 12));
+    assert!(wrong(rig).is_empty());
+}
+
+#[test]
+fn a_newer_write_takes_the_place_of_one_that_waits() {
+    let mut rig = rig(&config(4, 2), 1);
+    (0..10).for_each(|_| rig.submit(Op::Write, 5, 1, false));
+    rig.rest();
+    let figures = rig.array.epoch_figures().expect("it has epochs");
+    assert_eq!((figures.written, figures.superseded), (2, 18));
+    check_copies(&mut rig);
+    assert!(wrong(rig).is_empty());
+}
+
+#[test]
+fn a_flush_of_the_host_takes_an_epoch_of_each_group() {
+    for (drives, groups) in SHAPES {
+        let mut rig = rig(&config(drives, groups), 1);
+        rig.submit(Op::Write, 0, 20, false);
+        rig.submit(Op::Flush, 0, 0, false);
+        assert_eq!(rig.in_flight(), 1);
+        while rig.in_flight() > 0 {
+            assert!(rig.step());
+        }
+        let figures = rig.array.epoch_figures().expect("it has epochs");
+        assert!(figures.epochs <= u64::from(groups), "{figures:?}");
+        assert_eq!(rig.array.epochs().expect("it has epochs").dirty(), 0);
+    }
+}
+
+#[test]
+fn nothing_happens_in_an_idle_array() {
+    let mut rig = rig(&config(4, 2), 1);
+    rig.rest();
+    assert_eq!(rig.array.next_event(), tailcut_base::Time::NEVER);
+    rig.submit(Op::Flush, 0, 0, false);
+    assert_eq!(rig.in_flight(), 0);
+    assert_eq!(rig.array.epoch_figures().expect("it has epochs").epochs, 0);
+}
+
+#[test]
+fn reads_go_to_the_copy_without_the_token() {
+    let mut rig = rig(&config(4, 2), 1);
+    rig.submit(Op::Write, 0, 24, false);
+    rig.rest();
+    for round in 0..40 {
+        rig.submit(Op::Write, (round * 7) % 60, 2, false);
+        (0..4).for_each(|_| _ = rig.step());
+        rig.submit(Op::Read, (round * 5 + 30) % 64, 3, false);
+    }
+    rig.rest();
+    let figures = rig.array.epoch_figures().expect("it has epochs");
+    assert!(figures.diverted > 10, "{figures:?}");
+    assert_eq!(figures.met, 0, "no drive is missing: each read has a copy without the token");
+    assert!(wrong(rig).is_empty());
+}
