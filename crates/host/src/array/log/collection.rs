@@ -426,15 +426,16 @@ impl<B: Block> Log<B> {
         self.collection.jobs[job].phase = Phase::Moved;
     }
 
-    /// Makes durable what replaces the blocks of the victims that have been moved, when they are a
-    /// quarter of all or nothing else goes on.
+    /// Makes durable what replaces the blocks of the victims that have been moved, when they are three
+    /// quarters of all or nothing else goes on: drives flush for it, and some do nothing else meanwhile.
     fn begin_barrier(&mut self, now: Time, core: &mut Core<B>) {
         let moved = self.collection.count(|job| job.phase == Phase::Moved);
         if moved == 0 || self.collection.commits > 0 {
             return;
         }
         let goes_on = |job: &Job<B>| job.is_moving() && job.held.is_empty();
-        if 4 * moved < 3 * self.collection.jobs.len() && !self.is_short && self.collection.count(goes_on) > 0 {
+        if 4 * moved < 3 * self.collection.jobs.len() && !self.is_short && self.collection.count(goes_on) > 0
+        {
             return;
         }
         for job in self.collection.jobs.iter_mut().filter(|job| job.phase == Phase::Moved) {
