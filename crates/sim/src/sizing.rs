@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use tailcut_base::choice;
 use tailcut_base::config::Choice;
+use tailcut_host::array::log::LogConfig;
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::flash::timing::Phases;
 
@@ -161,7 +162,27 @@ pub struct Groups {
     pub without_erase: f64,
     /// Equation 1 rounded up, 2 at least: one writes, one collects.
     pub groups: u64,
+    /// Groups that collect at a time when the front end writes as fast as its drives can: both terms.
+    pub collecting: f64,
 }
+
+impl Groups {
+    /// True when `count` groups, of which no more than `at_a_time` collect at a time, keep up with the
+    /// front end. Equation 1 lets all but the front end collect; SWAN's figure 6 shows one, as ours does.
+    pub fn are_enough(&self, count: u32, at_a_time: u32) -> bool {
+        self.equation <= f64::from(count) && self.collecting <= f64::from(at_a_time)
+    }
+}
+
+/// The share of the space of a log that may be filled of which the share `fill` holds data, when the share
+/// `free` is kept erased ahead of writes (`log.collect_below`): what is erased holds nothing out of date,
+/// so the rest is the fuller for it.
+pub fn fill_beside(fill: f64, free: f64) -> f64 {
+    (fill / (1.0 - free)).min(FILL_MOST)
+}
+
+/// A log that is fuller would only collect.
+const FILL_MOST: f64 = 0.999;
 
 /// Equation 1 at disks of which the share `fill` holds data: *N* ≥ (*T_e* ÷ *T_w*) ÷ (1 − *u*) +
 /// (*T_r* ÷ *T_w* + 1) × *u* ÷ (1 − *u*) + 1, for a front end that writes as fast as its drives can.
@@ -183,6 +204,7 @@ pub fn groups_at(costs: &Costs, utilisation: f64) -> Groups {
         equation,
         without_erase: copy_term + 1.0,
         groups: (equation.ceil() as u64).max(2),
+        collecting: erase_term + copy_term,
     }
 }
 
@@ -191,8 +213,10 @@ pub fn groups_at(costs: &Costs, utilisation: f64) -> Groups {
 pub struct Sizing {
     /// Bytes per second that the network brings.
     pub network_bytes_per_s: f64,
-    /// Share of the disks that holds data, *u_d*.
+    /// Share of the disks that holds data.
     pub fill: f64,
+    /// The same of what is not kept erased ahead of writes, *u_d*.
+    pub fill_beside: f64,
     /// RAID level of a group.
     pub raid: String,
     /// What a segment costs.
@@ -222,13 +246,16 @@ impl Sizing {
     pub fn new(network: u64, raid: Raid, fill: f64, costs: Costs) -> Sizing {
         let network = network as f64;
         let data_drives = (network / costs.write_rate()).ceil().max(1.0) as u64;
-        let groups = groups(&costs, fill);
+        let free = f64::from(LogConfig::default().collect_below) / 1e6;
+        let fill_beside = fill_beside(fill, free);
+        let groups = groups(&costs, fill_beside);
         // What the front end takes for a segment of each of its drives when the network sets the pace.
         let paced_ns = data_drives as f64 * (costs.blocks * BLOCK) as f64 / network * 1e9;
         let free = 1.0 - groups.utilisation;
         Sizing {
             network_bytes_per_s: network,
             fill,
+            fill_beside,
             raid: raid.name().to_string(),
             costs,
             drive_bytes_per_s: costs.write_rate(),

@@ -107,7 +107,8 @@ fn groups(sizing: &Sizing) -> Vec<Row> {
     let groups = &sizing.groups;
     let figure = |value: f64| format!("{value:.3}");
     vec![
-        row("u_d", figure(sizing.fill), "share of the array that holds data"),
+        row("full", figure(sizing.fill), "share of the array that holds data"),
+        row("u_d", figure(sizing.fill_beside), "the same of what is not kept erased ahead of writes"),
         row("u", figure(groups.utilisation), "valid blocks of a segment: u_d = (u - 1) / ln u"),
         row("erases", figure(groups.erase_term), "(T_e / T_w) / (1 - u)"),
         row("copies", figure(groups.copy_term), "(T_r / T_w + 1) u / (1 - u)"),
@@ -118,8 +119,18 @@ fn groups(sizing: &Sizing) -> Vec<Row> {
             figure(sizing.equation_at_network),
             "when the front end waits for the network",
         ),
+        row("collect at a time", figure(groups.collecting), at_a_time(groups.collecting)),
         row("groups", groups.groups.to_string(), "equation 1 rounded up, 2 at least"),
     ]
+}
+
+/// What it means that so many groups have to collect at a time, where one does.
+fn at_a_time(collecting: f64) -> String {
+    let why = "erases + copies: groups that have to collect at a time, where one does";
+    if collecting <= 1.0 {
+        return why.to_string();
+    }
+    format!("{why}: the front end may come down to {} of its drives", per_cent(1.0 / collecting))
 }
 
 fn collection(sizing: &Sizing) -> Vec<Row> {

@@ -36,12 +36,21 @@ pub struct Core<B: Block> {
 #[derive(Debug)]
 struct Kept {
     record: Record,
+    /// Which drives there are by the record that is on all of them.
+    durable: Vec<Presence>,
     /// Copies that have not been written.
     pending: u32,
     /// It must be written once more.
     again: bool,
     /// One has been written since somebody was told.
     written: bool,
+}
+
+impl Kept {
+    fn new(record: Record) -> Kept {
+        let durable = record.presence.clone();
+        Kept { record, durable, pending: 0, again: false, written: false }
+    }
 }
 
 impl<B: Block> Core<B> {
@@ -80,7 +89,7 @@ impl<B: Block> Core<B> {
             reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
-            record: record.map(|record| Kept { record, pending: 0, again: false, written: false }),
+            record: record.map(Kept::new),
             drive_blocks,
             held: Vec::new(),
             config: config.clone(),
@@ -145,6 +154,14 @@ impl<B: Block> Core<B> {
         self.record.as_ref().is_none_or(|kept| kept.pending == 0)
     }
 
+    /// Drives that serve, and that after a power cut now would have to be filled again: no record says yet
+    /// that they have been.
+    pub fn unrecorded(&self) -> impl Iterator<Item = usize> {
+        let durable = self.record.as_ref().map_or(&[][..], |kept| &kept.durable);
+        let is_behind = |&drive: &usize| self.drives.is_in_sync(drive) && durable[drive] != Presence::InSync;
+        (0..durable.len()).filter(is_behind)
+    }
+
     /// Writes the record to all drives that are there.
     pub fn write_record(&mut self, now: Time) {
         let Some(kept) = &mut self.record else { return };
@@ -176,6 +193,7 @@ impl<B: Block> Core<B> {
         kept.pending -= 1;
         if kept.pending == 0 {
             kept.written = true;
+            kept.durable.clone_from(&kept.record.presence);
             if std::mem::take(&mut kept.again) {
                 self.write_record(now);
             }

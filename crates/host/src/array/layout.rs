@@ -26,6 +26,26 @@ pub enum Condition {
     },
 }
 
+impl Condition {
+    /// The same where these drives are being rebuilt, too.
+    pub(super) fn and_rebuilding(self, drives: impl Iterator<Item = usize>) -> Condition {
+        let (missing, mut rebuilding) = match self {
+            Condition::Optimal => (Vec::new(), Vec::new()),
+            Condition::Degraded { missing, rebuilding } => (missing, rebuilding),
+            failed => return failed,
+        };
+        for drive in drives {
+            if !rebuilding.contains(&drive) {
+                rebuilding.push(drive);
+            }
+        }
+        if missing.is_empty() && rebuilding.is_empty() {
+            return Condition::Optimal;
+        }
+        Condition::Degraded { missing, rebuilding }
+    }
+}
+
 /// A way to lay data out: it decides where blocks are, and carries requests of the host out.
 ///
 /// Requests are in [`Core::requests`] under their slot; a layout ends each with

@@ -137,13 +137,14 @@ impl<B: Block> Array<B> {
         self.was_ready || is_ready && self.core.is_recorded()
     }
 
-    /// How it is.
+    /// How it is. A drive that has been filled counts when the record says so.
     pub fn condition(&self) -> Condition {
-        match &self.layout {
+        let condition = match &self.layout {
             Kind::Raid(raid) => raid.condition(&self.core),
             Kind::Log(log) => log.condition(&self.core),
             Kind::Epochs(epochs) => epochs.condition(&self.core),
-        }
+        };
+        condition.and_rebuilding(self.core.unrecorded())
     }
 
     /// What its log did, if it writes one.

@@ -2,9 +2,10 @@
 
 use super::swan::{Shape, mean, rounds, run, variation};
 use super::{Measured, Options, Row, Run, Study, find};
-use crate::sizing::utilisation;
+use crate::sizing::{fill_beside, utilisation};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
+use tailcut_host::array::log::LogConfig;
 
 /// Collection of a log and of separated groups.
 pub struct Collection;
@@ -60,7 +61,8 @@ fn rows_of(shape: Shape, measured: &Measured) -> Vec<Row> {
     ];
     let Some(log) = &measured.log else { return rows };
     let moved = log.moved_blocks as f64 / log.host_blocks.max(1) as f64;
-    let model = utilisation(f64::from(FILLED) / 1e6);
+    let free = f64::from(LogConfig::default().collect_below) / 1e6;
+    let model = utilisation(fill_beside(f64::from(FILLED) / 1e6, free));
     rows.extend([
         row("valid share of victims", "share", log.victim_utilisation()).limit(model).note(VICTIMS),
         row("blocks moved for each that the host wrote", "x", moved),
@@ -81,5 +83,5 @@ fn drives_amplification(measured: &Measured) -> f64 {
 }
 
 const VICTIMS: &str = "\
-The limit is u of u_d = (u - 1) / ln u, for victims in the order in which they were written; greedy victims hold less. The paper's \
-figure 7 begins at 0 and converges; it prints no figure.";
+The limit is u of u_d = (u - 1) / ln u, for victims in the order in which they were written, with u_d the share that is full of \
+what is not kept erased ahead of writes. The paper's figure 7 begins at 0 and converges; it prints no figure.";

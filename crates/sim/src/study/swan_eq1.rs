@@ -2,8 +2,9 @@
 
 use super::swan::{Shape, drive, mean, rounds, run};
 use super::{Measured, Options, Row, Run, Study, find};
-use crate::sizing::{Costs, groups, groups_at};
+use crate::sizing::{Costs, fill_beside, groups, groups_at};
 use tailcut_host::array::LayoutKind;
+use tailcut_host::array::log::LogConfig;
 
 /// The sizing model against its own example and against simulation.
 pub struct Sizes;
@@ -71,14 +72,22 @@ impl Study for Sizes {
         ];
         let costs = Costs::of(&drive(), 256);
         let bound = costs.write_rate();
+        let free = f64::from(LogConfig::default().collect_below) / 1e6;
         let mut broken = 0;
         for (count, fill) in cells(options) {
             let reached = mean(&rounds(find(done, &label(count, fill)))) * 1e6 / bound;
-            let model = groups(&costs, f64::from(fill) / 100.0);
-            let enough = f64::from(count) >= model.equation;
+            let model = groups(&costs, fill_beside(f64::from(fill) / 100.0, free));
+            let enough = model.are_enough(count, AT_A_TIME);
             broken += u32::from(enough && reached < UNDISTURBED);
             let case = format!("{fill} % full, {count} groups");
             rows.push(Row::new(&*case, "N by equation 1", "1", model.equation));
+            rows.push(
+                Row::new(&*case, "groups that have to collect at a time", "1", model.collecting).limit(1.0),
+            );
+            if let Some(log) = &find(done, &label(count, fill)).log {
+                let row = Row::new(&*case, "valid share of victims", "share", log.victim_utilisation());
+                rows.push(row.limit(model.utilisation).note(VICTIMS));
+            }
             let word = if enough { "the model says: enough" } else { "the model says: too few" };
             rows.push(
                 Row::new(case, "front end's bandwidth / bound", "share", reached).limit(1.0).note(word),
@@ -89,6 +98,12 @@ impl Study for Sizes {
         rows
     }
 }
+
+/// Groups that collect at a time, in the paper's figure 6 and here.
+const AT_A_TIME: u32 = 1;
+
+const VICTIMS: &str = "\
+The limit is u of u_d = (u - 1) / ln u, with u_d the share that is full of what is not kept erased ahead of writes.";
 
 const EXAMPLE: &str = "\
 With the paper's own figures (4 ms to erase a segment of 256 blocks of 15.6 us and 19.5 us, u = 0.33) equation 1 gives 3.08. The 1.89 \

@@ -139,7 +139,15 @@ mod tests {
 
     fn model(blocks: u64) -> Model {
         let latency = (Nanos(1), Nanos(1));
-        Model { blocks, depth: 8, most_blocks: 32, volatile_cache: true, latency, backend: Backend::Ssd }
+        Model {
+            blocks,
+            depth: 8,
+            most_blocks: 32,
+            volatile_cache: true,
+            latency,
+            backend: Backend::Ssd,
+            has_control: false,
+        }
     }
 
     fn write(flash: &mut Flash, now: Time, block: u64) -> (Time, Status) {
