@@ -126,11 +126,10 @@ fn groups(sizing: &Sizing) -> Vec<Row> {
 
 /// What it means that so many groups have to collect at a time, where one does.
 fn at_a_time(collecting: f64) -> String {
-    let why = "erases + copies: groups that have to collect at a time, where one does";
     if collecting <= 1.0 {
-        return why.to_string();
+        return String::from("erases + copies: as many groups, and one does");
     }
-    format!("{why}: the front end may come down to {} of its drives", per_cent(1.0 / collecting))
+    format!("erases + copies; one does: down to {} of the bound", per_cent(1.0 / collecting))
 }
 
 fn collection(sizing: &Sizing) -> Vec<Row> {
