@@ -2,7 +2,7 @@
 
 use crate::contended::rows_under_way;
 use crate::crashes::{random_cut, script};
-use crate::faults::{journal_of_a_predecessor, rebuild};
+use crate::faults::{journal_of_a_predecessor, journal_of_one_copy, rebuild};
 use crate::rig::{Rig, config};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
@@ -35,6 +35,11 @@ fn stale_reads_are_noticed() {
 #[test]
 fn a_journal_of_a_predecessor_is_noticed() {
     assert!(is_noticed(Rule::DrainBeforeInSync, journal_of_a_predecessor));
+}
+
+#[test]
+fn a_scrub_that_leaves_the_journal_is_noticed() {
+    assert!(is_noticed(Rule::ScrubTheJournal, journal_of_one_copy));
 }
 
 #[test]
