@@ -27,6 +27,7 @@ mod script;
 mod sos;
 mod stripes;
 mod theory;
+mod unqueued;
 mod wear;
 mod windows;
 mod word_lines;

@@ -183,6 +183,10 @@ impl Played {
             if sent.command.op == Op::Write {
                 let change = Change::write(sent.command.content, page as u32, 1, true);
                 pages.insert(page, change.apply(0));
+            } else if sent.command.op == Op::Trim {
+                pages.insert(page, 0);
+            } else if sent.command.op == Op::Flush {
+                assert_eq!(done.content, 0);
             } else if let Some(&content) = pages.get(&page).filter(|_| sent.command.sectors == 1) {
                 assert_eq!(done.content, content::fold(0, 0, content), "{sent:?}");
             }
