@@ -27,6 +27,7 @@ mod planted;
 mod reading;
 mod recovery;
 mod ring;
+mod run;
 mod scrub;
 mod token;
 mod transaction;
@@ -214,7 +215,7 @@ impl<B: Block> Raid<B> {
             self.locks.push(piece);
             self.woken.push_back(unit);
         }
-        self.part_done(now, core, slot, Status::Success, &Spans::new());
+        core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
     /// Begins whatever can begin now.
