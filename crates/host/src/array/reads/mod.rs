@@ -197,7 +197,6 @@ impl<B: Block> Reads<B> {
     }
 
     /// A drive has answered a part of a read.
-
     pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: Answered<B>) {
         let Owner::Read { read: slot, part } = answer.owner else {
             unreachable!("only parts of reads come here")
