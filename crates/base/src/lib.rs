@@ -12,6 +12,7 @@ pub mod device;
 pub mod digest;
 pub mod divisor;
 pub mod histogram;
+pub mod planted;
 pub mod plm;
 pub mod quantity;
 pub mod random;

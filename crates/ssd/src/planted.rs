@@ -8,74 +8,42 @@
 //! the feature the commit schedulers count what they look at ([`looked`]), and `looks_in` tells how
 //! much that was; without it [`looked`] is empty.
 
-/// A rule that keeps requests right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// A read of a page that is on its way to flash gets what is on its way.
-    ReadAfterWrite,
-    /// Of two writes to a page, what the later one wrote stays.
-    WriteAfterWrite,
-    /// What a read waits for is not erased because a later write has replaced it.
-    WriteAfterRead,
-    /// Force-unit-access requests are not reordered.
-    FuaInPlace,
-    /// Data of a read goes to the host in the order of its pages.
-    InOrderReturn,
-    /// The oldest request of a chip is passed over so often and no more.
-    BoundedWait,
-    /// A chip waits for data that is on the link to share its transaction.
-    HoldForData,
-    /// What a reset program has spoiled beside its own page is taken back from the controller's copy.
-    RestoreWordLine,
-    /// Reads that are pending of a page that a reset has spoiled get the controller's copy.
-    KeepForReads,
-    /// After a reset programs go on in the next word line.
-    LeaveWordLine,
-    /// Outside of its windows a drive collects only where it must.
-    CollectInWindows,
-    /// A collection that was forced outside of windows is counted.
-    CountForced,
-    /// A run of collection ends when its time is over.
-    EndRun,
-    /// In a quiet period no collection starts.
-    RestCollection,
-    /// In a quiet period no program starts.
-    RestPrograms,
-    /// A quiet period begins when what is under way has ended.
-    AwaitRest,
-}
-
-#[cfg(feature = "planted")]
-thread_local! {
-    static BROKEN: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
-}
-
-/// True unless a test has broken `rule`.
-#[cfg(feature = "planted")]
-#[inline]
-pub(crate) fn holds(rule: Rule) -> bool {
-    BROKEN.get() != Some(rule)
-}
-
-/// True.
-#[cfg(not(feature = "planted"))]
-#[inline(always)]
-pub(crate) const fn holds(_: Rule) -> bool {
-    true
-}
-
-/// Runs `f` while `rule` does not hold on this thread.
-#[cfg(feature = "planted")]
-pub fn broken<T>(rule: Rule, f: impl FnOnce() -> T) -> T {
-    struct Mend;
-    impl Drop for Mend {
-        fn drop(&mut self) {
-            BROKEN.set(None);
-        }
+tailcut_base::planted_rules! {
+    /// A rule that keeps requests right.
+    pub enum Rule {
+        /// A read of a page that is on its way to flash gets what is on its way.
+        ReadAfterWrite,
+        /// Of two writes to a page, what the later one wrote stays.
+        WriteAfterWrite,
+        /// What a read waits for is not erased because a later write has replaced it.
+        WriteAfterRead,
+        /// Force-unit-access requests are not reordered.
+        FuaInPlace,
+        /// Data of a read goes to the host in the order of its pages.
+        InOrderReturn,
+        /// The oldest request of a chip is passed over so often and no more.
+        BoundedWait,
+        /// A chip waits for data that is on the link to share its transaction.
+        HoldForData,
+        /// What a reset program has spoiled beside its own page is taken back from the controller's copy.
+        RestoreWordLine,
+        /// Reads that are pending of a page that a reset has spoiled get the controller's copy.
+        KeepForReads,
+        /// After a reset programs go on in the next word line.
+        LeaveWordLine,
+        /// Outside of its windows a drive collects only where it must.
+        CollectInWindows,
+        /// A collection that was forced outside of windows is counted.
+        CountForced,
+        /// A run of collection ends when its time is over.
+        EndRun,
+        /// In a quiet period no collection starts.
+        RestCollection,
+        /// In a quiet period no program starts.
+        RestPrograms,
+        /// A quiet period begins when what is under way has ended.
+        AwaitRest,
     }
-    BROKEN.set(Some(rule));
-    let _mend = Mend;
-    f()
 }
 
 #[cfg(feature = "planted")]

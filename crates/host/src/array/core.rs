@@ -9,7 +9,7 @@ use super::turns::Turns;
 use crate::Block;
 use crate::disk::Disk;
 use tailcut_base::control::Control;
-use tailcut_base::{Class, Op, Time};
+use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The common part of an array.
 #[derive(Debug)]
@@ -137,6 +137,13 @@ impl<B: Block> Core<B> {
         let width = self.config.width();
         let first = drive / width * width;
         (first..first + width).filter(|&member| !self.drives.is_in_sync(member)).count()
+    }
+
+    /// A part of a request of the host has ended; the last one ends the request.
+    pub fn part_done(&mut self, now: Time, slot: u32, status: Status, spans: &Spans) {
+        if self.requests.part_done(now, slot, status, spans) {
+            self.finish(now, slot);
+        }
     }
 
     /// Ends a request of the host. A write is not acknowledged while a record is being written:

@@ -2,7 +2,7 @@
 //!
 //! A seed draws a [`Plan`] ([`seeds`]): what is tortured, what is asked of it, what goes wrong
 //! and when the power goes. [`run`] carries a plan out on simulated [`drive`]s, whose fault model
-//! stands at the top of that file, while checkers look on that know nothing of the subject:
+//! stands at the top of that module, while checkers look on that know nothing of the subject:
 //!
 //! - *content* ([`history`]): what was acknowledged and made durable is there; no read is stale, of two
 //!   minds within a block, or of what nobody wrote; what was trimmed stays so;

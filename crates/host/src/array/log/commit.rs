@@ -149,7 +149,7 @@ impl<B: Block> Log<B> {
             Waiter::Host(slot) => {
                 core.requests.account_cause(now, slot, Cause::Flush);
                 let status = if self.streams[HOST].has_failed { Status::MediaError } else { Status::Success };
-                self.part_done(now, core, slot, status, &Spans::new());
+                core.part_done(now, slot, status, &Spans::new());
             }
             Waiter::Collection => self.barrier_done(now, core),
             Waiter::Checkpoint => self.checkpoint_committed(now, core),

@@ -170,7 +170,7 @@ impl<B: Block> Log<B> {
         if self.space.queued_trims.front().is_some_and(|&(by, ..)| by == slot) {
             self.space.queued_trims.pop_front();
         }
-        self.part_done(now, core, slot, status, &Spans::new());
+        core.part_done(now, slot, status, &Spans::new());
         true
     }
 
@@ -203,7 +203,7 @@ impl<B: Block> Log<B> {
             let run = self.runs.building[drive].take().expect("it was touched");
             self.begin_run(now, core, run);
         }
-        self.part_done(now, core, slot, Status::Success, &Spans::new());
+        core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
     /// Takes a block from a write or trim that waits; false if none touches it.
@@ -280,7 +280,7 @@ impl<B: Block> Log<B> {
             let into = into.skip(run.index as usize).step_by(run.stride as usize);
             into.zip(&done.data).for_each(|(block, content)| block.clone_from(content));
         }
-        self.part_done(now, core, run.slot, done.status, &done.spans);
+        core.part_done(now, run.slot, done.status, &done.spans);
     }
 
     fn count_read(&mut self, row: Row, time: Nanos) {

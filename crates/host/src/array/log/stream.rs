@@ -279,7 +279,7 @@ impl<B: Block> Log<B> {
         self.streams[stream].dirty[answer.drive] = true;
         for stripe in start..start + answer.blocks {
             if let Some(slot) = self.open_rows[slab as usize].take_waiter(member, stripe) {
-                self.part_done(now, core, slot, status, &answer.spans);
+                core.part_done(now, slot, status, &answer.spans);
             }
         }
         core.drives.recycle(answer.data);
@@ -335,7 +335,7 @@ impl<B: Block> Log<B> {
             for stripe in row.complete..self.geometry.segment {
                 // What is in flight is told of with its answer.
                 if let Some(slot) = self.open_rows[slab as usize].take_unsent(member, stripe) {
-                    self.part_done(now, core, slot, status, &Spans::new());
+                    core.part_done(now, slot, status, &Spans::new());
                 }
             }
             self.send_lane(now, core, slab, member);
@@ -345,21 +345,7 @@ impl<B: Block> Log<B> {
     /// Ends the wait of those whose blocks only the parity holds.
     pub(super) fn release_orphans(&mut self, now: Time, core: &mut Core<B>) {
         for (slot, status) in std::mem::take(&mut self.orphans) {
-            self.part_done(now, core, slot, status, &Spans::new());
-        }
-    }
-
-    /// A part of a request of the host has ended.
-    pub(super) fn part_done(
-        &mut self,
-        now: Time,
-        core: &mut Core<B>,
-        slot: u32,
-        status: Status,
-        spans: &Spans,
-    ) {
-        if core.requests.part_done(now, slot, status, spans) {
-            core.finish(now, slot);
+            core.part_done(now, slot, status, &Spans::new());
         }
     }
 }

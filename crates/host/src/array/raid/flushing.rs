@@ -70,7 +70,7 @@ impl<B: Block> Raid<B> {
             Some(slot) => {
                 let status = if has_failed { Status::MediaError } else { Status::Success };
                 core.requests.expect(slot, 1);
-                self.part_done(now, core, slot, status, spans);
+                core.part_done(now, slot, status, spans);
             }
             None => self.is_flushing = false,
         }

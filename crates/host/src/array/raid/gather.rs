@@ -19,7 +19,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Done, Wanted};
+use crate::array::reads::{Around, Done};
 use tailcut_base::{Cause, Class, Spans, Status, Time};
 
 /// What is known of the cells of a piece, and of the other cells of their rows.
@@ -164,18 +164,8 @@ impl<B: Block> Raid<B> {
         let gather = &mut self.gathers[id as usize];
         gather.asked.ask(cells);
         let (unit, class) = (gather.unit, gather.class);
-        for run in cells.runs(self.shape.rows, self.most) {
-            let wanted = Wanted {
-                drive: self.shape.drive(unit, run.start / self.shape.rows),
-                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
-                blocks: run.len() as u32,
-                age: 0,
-                unwritten: true,
-                class,
-                urgency: Urgency::Read,
-                around,
-                token: Token::Gather(id).pack(),
-            };
+        for run in self.shape.runs(unit, cells, self.most) {
+            let wanted = run.wanted(class, Urgency::Read, around, Token::Gather(id));
             self.gathers[id as usize].pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }

@@ -2,8 +2,9 @@
 //!
 //! Requests of the host are cut into pieces of one *unit* each (`geometry`). `locks` keeps the order of
 //! what is done to a unit; `reading` and `writing` carry pieces out, `batch` decides what a write has to
-//! read. `gather` reads where drives may refuse (`asked`). `journal` (with `ring`, `transaction`) or `intent` closes or bounds the write hole, `recovery`
-//! puts right what a power cut left, `walk` rebuilds and `scrub` compares.
+//! read; what one drive is asked for at once is a `run`. `gather` reads where drives may refuse (`asked`).
+//! `journal` (with `ring`, `transaction`) or `intent` closes or bounds the write hole, `recovery` puts right
+//! what a power cut left, `walk` rebuilds and `scrub` compares.
 //!
 //! Assumptions: a drive returns zeros for blocks that it was told to trim; it writes a block as a whole or
 //! not at all. Fault model: as of every array, and a seal tells a block that is not what was written
@@ -27,6 +28,7 @@ mod planted;
 mod reading;
 mod recovery;
 mod ring;
+mod run;
 mod scrub;
 mod token;
 mod transaction;
@@ -214,7 +216,7 @@ impl<B: Block> Raid<B> {
             self.locks.push(piece);
             self.woken.push_back(unit);
         }
-        self.part_done(now, core, slot, Status::Success, &Spans::new());
+        core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
     /// Begins whatever can begin now.

@@ -4,64 +4,32 @@
 //! [`broken`] runs a piece of code in a world where one rule does not hold; without it [`holds`] is the
 //! constant `true` and costs nothing.
 
-/// A rule that keeps data right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// A read waits for the writes before it.
-    ReadAfterWrite,
-    /// A write of a part of a row changes its parity.
-    ParityFollows,
-    /// After a power cut the journal is written again.
-    Replay,
-    /// What is written goes to a drive that is being filled, too.
-    WriteWhileRebuilding,
-    /// Rebuilding keeps writes away from the unit that it works on.
-    RebuildUnderLock,
-    /// Nothing is written in place before it is in the journal.
-    JournalFirst,
-    /// The journal is used again only when what it held is durable.
-    ReclaimWhenDurable,
-    /// A drive that has been filled counts when the journal holds nothing of its predecessor.
-    DrainBeforeInSync,
-    /// A scrub leaves nothing of what the journal held before.
-    ScrubTheJournal,
-    /// A block that cannot be read is no part of a parity.
-    ParityOfIntact,
-    /// The rest of a row does not change while a block is computed from it.
-    RowHeld,
-    /// A parity follows from one way to it, gone to its end.
-    WholeWay,
-}
-
-#[cfg(feature = "planted")]
-thread_local! {
-    static BROKEN: std::cell::Cell<Option<Rule>> = const { std::cell::Cell::new(None) };
-}
-
-/// True unless a test has broken `rule`.
-#[cfg(feature = "planted")]
-#[inline]
-pub(crate) fn holds(rule: Rule) -> bool {
-    BROKEN.get() != Some(rule)
-}
-
-/// True.
-#[cfg(not(feature = "planted"))]
-#[inline(always)]
-pub(crate) const fn holds(_: Rule) -> bool {
-    true
-}
-
-/// Runs `f` while `rule` does not hold on this thread.
-#[cfg(feature = "planted")]
-pub fn broken<T>(rule: Rule, f: impl FnOnce() -> T) -> T {
-    struct Mend;
-    impl Drop for Mend {
-        fn drop(&mut self) {
-            BROKEN.set(None);
-        }
+tailcut_base::planted_rules! {
+    /// A rule that keeps data right.
+    pub enum Rule {
+        /// A read waits for the writes before it.
+        ReadAfterWrite,
+        /// A write of a part of a row changes its parity.
+        ParityFollows,
+        /// After a power cut the journal is written again.
+        Replay,
+        /// What is written goes to a drive that is being filled, too.
+        WriteWhileRebuilding,
+        /// Rebuilding keeps writes away from the unit that it works on.
+        RebuildUnderLock,
+        /// Nothing is written in place before it is in the journal.
+        JournalFirst,
+        /// The journal is used again only when what it held is durable.
+        ReclaimWhenDurable,
+        /// A drive that has been filled counts when the journal holds nothing of its predecessor.
+        DrainBeforeInSync,
+        /// A scrub leaves nothing of what the journal held before.
+        ScrubTheJournal,
+        /// A block that cannot be read is no part of a parity.
+        ParityOfIntact,
+        /// The rest of a row does not change while a block is computed from it.
+        RowHeld,
+        /// A parity follows from one way to it, gone to its end.
+        WholeWay,
     }
-    BROKEN.set(Some(rule));
-    let _mend = Mend;
-    f()
 }

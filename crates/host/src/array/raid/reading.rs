@@ -33,7 +33,6 @@ impl<B: Block> Raid<B> {
 
     /// Asks for what a piece has still to read.
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let (rows, most) = (self.shape.rows, self.most);
         let piece = self.locks.get(id);
         if piece.mode == Mode::Fast {
             return self.begin_gather(now, core, id);
@@ -41,21 +40,10 @@ impl<B: Block> Raid<B> {
         let (unit, mode) = (piece.unit, piece.mode);
         let todo = std::mem::take(&mut piece.todo);
         let class = core.requests.get(piece.slot).class;
-        let most = if mode == Mode::Single { 1 } else { most };
-        for run in todo.runs(rows, most) {
-            let drive = self.shape.drive(unit, run.start / rows);
-            let around = if mode == Mode::Direct { Around::Later } else { core.around(now, drive) };
-            let wanted = Wanted {
-                drive,
-                block: self.shape.base(unit) + (run.start % rows) as u64,
-                blocks: run.len() as u32,
-                age: 0,
-                unwritten: true,
-                class,
-                urgency: Urgency::Read,
-                around,
-                token: Token::Read(id).pack(),
-            };
+        let most = if mode == Mode::Single { 1 } else { self.most };
+        for run in self.shape.runs(unit, todo, most) {
+            let around = if mode == Mode::Direct { Around::Later } else { core.around(now, run.drive) };
+            let wanted = run.wanted(class, Urgency::Read, around, Token::Read(id));
             self.locks.get(id).pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
@@ -134,20 +122,6 @@ impl<B: Block> Raid<B> {
         let slot = piece.slot;
         self.woken.push_back(piece.unit);
         self.locks.end(id);
-        self.part_done(now, core, slot, status, spans);
-    }
-
-    /// A part of a request of the host has ended.
-    pub(super) fn part_done(
-        &mut self,
-        now: Time,
-        core: &mut Core<B>,
-        slot: u32,
-        status: Status,
-        spans: &Spans,
-    ) {
-        if core.requests.part_done(now, slot, status, spans) {
-            core.finish(now, slot);
-        }
+        core.part_done(now, slot, status, spans);
     }
 }

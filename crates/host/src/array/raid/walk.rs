@@ -9,7 +9,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
-use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::reads::{Around, Done, seal_of};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
@@ -269,19 +269,9 @@ impl<B: Block> Raid<B> {
     fn read_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, most: usize) {
         let Work { task, unit, .. } = self.works[id as usize];
         let around = if matches!(task, Task::Rebuild(_)) { Around::AtNeed } else { Around::Later };
-        for run in cells.runs(self.shape.rows, most) {
+        for run in self.shape.runs(unit, cells, most) {
             self.works[id as usize].pending += 1;
-            let wanted = Wanted {
-                drive: self.shape.drive(unit, run.start / self.shape.rows),
-                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
-                blocks: run.len() as u32,
-                age: 0,
-                unwritten: true,
-                class: Class::DEFAULT,
-                urgency: Urgency::Background,
-                around,
-                token: Token::Work(id).pack(),
-            };
+            let wanted = run.wanted(Class::DEFAULT, Urgency::Background, around, Token::Work(id));
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
@@ -321,13 +311,11 @@ impl<B: Block> Raid<B> {
 
     fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells) {
         let unit = self.works[id as usize].unit;
-        for run in cells.runs(self.shape.rows, self.most) {
-            let drive = self.shape.drive(unit, run.start / self.shape.rows);
-            let block = self.shape.base(unit) + (run.start % self.shape.rows) as u64;
-            let blocks = run.len() as u32;
+        for run in self.shape.runs(unit, cells, self.most) {
+            let (drive, block, blocks) = (run.drive, run.block, run.blocks());
             let mut data = core.drives.memory();
             let work = &mut self.works[id as usize];
-            for (cell, address) in run.zip(block..) {
+            for (cell, address) in run.cells.zip(block..) {
                 let mut content = work.content[cell].clone();
                 if !(matches!(work.task, Task::Rebuild(_)) && work.bad.contains(cell)) {
                     content.seal(seal_of(drive, address, 0));

@@ -9,7 +9,7 @@ use crate::Block;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::reads::{Around, Done, seal_of};
 use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
@@ -74,18 +74,8 @@ impl<B: Block> Raid<B> {
         let batch = &mut self.batches[id as usize];
         batch.asked.ask(cells);
         let (unit, class) = (batch.unit, batch.class);
-        for run in cells.runs(self.shape.rows, self.most) {
-            let wanted = Wanted {
-                drive: self.shape.drive(unit, run.start / self.shape.rows),
-                block: self.shape.base(unit) + (run.start % self.shape.rows) as u64,
-                blocks: run.len() as u32,
-                age: 0,
-                unwritten: true,
-                class,
-                urgency: Urgency::Write,
-                around,
-                token: Token::BatchRead(id).pack(),
-            };
+        for run in self.shape.runs(unit, cells, self.most) {
+            let wanted = run.wanted(class, Urgency::Write, around, Token::BatchRead(id));
             self.batches[id as usize].reading += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
@@ -194,17 +184,15 @@ impl<B: Block> Raid<B> {
         let (writes, trims) = (batch.writes, batch.trims);
         batch.pending = 1;
         for (cells, op) in [(writes, Op::Write), (trims, Op::Trim)] {
-            for run in cells.runs(self.shape.rows, self.most) {
-                let drive = self.shape.drive(unit, run.start / self.shape.rows);
+            for run in self.shape.runs(unit, cells, self.most) {
+                let (drive, block, blocks) = (run.drive, run.block, run.blocks());
                 if !self.takes_writes(core, drive) {
                     continue;
                 }
-                let block = self.shape.base(unit) + (run.start % self.shape.rows) as u64;
-                let blocks = run.len() as u32;
                 let mut data = core.drives.memory();
                 let batch = &mut self.batches[id as usize];
                 if op == Op::Write {
-                    data.extend_from_slice(&batch.content[run]);
+                    data.extend_from_slice(&batch.content[run.cells]);
                 }
                 batch.pending += 1;
                 let ask =
@@ -252,7 +240,7 @@ impl<B: Block> Raid<B> {
         for &piece in &pieces {
             let slot = self.locks.get(piece).slot;
             self.locks.end(piece);
-            self.part_done(now, core, slot, status, &spans);
+            core.part_done(now, slot, status, &spans);
         }
         pieces.clear();
         let batch = &mut self.batches[id as usize];

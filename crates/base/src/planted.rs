@@ -1,0 +1,69 @@
+//! Rules that tests can break.
+
+/// Declares the rules of some code, which its tests can break one by one: a check that has never
+/// failed proves nothing.
+///
+/// Beside the enum of the rules this declares two functions. `holds(rule)`, visible in the crate, is
+/// what the code asks. With the feature `planted` of the crate that declares the rules, which only
+/// tests turn on, `broken(rule, f)` runs `f` in a world where `rule` does not hold, on this thread;
+/// without the feature there is no `broken`, and `holds` is the constant `true` and costs nothing.
+///
+/// ```
+/// mod planted {
+///     tailcut_base::planted_rules! {
+///         /// A rule that keeps data right.
+///         pub enum Rule {
+///             /// A read waits for the writes before it.
+///             ReadAfterWrite,
+///         }
+///     }
+/// }
+///
+/// fn may_read(writes_before: u32) -> bool {
+///     writes_before == 0 || !planted::holds(planted::Rule::ReadAfterWrite)
+/// }
+/// assert!(!may_read(1));
+/// ```
+#[macro_export]
+macro_rules! planted_rules {
+    ($(#[$about:meta])* pub enum $rules:ident { $($(#[$meaning:meta])* $rule:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $rules {
+            $($(#[$meaning])* $rule,)+
+        }
+
+        #[cfg(feature = "planted")]
+        ::std::thread_local! {
+            static BROKEN: ::std::cell::Cell<Option<$rules>> = const { ::std::cell::Cell::new(None) };
+        }
+
+        /// True unless a test has broken `rule`.
+        #[cfg(feature = "planted")]
+        #[inline]
+        pub(crate) fn holds(rule: $rules) -> bool {
+            BROKEN.get() != Some(rule)
+        }
+
+        /// True.
+        #[cfg(not(feature = "planted"))]
+        #[inline(always)]
+        pub(crate) const fn holds(_: $rules) -> bool {
+            true
+        }
+
+        /// Runs `f` while `rule` does not hold on this thread.
+        #[cfg(feature = "planted")]
+        pub fn broken<T>(rule: $rules, f: impl FnOnce() -> T) -> T {
+            struct Mend;
+            impl Drop for Mend {
+                fn drop(&mut self) {
+                    BROKEN.set(None);
+                }
+            }
+            BROKEN.set(Some(rule));
+            let _mend = Mend;
+            f()
+        }
+    };
+}

@@ -1,0 +1,146 @@
+//! Collection: what is valid in a row is moved, and the row is trimmed as a whole (SWAN, sections 3.4
+//! and 4.2).
+//!
+//! Several victims are under way: the first are being read while what was in others is appended, and while
+//! that of others becomes durable. One barrier serves all victims that have been moved when it begins.
+
+mod barrier;
+mod job;
+mod moving;
+mod victim;
+
+use super::Log;
+use super::geometry::{JOBS_ALWAYS, RESERVE, Row};
+use super::open_row::NO_BLOCK;
+use super::stream::MOVED;
+use crate::Block;
+use crate::array::core::Core;
+use job::{Job, Phase};
+use tailcut_base::Time;
+
+/// What is being collected.
+#[derive(Debug)]
+pub struct Collection<B> {
+    jobs: Vec<Job<B>>,
+    /// Valid blocks that have not been moved, of all victims.
+    left: u64,
+    /// Reads of valid blocks in flight.
+    reads: u32,
+    /// Commits of the barrier that have not ended.
+    commits: u32,
+}
+
+impl<B: Block> Collection<B> {
+    /// Nothing, of at most so many victims at a time.
+    pub fn new(victims: u32) -> Collection<B> {
+        let jobs = (0..victims).map(|_| Job::idle()).collect();
+        Collection { jobs, left: 0, reads: 0, commits: 0 }
+    }
+
+    /// True when this row is being collected.
+    pub fn holds(&self, row: Row) -> bool {
+        self.jobs.iter().any(|job| !job.is_idle() && job.row == row)
+    }
+
+    /// True while some victim has not been moved.
+    pub fn is_moving(&self) -> bool {
+        self.jobs.iter().any(Job::is_moving)
+    }
+
+    /// Valid blocks that have not been moved, of all victims.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn count(&self, is_counted: impl Fn(&Job<B>) -> bool) -> usize {
+        self.jobs.iter().filter(|job| is_counted(job)).count()
+    }
+
+    fn spend(&mut self, job: usize, blocks: u32) {
+        let spent = blocks.min(self.jobs[job].left);
+        self.jobs[job].left -= spent;
+        self.left -= u64::from(spent);
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// True when something is being collected.
+    pub(super) fn is_collecting(&self) -> bool {
+        self.collection.count(|job| !job.is_idle()) > 0
+    }
+
+    /// True when something of the group is being collected.
+    pub(super) fn is_busy(&self, group: u32) -> bool {
+        self.collection.count(|job| !job.is_idle() && self.geometry.group_of(job.row) == group) > 0
+    }
+
+    /// Goes on with collection, as far as that is possible now.
+    pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>) {
+        if self.failed.is_some() {
+            return;
+        }
+        for job in 0..self.collection.jobs.len() {
+            if self.collection.jobs[job].phase == Phase::Moving {
+                self.go_on(now, core, job);
+            }
+            if self.collection.jobs[job].phase == Phase::Read {
+                self.trim(now, core, job);
+            }
+        }
+        while let Some(job) = self.collection.jobs.iter().position(Job::is_idle)
+            && self.begin_job(now, core, job)
+        {}
+        self.begin_barrier(now, core);
+    }
+
+    fn begin_job(&mut self, now: Time, core: &mut Core<B>, job: usize) -> bool {
+        let Some(group) = self.group_to_collect() else { return false };
+        if !self.has_room_to_collect(group) {
+            return false;
+        }
+        if self.geometry.group_of(self.open_row(MOVED).here.row) != group
+            && (self.collection.is_moving() || !self.hop(now, core, group))
+        {
+            return false;
+        }
+        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else {
+            return false;
+        };
+        let valid = self.rows.get(row).valid;
+        let (data, positions) = (self.geometry.data, self.geometry.positions());
+        let this = &mut self.collection.jobs[job];
+        (this.row, this.valid, this.gain, this.left) = (row, valid, positions - valid, valid);
+        (this.turn, this.reads, this.is_blind, this.is_stuck) = (0, 0, false, false);
+        this.stripes.clear();
+        this.stripes.resize(data as usize, 0);
+        this.blocks.clear();
+        this.blocks.resize(positions as usize, NO_BLOCK);
+        self.collection.left += u64::from(valid);
+        if valid == 0 {
+            self.collection.jobs[job].phase = Phase::Moving;
+        } else {
+            self.read_summaries(now, core, job);
+        }
+        if self.collection.jobs[job].phase == Phase::Moving {
+            self.go_on(now, core, job);
+        }
+        true
+    }
+
+    /// True when one more victim leaves the room that those under way need.
+    fn has_room_to_collect(&self, group: u32) -> bool {
+        let moving = self.collection.count(Job::is_moving) as u32;
+        if moving < JOBS_ALWAYS {
+            return true;
+        }
+        let candidate = self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid);
+        self.rows.free(group) > RESERVE + self.claimed_rows(candidate)
+    }
+
+    /// Rows that the victims under way need, with one more of so many valid blocks.
+    pub(super) fn claimed_rows(&self, more: u32) -> u32 {
+        let blocks = self.collection.left() + u64::from(more);
+        let rows = blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32;
+        rows.saturating_sub(JOBS_ALWAYS)
+    }
+}

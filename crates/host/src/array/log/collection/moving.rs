@@ -1,0 +1,111 @@
+//! Moving what is valid in a victim: it is read, and appended to a stream of its own.
+
+use super::job::{Job, Phase};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::log::Log;
+use crate::array::log::open_row::NOBODY;
+use crate::array::log::stream::MOVED;
+use crate::array::log::token::Token;
+use crate::array::reads::Done;
+use crate::planted::{Rule, holds};
+use tailcut_base::{Status, Time};
+
+/// The most blocks of one read of collection.
+const RUN_MAX: u32 = 32;
+
+/// Rows of moved blocks that may wait to be wholly on the drives.
+const CLOSING_MAX: usize = 2;
+
+impl<B: Block> Log<B> {
+    /// Reads what is valid and has not been read, and ends when everything has been moved.
+    pub(super) fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+        self.move_held(now, core, job);
+        let all = core.config.log.collect_depth * self.geometry.width;
+        // Each victim has its share: two of them lie on other chips than one.
+        let most = all.div_ceil(self.collection.count(Job::is_moving).max(1) as u32);
+        let longest = RUN_MAX.min(core.drives.most_blocks());
+        let has_room =
+            self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
+        while has_room && self.collection.reads < all && self.collection.jobs[job].reads < most {
+            let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
+            self.collection.jobs[job].reads += 1;
+            self.collection.reads += 1;
+            let row = self.collection.jobs[job].row;
+            let member = self.geometry.data_member(row, k);
+            self.read(now, core, (row, member, stripe, blocks), Token::Valid { job: job as u8 });
+        }
+        let stripes = self.geometry.stripes();
+        let this = &self.collection.jobs[job];
+        if this.reads == 0 && this.held.is_empty() && this.stripes.iter().all(|&stripe| stripe == stripes) {
+            self.all_moved(now, core, job);
+        }
+    }
+
+    /// Blocks of a victim have been read, or cannot be.
+    pub(in crate::array::log) fn valid_read(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        job: usize,
+        done: &mut Done<B>,
+    ) {
+        let this = &mut self.collection.jobs[job];
+        let row = this.row;
+        this.reads -= 1;
+        self.collection.reads -= 1;
+        self.rows.get_mut(row).readers -= 1;
+        if done.status != Status::Success {
+            self.collection.jobs[job].is_stuck = true;
+            return self.go_on(now, core, job);
+        }
+        let first = (done.wanted.block - self.geometry.address(row)) as u32;
+        let member = done.wanted.drive as u32 % self.geometry.width;
+        let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
+        for (stripe, content) in (first..).zip(done.data.drain(..)) {
+            let block = self.collection.jobs[job].blocks[(stripe * self.geometry.data + k) as usize] - 1;
+            let source = self.geometry.place_of(row, member, stripe);
+            self.collection.jobs[job].held.push_back((block, source, content));
+        }
+        self.go_on(now, core, job);
+    }
+
+    fn move_held(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+        let (gain, valid) =
+            (u64::from(self.collection.jobs[job].gain), u64::from(self.collection.jobs[job].valid));
+        let mut moved = 0;
+        while let Some(&(block, source, _)) = self.collection.jobs[job].held.front() {
+            let is_valid = self.map.get(block) == Some(source);
+            if is_valid && !self.make_room(now, core, MOVED) {
+                break;
+            }
+            let (_, _, content) = self.collection.jobs[job].held.pop_front().expect("it is there");
+            moved += 1;
+            if is_valid {
+                self.append(MOVED, block, content, Some(source), NOBODY);
+                self.figures.moved_blocks += 1;
+            }
+        }
+        if moved > 0 {
+            self.collection.spend(job, moved as u32);
+            self.earn(gain, moved, valid);
+            self.send(now, core, MOVED);
+        }
+    }
+
+    fn all_moved(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+        // What was overwritten meanwhile did not have to be moved.
+        self.collection.spend(job, u32::MAX);
+        if self.collection.jobs[job].is_stuck {
+            // The row stays as it is: what can be read of it still can.
+            self.collection.jobs[job].phase = Phase::Idle;
+            self.figures.rows_stuck += 1;
+            return;
+        }
+        if !holds(Rule::BarrierBeforeTrim) {
+            self.collection.jobs[job].phase = Phase::Read;
+            return self.trim(now, core, job);
+        }
+        self.collection.jobs[job].phase = Phase::Moved;
+    }
+}

@@ -1,0 +1,133 @@
+//! What is in a victim: as its summaries say, as far as they can be read, and still valid.
+
+use super::job::Phase;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::drives::Urgency;
+use crate::array::log::Log;
+use crate::array::log::descriptor::Summary;
+use crate::array::log::geometry::Row;
+use crate::array::log::open_row::NO_BLOCK;
+use crate::array::log::token::Token;
+use crate::array::reads::{Around, Done, Wanted};
+use tailcut_base::{Class, Time};
+
+impl<B: Block> Log<B> {
+    pub(super) fn read_summaries(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+        let row = self.collection.jobs[job].row;
+        if !self.rows.get(row).has_summary {
+            self.look_up(job);
+            self.collection.jobs[job].phase = Phase::Moving;
+            return;
+        }
+        self.collection.jobs[job].phase = Phase::Summaries(self.geometry.data);
+        for k in 0..self.geometry.data {
+            let stripe = self.geometry.segment - 1;
+            let token = Token::Summary { job: job as u8, k: k as u8 };
+            let member = self.geometry.data_member(row, k);
+            self.read(now, core, (row, member, stripe, 1), token);
+        }
+    }
+
+    /// Reads blocks of a row for work of the log's own.
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        (row, member, stripe, blocks): (Row, u32, u32, u32),
+        token: Token,
+    ) {
+        self.rows.get_mut(row).readers += 1;
+        let wanted = Wanted {
+            drive: self.geometry.drive(row, member),
+            block: self.geometry.address(row) + u64::from(stripe),
+            blocks,
+            age: self.age(self.rows.get(row).age),
+            unwritten: false,
+            class: Class::new(5).expect("a class"),
+            urgency: if self.is_short { Urgency::Write } else { Urgency::Background },
+            around: Around::AtNeed,
+            token: token.into(),
+        };
+        core.reads.begin(now, &mut core.drives, wanted);
+    }
+
+    /// The summary of a data member of a victim has been read, or cannot be.
+    pub(in crate::array::log) fn summary_read(&mut self, job: usize, k: u32, done: &Done<B>) {
+        let array = self.array;
+        let row = self.collection.jobs[job].row;
+        self.rows.get_mut(row).readers -= 1;
+        let age = self.rows.get(row).age;
+        let data = self.geometry.data as usize;
+        let this = &mut self.collection.jobs[job];
+        let Phase::Summaries(left) = &mut this.phase else { unreachable!("it waits for them") };
+        *left -= 1;
+        let is_last = *left == 0;
+        let summary = done.data.first().and_then(Block::decode).and_then(Summary::decode);
+        match summary {
+            Some(s) if s.array == array && (s.here.row, s.here.age, s.member) == (row, age, k) => {
+                let positions = this.blocks.iter_mut().skip(k as usize).step_by(data);
+                positions.zip(s.blocks).for_each(|(position, block)| *position = block);
+            }
+            _ => this.is_blind = true,
+        }
+        if is_last {
+            if self.collection.jobs[job].is_blind {
+                self.look_up(job);
+            }
+            self.collection.jobs[job].phase = Phase::Moving;
+        }
+    }
+
+    /// Finds out what is in a victim without its summaries: where the array keeps nothing that could
+    /// be read, from memory; otherwise by a walk through the map, which is rare.
+    fn look_up(&mut self, job: usize) {
+        let this = &mut self.collection.jobs[job];
+        let row = this.row;
+        if let Some(reverse) = &self.reverse {
+            for (position, block) in (0..).zip(&mut this.blocks) {
+                *block = reverse.raw(self.geometry.place(row, position).0);
+            }
+            return;
+        }
+        for block in 0..self.geometry.host_blocks {
+            let Some(place) = self.map.get(block) else { continue };
+            let (found, member, stripe) = self.geometry.locate(place);
+            if found == row {
+                let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
+                this.blocks[(stripe * self.geometry.data + k) as usize] = block + 1;
+            }
+        }
+    }
+
+    /// The next valid blocks that lie together, at most `longest`: data member, first stripe, number.
+    pub(super) fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, u32, u32)> {
+        let (data, stripes) = (self.geometry.data, self.geometry.stripes());
+        for _ in 0..data {
+            let k = self.collection.jobs[job].turn;
+            self.collection.jobs[job].turn = (k + 1) % data;
+            let mut stripe = self.collection.jobs[job].stripes[k as usize];
+            while stripe < stripes && !self.is_valid(job, k, stripe) {
+                stripe += 1;
+            }
+            let first = stripe;
+            while stripe < stripes && stripe - first < longest && self.is_valid(job, k, stripe) {
+                stripe += 1;
+            }
+            self.collection.jobs[job].stripes[k as usize] = stripe;
+            if stripe > first {
+                return Some((k, first, stripe - first));
+            }
+        }
+        None
+    }
+
+    fn is_valid(&self, job: usize, k: u32, stripe: u32) -> bool {
+        let this = &self.collection.jobs[job];
+        let position = stripe * self.geometry.data + k;
+        let block = this.blocks[position as usize];
+        block != NO_BLOCK
+            && block <= self.geometry.host_blocks
+            && self.map.get(block - 1) == Some(self.geometry.place(this.row, position))
+    }
+}

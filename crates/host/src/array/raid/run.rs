@@ -1,0 +1,53 @@
+//! What one drive is asked for at once.
+
+use super::Token;
+use super::cells::Cells;
+use super::geometry::Geometry;
+use crate::array::drives::Urgency;
+use crate::array::reads::{Around, Wanted};
+use std::ops::Range;
+use tailcut_base::Class;
+
+/// Neighbouring cells of a unit, on one drive.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The cells.
+    pub cells: Range<usize>,
+    /// The drive that they are on.
+    pub drive: usize,
+    /// The first block there.
+    pub block: u64,
+}
+
+impl Run {
+    /// Number of blocks.
+    pub fn blocks(&self) -> u32 {
+        self.cells.len() as u32
+    }
+
+    /// A read of it.
+    pub fn wanted(&self, class: Class, urgency: Urgency, around: Around, token: Token) -> Wanted {
+        Wanted {
+            drive: self.drive,
+            block: self.block,
+            blocks: self.blocks(),
+            age: 0,
+            unwritten: true,
+            class,
+            urgency,
+            around,
+            token: token.pack(),
+        }
+    }
+}
+
+impl Geometry {
+    /// The runs of some cells of a unit, none of more than `most` blocks.
+    pub fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
+        cells.runs(self.rows, most).map(move |cells| Run {
+            drive: self.drive(unit, cells.start / self.rows),
+            block: self.base(unit) + (cells.start % self.rows) as u64,
+            cells,
+        })
+    }
+}

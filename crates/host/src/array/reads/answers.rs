@@ -1,0 +1,188 @@
+//! What drives answer to reads, and what follows from it.
+
+use super::read::{Direct, Read};
+use super::wanted::{ask, is_intact};
+use super::{Around, Done, Reads, seal_of};
+use crate::Block;
+use crate::array::drives::{Answered, Ask, Drives, Owner, Urgency};
+use tailcut_base::{Cause, Nanos, Op, Status, Time};
+
+impl<B: Block> Reads<B> {
+    pub(super) fn drive_answered(
+        &mut self,
+        now: Time,
+        drives: &mut Drives<B>,
+        slot: u32,
+        answer: Answered<B>,
+    ) {
+        let read = &mut self.slots[slot as usize];
+        assert_eq!(read.direct, Direct::Pending);
+        let wanted = read.wanted;
+        read.direct = Direct::Useless;
+        if read.is_done {
+            return drives.recycle(answer.data);
+        }
+        let intact = answer.status == Status::Success && is_intact(&wanted, &answer);
+        if intact {
+            if !read.is_around {
+                let passed = now.since(read.mark);
+                read.spans.extend(&answer.spans);
+                read.spans.add(Cause::ArrayQueue, passed.saturating_sub(answer.spans.total()));
+                read.mark = now;
+            }
+            return self.tell(now, drives, slot, Status::Success, answer.data);
+        }
+        let status = answer.status;
+        if status == Status::Contended {
+            read.direct = Direct::Contended(answer.busy_for);
+        }
+        if !read.is_around {
+            read.spans.extend(&answer.spans);
+            let gap = now.since(read.mark).saturating_sub(answer.spans.total());
+            read.spans.add(Cause::ArrayQueue, gap);
+            read.mark = now;
+        }
+        drives.recycle(answer.data);
+        self.count_failure(slot, status);
+        if self.slots[slot as usize].is_around {
+            // The others are on their way, or have failed, or would rather not have served.
+            if self.slots[slot as usize].pending == 0 {
+                self.all_answered(now, drives, slot);
+            }
+        } else if self.can_go_around(&wanted) {
+            self.go_around(now, drives, slot);
+        } else {
+            self.lose(now, drives, slot);
+        }
+    }
+
+    fn count_failure(&mut self, slot: u32, status: Status) {
+        let read = &mut self.slots[slot as usize];
+        match status {
+            Status::Contended => self.counts.contended += 1,
+            Status::Success => {
+                self.counts.corrupt += 1;
+                read.repair = true;
+            }
+            Status::MediaError => {
+                self.counts.degraded += 1;
+                read.repair = true;
+            }
+            _ => self.counts.degraded += 1,
+        }
+    }
+
+    pub(super) fn member_answered(
+        &mut self,
+        now: Time,
+        drives: &mut Drives<B>,
+        slot: u32,
+        answer: Answered<B>,
+    ) {
+        let read = &mut self.slots[slot as usize];
+        read.pending -= 1;
+        if read.is_done {
+            return drives.recycle(answer.data);
+        }
+        let wanted = read.wanted;
+        match answer.status {
+            Status::Success if is_intact(&wanted, &answer) => {
+                for (sum, block) in read.sum.iter_mut().zip(&answer.data) {
+                    sum.xor(block);
+                }
+            }
+            Status::Contended => {
+                read.refused |= 1 << (answer.drive % 64);
+                read.longest = read.longest.max(answer.busy_for);
+            }
+            _ => read.is_broken = true,
+        }
+        drives.recycle(answer.data);
+        if self.slots[slot as usize].pending == 0 {
+            self.all_answered(now, drives, slot);
+        }
+    }
+
+    /// Every other member has answered.
+    pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let read = &mut self.slots[slot as usize];
+        read.spans.add(Cause::Reconstruction, now.since(read.mark));
+        read.mark = now;
+        if !read.is_broken && read.refused == 0 {
+            let data = std::mem::take(&mut read.sum);
+            self.repair(now, drives, slot, &data);
+            return self.tell(now, drives, slot, Status::Success, data);
+        }
+        let (direct, refused, longest) = (read.direct, read.refused, read.longest);
+        match direct {
+            Direct::Pending => {}
+            Direct::Useless if read.is_broken => self.lose(now, drives, slot),
+            // Whoever is free first is waited for (IODA, section 3.2.2: busy remaining time).
+            Direct::Contended(busy) if read.is_broken || busy <= longest => {
+                self.ask_drive(now, drives, slot, false);
+            }
+            Direct::Unasked => self.ask_drive(now, drives, slot, false),
+            Direct::Contended(_) | Direct::Useless => self.ask_refused(now, drives, slot, refused),
+        }
+    }
+
+    /// Those that would rather not serve must.
+    fn ask_refused(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, refused: u64) {
+        let wanted = self.slots[slot as usize].wanted;
+        let read = self.read_mut(slot);
+        (read.refused, read.longest) = (0, Nanos::ZERO);
+        for (member, block) in self.others(&wanted) {
+            if refused & (1 << (member % 64)) != 0 {
+                self.read_mut(slot).pending += 1;
+                let owner = Owner::Read { read: slot, part: member as u32 };
+                drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, false));
+            }
+        }
+    }
+
+    /// Writes again what was found corrupt or unreadable.
+    fn repair(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, data: &[B]) {
+        let read = &self.slots[slot as usize];
+        let wanted = read.wanted;
+        if !read.repair || self.leaves_repairs || !drives.is_present(wanted.drive) {
+            return;
+        }
+        self.counts.repaired += u64::from(wanted.blocks);
+        let mut content = drives.memory();
+        content.extend_from_slice(data);
+        for (block, address) in content.iter_mut().zip(wanted.block..) {
+            block.seal(seal_of(wanted.drive, address, wanted.age));
+        }
+        let (block, blocks) = (wanted.block, wanted.blocks);
+        let class = wanted.class;
+        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data: content };
+        drives.ask(now, wanted.drive, Urgency::Background, Owner::Repair, ask);
+    }
+
+    /// The data cannot be had, or not in this way.
+    #[cold]
+    pub(super) fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let Read { wanted, direct, .. } = &self.slots[slot as usize];
+        let status = match direct {
+            Direct::Contended(_) if wanted.around == Around::Told => Status::Contended,
+            _ => Status::MediaError,
+        };
+        self.counts.lost += u64::from(!matches!(wanted.around, Around::Later | Around::Told));
+        self.tell(now, drives, slot, status, Vec::new());
+    }
+
+    fn tell(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, status: Status, data: Vec<B>) {
+        let read = &mut self.slots[slot as usize];
+        read.spans.add(Cause::Reconstruction, now.since(read.mark));
+        read.mark = now;
+        read.is_done = true;
+        let sum = std::mem::take(&mut read.sum);
+        let (wanted, spans, reconstructed, damaged) = (read.wanted, read.spans, read.is_around, read.repair);
+        let busy_for = match read.direct {
+            Direct::Contended(busy_for) => busy_for,
+            _ => Nanos::ZERO,
+        };
+        self.done.push_back(Done { wanted, status, data, busy_for, spans, reconstructed, damaged });
+        drives.recycle(sum);
+    }
+}

@@ -1,0 +1,245 @@
+//! Reads of stored blocks, and how to do without the drive that they are on.
+//!
+//! What stands in for a block ([`Redundancy`]): where stripes have a parity, a stripe is the same block
+//! address on each member of an R-group, and a block is the exclusive or of those at its address on the
+//! others; where there are two copies, it is the other copy. So one machine serves reads for users,
+//! collection, rebuilding and scrubbing, and one place decides when a read goes around a drive: because
+//! it is missing, slow, corrupt, or taken.
+
+mod answers;
+mod counts;
+mod read;
+mod redundancy;
+mod seal;
+mod wanted;
+
+pub use counts::ReadCounts;
+pub use redundancy::{Copies, Redundancy};
+pub use seal::seal_of;
+pub use wanted::{Around, Done, Wanted};
+
+use super::drives::{Answered, Drives, Owner};
+use crate::Block;
+use read::{Direct, Read};
+use std::collections::VecDeque;
+use tailcut_base::{Nanos, Spans, Time};
+use wanted::ask;
+
+/// All reads of an array.
+#[derive(Debug)]
+pub struct Reads<B> {
+    slots: Vec<Read<B>>,
+    free: Vec<u32>,
+    redundancy: Redundancy,
+    /// A read that takes longer is reconstructed; never if zero.
+    patience: Nanos,
+    /// When reads in flight become slow: moment, slot, life. In order of time.
+    deadlines: VecDeque<(Time, u32, u32)>,
+    counts: ReadCounts,
+    done: VecDeque<Done<B>>,
+    /// Whoever asked repairs.
+    leaves_repairs: bool,
+}
+
+impl<B: Block> Reads<B> {
+    /// Reads with this redundancy. A read that a drive does not answer within `patience` goes around it
+    /// (never if zero).
+    pub fn new(redundancy: Redundancy, patience: Nanos) -> Reads<B> {
+        assert!(redundancy.others() < 64, "the members of a group fit a word");
+        Reads {
+            slots: Vec::new(),
+            free: Vec::new(),
+            redundancy,
+            patience,
+            deadlines: VecDeque::new(),
+            counts: ReadCounts::default(),
+            done: VecDeque::new(),
+            leaves_repairs: false,
+        }
+    }
+
+    /// There are two copies of each block, which lie so.
+    pub fn set_copies(&mut self, copies: Copies) {
+        self.redundancy = Redundancy::Copies(copies);
+    }
+
+    /// Repairs are left to whoever asks for a read: where blocks are written in place, a repair that is
+    /// on its way could undo a later write.
+    pub fn leave_repairs(&mut self) {
+        self.leaves_repairs = true;
+    }
+
+    /// What they did.
+    pub fn counts(&self) -> &ReadCounts {
+        &self.counts
+    }
+
+    /// Reads that have not been told of.
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Begins a read.
+    pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: Wanted) {
+        self.counts.begun += 1;
+        let slot = self.slot(now, wanted);
+        let can_go_around = self.can_go_around(&wanted);
+        if !drives.serves(wanted.drive, wanted.block, wanted.blocks) {
+            self.read_mut(slot).direct = Direct::Useless;
+            if can_go_around {
+                self.counts.degraded += 1;
+                self.go_around(now, drives, slot);
+                return self.drain(slot);
+            }
+            self.lose(now, drives, slot);
+            return self.drain(slot);
+        }
+        if can_go_around && wanted.around == Around::Now && self.others_serve(drives, &wanted) {
+            self.counts.steered += 1;
+            return self.go_around(now, drives, slot);
+        }
+        let fail_fast =
+            wanted.around == Around::Told || can_go_around && wanted.around == Around::WhenContended;
+        self.ask_drive(now, drives, slot, fail_fast);
+        if can_go_around && wanted.around != Around::WhenWrong && self.patience > Nanos::ZERO {
+            self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
+        }
+    }
+
+    fn can_go_around(&self, wanted: &Wanted) -> bool {
+        self.redundancy != Redundancy::None
+            && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
+    }
+
+    fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
+        // Since the read began, a drive that takes less at a time may have replaced another.
+        let serves = |(member, block)| {
+            drives.serves(member, block, wanted.blocks) && wanted.blocks <= drives.disk(member).most_blocks
+        };
+        self.others(wanted).all(serves)
+    }
+
+    /// Those that stand in for what is wanted: drive, and first block there.
+    fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (usize, u64)> + use<B> {
+        let (redundancy, drive, block) = (self.redundancy, wanted.drive, wanted.block);
+        (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
+    }
+
+    fn slot(&mut self, now: Time, wanted: Wanted) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Read {
+                wanted,
+                mark: now,
+                spans: Spans::new(),
+                direct: Direct::Unasked,
+                pending: 0,
+                sum: Vec::new(),
+                is_broken: false,
+                refused: 0,
+                longest: Nanos::ZERO,
+                is_around: false,
+                is_done: false,
+                repair: false,
+                life: 0,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        let read = &mut self.slots[slot as usize];
+        (read.wanted, read.mark, read.spans) = (wanted, now, Spans::new());
+        (read.direct, read.pending, read.refused) = (Direct::Unasked, 0, 0);
+        (read.is_broken, read.is_around, read.is_done, read.repair) = (false, false, false, false);
+        read.longest = Nanos::ZERO;
+        read.life = read.life.wrapping_add(1);
+        slot
+    }
+
+    fn read_mut(&mut self, slot: u32) -> &mut Read<B> {
+        &mut self.slots[slot as usize]
+    }
+
+    fn ask_drive(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, fail_fast: bool) {
+        let read = self.read_mut(slot);
+        read.direct = Direct::Pending;
+        let wanted = read.wanted;
+        let part = wanted.drive as u32;
+        drives.ask(
+            now,
+            wanted.drive,
+            wanted.urgency,
+            Owner::Read { read: slot, part },
+            ask(&wanted, wanted.block, fail_fast),
+        );
+    }
+
+    /// Reads the other members.
+    fn go_around(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let wanted = self.slots[slot as usize].wanted;
+        let mut sum = drives.memory();
+        sum.clear();
+        sum.resize(wanted.blocks as usize, B::default());
+        let others = self.others(&wanted);
+        let others_serve = self.others_serve(drives, &wanted);
+        let read = self.read_mut(slot);
+        read.is_around = true;
+        read.sum = sum;
+        read.pending = 0;
+        if !others_serve {
+            read.is_broken = true;
+            return self.all_answered(now, drives, slot);
+        }
+        // Where the drive itself is of no use there is nothing to fall back on: the others must serve.
+        let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
+        for (member, block) in others {
+            self.read_mut(slot).pending += 1;
+            let owner = Owner::Read { read: slot, part: member as u32 };
+            drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, fail_fast));
+        }
+    }
+
+    /// A drive has answered a part of a read.
+    pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: Answered<B>) {
+        let Owner::Read { read: slot, part } = answer.owner else {
+            unreachable!("only parts of reads come here")
+        };
+        if self.slots[slot as usize].wanted.drive == part as usize {
+            self.drive_answered(now, drives, slot, answer);
+        } else {
+            self.member_answered(now, drives, slot, answer);
+        }
+        self.drain(slot);
+    }
+
+    /// Frees the slot of a read that waits for nothing more.
+    fn drain(&mut self, slot: u32) {
+        let read = &mut self.slots[slot as usize];
+        if read.is_done && read.pending == 0 && read.direct != Direct::Pending {
+            read.life = read.life.wrapping_add(1);
+            self.free.push(slot);
+        }
+    }
+
+    /// The next result.
+    pub fn done(&mut self) -> Option<Done<B>> {
+        self.done.pop_front()
+    }
+
+    /// When a read becomes slow.
+    pub fn next_event(&self) -> Time {
+        self.deadlines.front().map_or(Time::NEVER, |&(at, ..)| at)
+    }
+
+    /// Reads that have become slow are reconstructed, and whichever is first counts.
+    pub fn advance(&mut self, now: Time, drives: &mut Drives<B>) {
+        while let Some(&(at, slot, life)) = self.deadlines.front() {
+            if at > now {
+                return;
+            }
+            self.deadlines.pop_front();
+            let read = &self.slots[slot as usize];
+            if read.life == life && !read.is_done && !read.is_around && read.direct == Direct::Pending {
+                self.counts.hedged += 1;
+                self.go_around(now, drives, slot);
+            }
+        }
+    }
+}

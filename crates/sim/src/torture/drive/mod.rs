@@ -1,0 +1,165 @@
+//! A drive that may do to its owner everything that the fault model allows, and nothing else.
+//!
+//! # Fault model
+//!
+//! *What a drive guarantees.* A logical block of 4 KiB is written whole or not at all, whatever happens
+//! (NVMe base specification, atomic write unit power fail, of a namespace formatted with 4 KiB).
+//! Between the blocks of a command nothing is guaranteed: they arrive in any order, other commands
+//! see some of them before the others, and a power cut leaves any of them out. Commands in flight overtake each other.
+//! A write is durable when it has completed with force unit access, or when a flush has completed that was
+//! submitted after its completion, or at its completion on a drive without a volatile cache. A
+//! trimmed block reads as zeros. A read returns what the last completed command left.
+//!
+//! *Power cut*, at any event, all drives at once: of every block any version since the last durable one
+//! may be left, whatever is left of other blocks; commands in flight have arrived in any part.
+//!
+//! *One drive of an R-group with parity*, until it has been replaced or everything has been read and
+//! compared (scrubbed), together with power cuts at any moment:
+//!
+//! | fault | what happens | layouts |
+//! | --- | --- | --- |
+//! | `kill` | the drive answers "gone", what is in flight has arrived in any part | with parity; without, all may fail |
+//! | `pull` | as `kill`, and with the next power it is back without the writes that it missed | with parity |
+//! | `flip` | one bit of a stored block changes, its seal does not | with parity; RAID 0: that block may fail |
+//! | `unreadable` | a stored block answers "media error" until it is written again | with parity; RAID 0: as `flip` |
+//! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
+//! | `read-only` | writes answer "write protected" and change nothing | with parity; without, writes may fail |
+//! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block |
+//!
+//! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
+//! limit: what is promised of the answers holds, only later.
+//!
+//! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes answer
+//! "write protected", those in flight with any part arrived. Since that may happen at any moment, no other
+//! drive of its group is struck until another has taken its place.
+//!
+//! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
+//! cuts, not both.
+//!
+//! Not in the model: two faulty drives in a group, blocks that are torn inside, drives that lie about
+//! flushes, bits that change together with their seal. Some of these serve as canaries
+//! ([`Canary`](super::canary::Canary)): what the checkers must see.
+
+mod blocks;
+mod command;
+mod faults;
+mod model;
+mod power;
+
+pub use command::Moment;
+pub use model::Model;
+
+use super::canary::Canary;
+use super::flash::{Backend, Flash};
+use command::Working;
+use std::collections::{BTreeMap, BTreeSet};
+use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::random::Stream;
+use tailcut_host::Bytes;
+
+/// A drive.
+#[derive(Debug)]
+pub struct Drive {
+    model: Model,
+    flash: Option<Box<Flash>>,
+    /// Its flash may fail.
+    is_weak: bool,
+    canary: Option<Canary>,
+    random: Stream,
+    durable: Vec<Bytes>,
+    /// Versions of a block that are not durable, oldest first, each with the moment of its arrival.
+    cached: BTreeMap<u64, Vec<(u64, Bytes)>>,
+    /// Counts what arrives.
+    arrivals: u64,
+    unreadable: BTreeSet<u64>,
+    commands: Vec<Option<Working>>,
+    health: Health,
+    slow: (u32, u32),
+    fail_writes: u32,
+    misdirect: Option<u32>,
+    /// Writes that have begun; for canaries.
+    writes: u64,
+}
+
+/// Whether it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It does.
+    Well,
+    /// It reads and does not write.
+    ReadOnly,
+    /// It does not, until the power comes back.
+    Away,
+    /// It never will.
+    Dead,
+}
+
+impl Drive {
+    /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with the
+    /// chance `fail`, in parts per million.
+    pub fn new(model: &Model, canary: Option<Canary>, fail: u32, mut random: Stream) -> Drive {
+        let flash = (model.backend == Backend::Ssd).then(|| Box::new(Flash::new(model, fail, random.bits())));
+        Drive {
+            model: model.clone(),
+            flash,
+            is_weak: fail > 0,
+            canary,
+            random,
+            durable: vec![Bytes::default(); model.blocks as usize],
+            cached: BTreeMap::new(),
+            arrivals: 0,
+            unreadable: BTreeSet::new(),
+            commands: Vec::new(),
+            health: Health::Well,
+            slow: (0, 1),
+            fail_writes: 0,
+            misdirect: None,
+            writes: 0,
+        }
+    }
+
+    /// Blocks of its flash that have gone bad, and blocks that it has emptied to erase them.
+    pub fn flash_counts(&self) -> (u64, u64) {
+        self.flash.as_ref().map_or((0, 0), |flash| flash.counts())
+    }
+
+    /// Whether it answers.
+    pub fn health(&self) -> Health {
+        self.health
+    }
+
+    /// True when it answers commands, with an error or without.
+    pub fn is_there(&self) -> bool {
+        matches!(self.health, Health::Well | Health::ReadOnly)
+    }
+
+    /// True while commands are in flight.
+    pub fn is_busy(&self) -> bool {
+        self.commands.iter().any(Option::is_some)
+    }
+
+    /// Its flash may fail.
+    pub fn is_weak(&self) -> bool {
+        self.is_weak
+    }
+
+    /// When something happens in its flash.
+    pub fn next_event(&self) -> Time {
+        self.flash.as_ref().map_or(Time::NEVER, |flash| flash.next_event())
+    }
+
+    /// A call of its control interface: anything that a drive may reply.
+    pub fn control(&mut self, call: Control) -> ControlReply {
+        if !self.model.has_control || !self.is_there() {
+            return ControlReply::Unsupported;
+        }
+        match call {
+            Control::EraseBlockSize => ControlReply::Bytes(16 << 10),
+            Control::FreeBlocks => ControlReply::Blocks(self.random.below(40)),
+            Control::IsGcRunning | Control::IsReadyForRead => ControlReply::Answer(self.random.below(3) > 0),
+            Control::RunGc { .. } | Control::SetWindows(_) => ControlReply::Done,
+            _ => ControlReply::Unsupported,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What happens next, and where it goes: from the drives to the subject, from the subject to drives and host.
+
+use super::{End, Rig};
+use crate::torture::drive::{Drive, Moment};
+use crate::torture::subject::Subject;
+use crate::torture::tally::Reached;
+use std::cmp::Reverse;
+use tailcut_base::{Status, Time};
+use tailcut_host::array::ArrayConfig;
+use tailcut_host::{Bytes, Request};
+
+impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+    /// The next event; false when there is none.
+    pub(super) fn step(&mut self) -> Result<bool, End> {
+        let command = self.due.peek().map_or(Time::NEVER, |&Reverse((at, ..))| at);
+        let (flash, drive) = self.next_of_flash();
+        let own = self.subject.inner().next_event();
+        let next = command.min(own).min(flash);
+        if next == Time::NEVER {
+            return Ok(false);
+        }
+        self.events += 1;
+        if self.events > EVENTS {
+            self.stuck(format!("no end in sight after {EVENTS} events"))?;
+        }
+        if flash == next {
+            self.serve_flash(next, drive);
+        } else if own == next {
+            self.calls = if own > self.now { 0 } else { self.calls + 1 };
+            if self.calls > CALLS {
+                self.stuck(format!("it wants to be called again and again at {}", self.now))?;
+            }
+            self.now = self.now.max(own);
+            self.subject.inner_mut().advance(self.now);
+        } else {
+            self.serve();
+        }
+        self.hand_over()?;
+        match self.fuse.front_mut() {
+            Some(0) => self.cut(),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(true)
+    }
+
+    /// When something happens in the flash of a drive, and in which.
+    fn next_of_flash(&self) -> (Time, usize) {
+        let next = self.drives.iter().map(Drive::next_event).zip(0..).min();
+        next.expect("there is a drive")
+    }
+
+    fn serve_flash(&mut self, at: Time, drive: usize) {
+        self.now = self.now.max(at);
+        let before = self.drives[drive].health();
+        let mut moments = std::mem::take(&mut self.moments);
+        self.drives[drive].advance(self.now, &mut moments);
+        self.moments = moments;
+        self.take_moments(drive);
+        if self.drives[drive].health() != before {
+            self.say(|| format!("drive {drive} has used up its spare blocks and becomes read-only"));
+            self.tally.reach(Reached::WornOut, 1);
+        }
+    }
+
+    pub(super) fn take_moments(&mut self, drive: usize) {
+        for Moment { at, slot, is_done } in self.moments.drain(..) {
+            self.order += 1;
+            self.due.push(Reverse((at, self.order, drive, slot, is_done)));
+        }
+    }
+
+    /// A drive has done half a command, or a whole one.
+    fn serve(&mut self) {
+        let Some(Reverse((at, _, drive, slot, is_done))) = self.due.pop() else { return };
+        self.now = self.now.max(at);
+        if !is_done {
+            return self.drives[drive].half(slot);
+        }
+        let response = self.drives[drive].complete(self.now, slot);
+        self.tally.drive_requests += 1;
+        self.digest.add(self.now.0 ^ (drive as u64) << 56 ^ (response.status as u64) << 48);
+        if !self.subject.inner().is_ready() {
+            self.read_in_recovery += response.data.len() as u64;
+        }
+        let (id, status) = (response.id, response.status);
+        self.tally.reach(Reached::Contended, u64::from(status == Status::Contended));
+        self.say(|| format!("  drive {drive} answers {id}: {status:?}"));
+        self.subject.inner_mut().answered(self.now, drive, response);
+    }
+
+    /// What the subject has left goes to the drives and to the host.
+    pub(in crate::torture) fn hand_over(&mut self) -> Result<(), End> {
+        loop {
+            let sent = self.subject.inner_mut().sent();
+            let answers = self.subject.answers();
+            let calls = self.subject.inner_mut().controls();
+            if sent.is_empty() && answers.is_empty() && calls.is_empty() {
+                return self.note_state();
+            }
+            for (drive, call) in calls {
+                let reply = self.drives[drive].control(call);
+                self.say(|| format!("  drive {drive} {call:?}: {reply:?}"));
+                self.subject.inner_mut().control_answered(self.now, drive, call, reply);
+            }
+            for (drive, request) in sent {
+                self.send(drive, request);
+            }
+            for answer in answers {
+                self.answered(answer)?;
+            }
+        }
+    }
+
+    fn send(&mut self, drive: usize, request: Request<Bytes>) {
+        self.say(|| {
+            let fua = if request.fua { " fua" } else { "" };
+            format!(
+                "  drive {drive} {}: {} {}+{}{fua}",
+                request.id, request.op, request.block, request.blocks
+            )
+        });
+        self.drives[drive].submit(self.now, request, &mut self.moments);
+        self.take_moments(drive);
+    }
+}
+
+/// More than any run needs: one has a few thousand.
+const EVENTS: u64 = 1_000_000;
+
+/// More calls than anything needs in one moment.
+const CALLS: u32 = 10_000;

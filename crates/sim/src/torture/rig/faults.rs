@@ -1,0 +1,108 @@
+//! What goes wrong with drives, what may, and what is done about it.
+
+use super::{End, Rig};
+use crate::torture::drive::Health;
+use crate::torture::fault::{Fault, FaultKind};
+use crate::torture::seeds::is_possible;
+use crate::torture::subject::{Subject, Wellness};
+use crate::torture::tally::Reached;
+use tailcut_host::array::ArrayConfig;
+use tailcut_host::array::raid::WriteHole;
+
+impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+    /// Something goes wrong with a drive, if the fault model allows it now.
+    pub(in crate::torture) fn fault(&mut self, fault: &Fault) {
+        self.judge();
+        let drive = fault.drive as usize % self.drives.len();
+        let fault = Fault { drive: drive as u32, ..*fault };
+        if !self.allows(&fault) || !self.drives[drive].fault(&fault, &mut self.tally) {
+            return;
+        }
+        self.say(|| format!("fault: {fault}"));
+        self.tally.fault(fault.kind);
+        use FaultKind::*;
+        if fault.kind == Pull {
+            self.pulled.push(drive);
+        }
+        self.suspect[drive] |= fault.kind != Slow;
+        self.scarred[drive] |= matches!(fault.kind, Flip | Unreadable | FailWrite | Misdirect);
+        if !self.config.layout.is_redundant() {
+            self.reads_may_fail |= matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite);
+            self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | ReadOnly);
+            self.is_lost |= matches!(fault.kind, Kill | Pull);
+            if self.writes_may_fail {
+                self.history.let_writes_fail();
+            }
+        }
+    }
+
+    fn allows(&self, fault: &Fault) -> bool {
+        let drive = fault.drive as usize;
+        if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
+            return false;
+        }
+        if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
+            return false;
+        }
+        let width = self.config.width();
+        let group = drive / width * width..drive / width * width + width;
+        let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
+        fault.kind == FaultKind::Slow || !self.config.layout.is_redundant() || !others
+    }
+
+    /// A fault or a power cut can be borne, not both.
+    pub(in crate::torture) fn is_resynced(&self) -> bool {
+        let layout = self.config.layout;
+        layout.has_parity() && layout.is_in_place() && self.config.raid.write_hole == WriteHole::Resync
+    }
+
+    /// Clears drives of suspicion, when the subject says that it is whole and nothing is known that it
+    /// cannot know.
+    pub(in crate::torture) fn judge(&mut self) {
+        if !self.is_ready || self.subject.inner().wellness() != Wellness::Whole {
+            return;
+        }
+        if std::mem::take(&mut self.is_rebuilding) {
+            self.tally.reach(Reached::Rebuilt, 1);
+        }
+        for (index, suspect) in self.suspect.iter_mut().enumerate() {
+            let drive = &self.drives[index];
+            *suspect &= self.scarred[index] || drive.is_weak() || drive.health() != Health::Well;
+        }
+    }
+
+    /// Blank drives take the places of those that the subject calls missing.
+    pub(in crate::torture) fn replace(&mut self) -> Result<(), End> {
+        while self.is_ready
+            && let Wellness::Degraded { missing, .. } = self.subject.inner().wellness()
+            && let Some(&drive) = missing.first()
+        {
+            let life = self.tally.cuts;
+            // What the old drive still has to answer is answered before it is taken out.
+            self.until("rid of the old drive", |rig| !rig.drives[drive].is_busy() || rig.tally.cuts != life)?;
+            if self.tally.cuts != life {
+                return Ok(());
+            }
+            self.count_flash(drive);
+            self.drives[drive] = self.blank(0);
+            (self.suspect[drive], self.scarred[drive], self.is_rebuilding) = (true, false, true);
+            self.pulled.retain(|&pulled| pulled != drive);
+            self.tally.reach(Reached::Replaced, 1);
+            self.say(|| format!("drive {drive} is replaced"));
+            self.subject.inner_mut().replace(self.now, drive, self.model.disk());
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+
+    /// Everything is to be compared, unless the subject has other worries.
+    pub(in crate::torture) fn scrub(&mut self) -> Result<(), End> {
+        if self.is_ready && self.subject.inner().wellness() == Wellness::Whole {
+            self.say(|| String::from("scrub"));
+            self.is_scrubbing = true;
+            self.subject.inner_mut().scrub(self.now);
+            self.hand_over()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! The bench that a subject stands on: drives, the order of events, the power, and the checkers that look on.
+
+mod events;
+mod faults;
+mod host;
+mod power;
+
+use super::canary::Canary;
+use super::drive::{Drive, Model, Moment};
+use super::history::{History, Pending};
+use super::plan::Plan;
+use super::planted::Planted;
+use super::subject::Subject;
+use super::tally::{Reached, Tally};
+use super::wrong::{Wrong, WrongKind};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use tailcut_base::digest::Digest;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::array::ArrayConfig;
+
+/// Why a run ends before its plan does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A promise was broken.
+    Wrong(Wrong),
+    /// More has failed than can be made up for, and nobody promised that it could.
+    Over,
+}
+
+/// When something is due, its order among others of the moment, drive and slot of the command, and whether it is
+/// done then.
+type Due = Reverse<(Time, u64, usize, u32, bool)>;
+
+/// Whoever wants to know what happens.
+pub type Watch<'w> = &'w mut dyn FnMut(Time, String);
+
+/// A subject, its drives and its host.
+pub struct Rig<'r, S> {
+    pub(super) plan: &'r Plan,
+    canary: Option<Canary>,
+    config: ArrayConfig,
+    model: Model,
+    pub(super) now: Time,
+    pub(super) drives: Vec<Drive>,
+    /// Made so far; names the random stream of the next one.
+    made: u64,
+    /// Commands that are to be half done or answered.
+    due: BinaryHeap<Due>,
+    /// Of one drive, while they are taken over.
+    moments: Vec<Moment>,
+    order: u64,
+    pub(super) subject: Planted<S>,
+    pub(super) history: History,
+    pub(super) pending: BTreeMap<u32, Pending>,
+    ids: u32,
+    /// Events until the power goes; then again, and again.
+    pub(super) fuse: VecDeque<u32>,
+    pub(super) events: u64,
+    /// Calls of the subject's own since time has gone on.
+    calls: u32,
+    random: Stream,
+    /// Drives that may lack something.
+    suspect: Vec<bool>,
+    /// Drives that may hold damage which nobody has found.
+    scarred: Vec<bool>,
+    /// Drives that were pulled since the power came on.
+    pulled: Vec<usize>,
+    is_scrubbing: bool,
+    is_rebuilding: bool,
+    is_ready: bool,
+    read_in_recovery: u64,
+    /// Without redundancy: what may fail.
+    reads_may_fail: bool,
+    writes_may_fail: bool,
+    pub(super) is_lost: bool,
+    pub(super) tally: Tally,
+    digest: Digest,
+    watch: Option<Watch<'r>>,
+}
+
+impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+    /// Blank drives and a new subject on them.
+    pub fn new(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Rig<'r, S> {
+        let model = Model {
+            blocks: plan.blocks,
+            depth: plan.drive_depth.max(2),
+            most_blocks: plan.most,
+            volatile_cache: plan.cache,
+            latency: (Nanos(plan.latency.0), Nanos(plan.latency.1)),
+            backend: plan.backend,
+            has_control: plan.control,
+        };
+        let count = plan.drives as usize;
+        let disks = vec![model.disk(); count];
+        let config = plan.array();
+        let now = Time::ZERO;
+        let subject = Planted::new(S::create(now, &config, &disks), canary);
+        let mut rig = Rig {
+            plan,
+            canary,
+            config,
+            model,
+            now,
+            drives: Vec::new(),
+            made: 0,
+            due: BinaryHeap::new(),
+            moments: Vec::new(),
+            order: 0,
+            subject,
+            history: History::new(0),
+            pending: BTreeMap::new(),
+            ids: 0,
+            fuse: VecDeque::new(),
+            events: 0,
+            calls: 0,
+            random: Stream::new(plan.seed, "torture rig"),
+            suspect: vec![false; count],
+            scarred: vec![false; count],
+            pulled: Vec::new(),
+            is_scrubbing: false,
+            is_rebuilding: false,
+            is_ready: false,
+            read_in_recovery: 0,
+            reads_may_fail: false,
+            writes_may_fail: false,
+            is_lost: false,
+            tally: Tally::default(),
+            digest: Digest::new(),
+            watch,
+        };
+        for drive in 0..count {
+            let fail = if plan.weak == Some(drive as u32) { plan.fail } else { 0 };
+            let drive = rig.blank(fail);
+            // Its flash may fail at any moment.
+            rig.suspect[rig.drives.len()] = drive.is_weak();
+            rig.drives.push(drive);
+        }
+        rig
+    }
+
+    fn blank(&mut self, fail: u32) -> Drive {
+        self.made += 1;
+        let random = Stream::new(self.plan.seed, &format!("torture drive {}", self.made));
+        Drive::new(&self.model, self.canary, fail, random)
+    }
+
+    /// Its digest and counts, at the end.
+    pub fn done(&mut self) -> (u64, Tally) {
+        self.count_findings();
+        (0..self.drives.len()).for_each(|drive| self.count_flash(drive));
+        (self.digest.value(), self.tally.clone())
+    }
+
+    pub(super) fn config(&self) -> &ArrayConfig {
+        &self.config
+    }
+
+    pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
+        if let Some(watch) = &mut self.watch {
+            watch(self.now, text());
+        }
+    }
+
+    /// Goes on until `enough` says so.
+    pub(super) fn until(&mut self, what: &str, enough: impl Fn(&Rig<'r, S>) -> bool) -> Result<(), End> {
+        loop {
+            self.hand_over()?;
+            if enough(self) {
+                return Ok(());
+            }
+            if self.step()? {
+                continue;
+            }
+            if !self.fuse.is_empty() {
+                self.cut();
+            } else if !enough(self) {
+                let waiting = self.pending.len();
+                return self.stuck(format!(
+                    "nothing is under way, but not {what} ({waiting} requests of the host are unanswered)"
+                ));
+            }
+        }
+    }
+
+    /// Goes on until nothing is under way, and nothing will be.
+    pub(super) fn settle(&mut self) -> Result<(), End> {
+        self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty() && rig.fuse.is_empty())?;
+        if std::mem::take(&mut self.is_scrubbing) {
+            self.tally.reach(Reached::Scrubbed, 1);
+            self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
+            self.scarred.fill(false);
+        }
+        self.judge();
+        Ok(())
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        let is_busy = self.drives.iter().any(Drive::is_busy);
+        self.due.is_empty() && !is_busy && self.subject.inner().next_event() == Time::NEVER
+    }
+
+    fn stuck(&mut self, message: String) -> Result<(), End> {
+        Err(End::Wrong(Wrong { kind: WrongKind::Stuck, message }))
+    }
+
+    /// What its flash has met.
+    fn count_flash(&mut self, drive: usize) {
+        let (bad_blocks, collections) = self.drives[drive].flash_counts();
+        self.tally.reach(Reached::BadBlock, bad_blocks);
+        self.tally.reach(Reached::CollectedByDrive, collections);
+    }
+
+    fn count_findings(&mut self) {
+        let findings = self.subject.inner().findings();
+        self.tally.reach(Reached::FoundCorrupt, findings.corrupt);
+        self.tally.reach(Reached::Repaired, findings.repaired);
+        self.tally.reach(Reached::DegradedRead, findings.degraded);
+        self.tally.reach(Reached::HedgedRead, findings.hedged);
+        self.tally.reach(Reached::Collected, findings.collected);
+        self.tally.reach(Reached::Checkpointed, findings.checkpoints);
+        self.tally.reach(Reached::Rotated, findings.rotations);
+    }
+}

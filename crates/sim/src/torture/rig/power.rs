@@ -1,0 +1,99 @@
+//! The power: how it goes, what is opened when it is back, and when that is ready.
+
+use super::{End, Rig};
+use crate::torture::history::History;
+use crate::torture::planted::Planted;
+use crate::torture::subject::{Subject, Wellness};
+use crate::torture::tally::Reached;
+use crate::torture::wrong::{Wrong, WrongKind};
+use tailcut_base::Nanos;
+use tailcut_host::Disk;
+use tailcut_host::array::ArrayConfig;
+
+impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+    /// The power goes and comes back.
+    pub(in crate::torture) fn cut(&mut self) {
+        self.count_cut();
+        self.power_off();
+        let there: Vec<usize> = (0..self.drives.len()).filter(|&d| self.drives[d].is_there()).collect();
+        self.open(there);
+    }
+
+    fn count_cut(&mut self) {
+        self.tally.cuts += 1;
+        let is_loaded = !self.pending.is_empty();
+        self.tally.reach(Reached::CutUnderLoad, u64::from(is_loaded));
+        self.tally.reach(Reached::CutAtRest, u64::from(self.is_at_rest()));
+        self.tally.reach(Reached::CutInRecovery, u64::from(!self.is_ready));
+        if self.is_ready
+            && let Wellness::Degraded { missing, rebuilding } = self.subject.inner().wellness()
+        {
+            self.tally.reach(Reached::CutDegraded, u64::from(!missing.is_empty()));
+            self.tally.reach(Reached::CutInRebuild, u64::from(!rebuilding.is_empty()));
+        }
+        self.count_findings();
+    }
+
+    pub(in crate::torture) fn power_off(&mut self) {
+        let cut = self.tally.cuts;
+        self.say(|| format!("power cut {cut}"));
+        self.fuse.pop_front();
+        self.due.clear();
+        self.pending.clear();
+        self.history.power_cut();
+        let back = self.now + POWER_AWAY;
+        for drive in &mut self.drives {
+            drive.power_off(&mut self.tally);
+            drive.power_on(back);
+        }
+        (self.is_ready, self.is_scrubbing, self.read_in_recovery) = (false, false, 0);
+    }
+
+    /// Opens from these drives, which are found in some order.
+    pub(in crate::torture) fn open(&mut self, mut there: Vec<usize>) {
+        let turn = self.random.below(there.len().max(1) as u64) as usize;
+        there.rotate_left(turn);
+        let disks: Vec<(usize, Disk)> = there.iter().map(|&drive| (drive, self.model.disk())).collect();
+        self.say(|| format!("power on with drives {there:?}"));
+        self.now += POWER_AWAY;
+        self.subject = Planted::new(S::open(self.now, &self.config, &disks), self.canary);
+    }
+
+    /// What becomes of an opening.
+    pub(super) fn note_state(&mut self) -> Result<(), End> {
+        if let Some(why) = self.subject.inner().refused() {
+            if self.is_lost {
+                return Err(End::Over);
+            }
+            return Err(End::Wrong(Wrong { kind: WrongKind::NotOpened, message: why }));
+        }
+        if !self.is_ready && self.subject.inner().is_ready() {
+            self.is_ready = true;
+            self.ready();
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self) {
+        let blocks = self.subject.inner().disk().blocks;
+        let wellness = self.subject.inner().wellness();
+        self.say(|| format!("ready: {blocks} blocks, {wellness:?}"));
+        if self.tally.cuts == 0 {
+            let history = History::new(blocks);
+            self.history = if S::KEEPS_ORDER { history.in_order() } else { history };
+            return;
+        }
+        self.tally.longest_recovery = self.tally.longest_recovery.max(self.read_in_recovery);
+        self.tally.reach(Reached::Recovered, 1);
+        self.tally.reach(Reached::RecoveredDegraded, u64::from(wellness != Wellness::Whole));
+        let stale = self.subject.inner().stale();
+        let refused = self.pulled.iter().filter(|drive| stale.contains(drive)).count();
+        let taken = self.pulled.len() - refused;
+        self.tally.reach(Reached::StaleRefused, refused as u64);
+        self.tally.reach(Reached::ReturnTaken, taken as u64);
+        self.pulled.clear();
+    }
+}
+
+/// How long the power is away.
+const POWER_AWAY: Nanos = Nanos::millis(1);

@@ -1,0 +1,279 @@
+//! Garbage collection, wear levelling and the evacuation of bad blocks: one job per plane at a
+//! time moves the valid pages of a block away and erases it.
+
+mod copies;
+mod erase;
+mod job;
+mod wear;
+
+use crate::config::{GcConfig, WearConfig};
+use crate::controller::ftl::BlockState;
+use crate::flash::Geometry;
+use crate::probe::Probe;
+use crate::ssd::Ssd;
+use job::{Job, Purpose};
+use tailcut_base::Time;
+use tailcut_base::control::GcThresholds;
+use tailcut_base::random::Stream;
+
+/// The jobs of all planes.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    jobs: Vec<Option<Job>>,
+    running: u32,
+    /// Bad blocks that still hold data, for each plane.
+    bad: Vec<Vec<u32>>,
+    /// Of each plane the blocks without data that wait, without a job, for the end of reads (`gc.ideal`).
+    pinned: Vec<u32>,
+    /// Erases of each plane since wear was last looked at.
+    erases_since_check: Vec<u32>,
+    random: Stream,
+    thresholds: GcThresholds,
+    /// Planes with fewer free blocks than this collect: `low`, or `high` for a drive that has windows to
+    /// collect ahead in, and while the host has it collect.
+    wanted: u32,
+    copies: u32,
+    levelling: bool,
+    spread: u32,
+}
+
+impl Collection {
+    pub(crate) fn new(gc: &GcConfig, wear: &WearConfig, geometry: &Geometry, seed: u64) -> Collection {
+        let planes = geometry.plane_count() as usize;
+        Collection {
+            jobs: vec![None; planes],
+            running: 0,
+            bad: vec![Vec::new(); planes],
+            pinned: vec![0; planes],
+            erases_since_check: vec![0; planes],
+            random: Stream::new(seed, "gc.victim"),
+            thresholds: GcThresholds { low: gc.low, high: gc.high },
+            wanted: gc.low,
+            copies: gc.copies,
+            levelling: wear.levelling,
+            spread: wear.spread,
+        }
+    }
+
+    /// True when a plane has a block that went bad and still holds data.
+    pub(crate) fn has_bad(&self, plane: u32) -> bool {
+        !self.bad[plane as usize].is_empty()
+    }
+
+    /// A block could not be emptied for want of a page: it comes first when there is one.
+    pub(crate) fn empty_later(&mut self, plane: u32, block: u32) {
+        self.bad[plane as usize].push(block);
+    }
+
+    /// True for a block that [`Collection::empty_later`] has been told of, or that went bad.
+    pub(crate) fn is_emptied_later(&self, plane: u32, block: u32) -> bool {
+        self.bad[plane as usize].contains(&block)
+    }
+
+    /// The victim of a plane's job and how many pages of it are on their way, while the job goes on and its
+    /// erase has not been committed. `None` for evacuations, which end without one.
+    pub(crate) fn unfinished(&self, plane: u32) -> Option<(u32, u32)> {
+        let job = self.jobs[plane as usize].as_ref()?;
+        let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
+        goes_on.then_some((job.victim, job.moving))
+    }
+
+    /// A block has been emptied at once that reads keep from being erased.
+    pub(crate) fn pin_victim(&mut self, plane: u32) {
+        self.pinned[plane as usize] += 1;
+    }
+
+    /// A block that was emptied at once is read no more.
+    pub(crate) fn unpin_victim(&mut self, plane: u32) {
+        self.pinned[plane as usize] -= 1;
+    }
+
+    /// How many blocks of a plane were emptied at once and are still read.
+    pub(crate) fn pinned_victims(&self, plane: u32) -> u32 {
+        self.pinned[plane as usize]
+    }
+
+    pub(crate) fn thresholds(&self) -> GcThresholds {
+        self.thresholds
+    }
+
+    pub(crate) fn set_thresholds(&mut self, thresholds: GcThresholds) {
+        self.thresholds = thresholds;
+    }
+
+    /// True while a collection runs: not one that has been put off and has no page on its way.
+    pub(crate) fn is_running(&self) -> bool {
+        let runs = |job: &Job| job.moving > 0 || !job.paused && !job.deferred;
+        self.running > 0 && self.jobs.iter().flatten().any(runs)
+    }
+
+    /// True when the job of a plane has an operation under way or committed.
+    pub(crate) fn is_at_work(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.moving > 0 || job.erasing)
+    }
+
+    /// True when the host has asked for the job of a plane.
+    pub(crate) fn is_hosted(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.is_hosted)
+    }
+
+    pub(crate) fn is_busy(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some()
+    }
+
+    /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
+    pub(crate) fn is_wanted(&self, plane: u32, free: u32) -> bool {
+        free < self.wanted || self.has_bad(plane)
+    }
+
+    /// Page copies of one job under way at a time.
+    pub(crate) fn copies(&self) -> u32 {
+        self.copies
+    }
+
+    /// Says whether planes collect up to the high threshold, or only below the low one.
+    pub(crate) fn collect_ahead(&mut self, ahead: bool) {
+        self.wanted = if ahead { self.thresholds.high } else { self.thresholds.low };
+    }
+
+    /// True when the job of a plane goes on although a window closes.
+    pub(crate) fn cannot_stop(&self, plane: u32, is_preemptible: bool) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.forced || !is_preemptible)
+    }
+
+    /// True when the job of a plane waits for a window.
+    pub(crate) fn is_paused(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.paused)
+    }
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Starts a collection where a plane is short of free blocks.
+    #[inline]
+    pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
+        let is_short = self.ftl.free_blocks(plane) < self.collection.wanted;
+        if !is_short || self.block_mapped.is_some() {
+            return;
+        }
+        if self.windows.is_steered() && !self.is_still_short(now, plane) {
+            return;
+        }
+        if self.config.gc.ideal {
+            return self.collect_at_once(now, plane, self.collection.wanted);
+        }
+        if !self.collection.is_busy(plane) {
+            if !self.must_wait(now, plane) {
+                self.start_collection(now, plane, true);
+            }
+        } else if self.collection.is_paused(plane) {
+            self.go_on_collecting(now, plane);
+            self.wake(now);
+        } else if self.is_erase_deferred(plane) && !self.defers_erase(now, plane) {
+            self.commit_deferred_erase(now, plane);
+            self.wake(now);
+        }
+    }
+
+    /// Starts collections of an idle unit that has less than the high mark.
+    pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
+        if self.block_mapped.is_some() || self.quiet.rests_collection() {
+            return;
+        }
+        for place in 0..self.places {
+            let plane = self.layout.plane_at(unit, place);
+            if self.config.gc.ideal {
+                self.collect_at_once(now, plane, self.collection.thresholds.high);
+                continue;
+            }
+            let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
+            if wanted && self.goes_on_in_background(now, plane) {
+                return self.wake(now);
+            }
+            let starts = wanted && !self.collection.is_busy(plane) && !self.must_wait(now, plane);
+            if starts && self.start_collection(now, plane, true) {
+                return self.wake(now);
+            }
+        }
+    }
+
+    /// Starts a job in a plane: a bad block first, then a victim. False when there is none.
+    pub(crate) fn start_collection(&mut self, now: Time, plane: u32, wake: bool) -> bool {
+        let Some((victim, purpose)) = self.next_victim(now, plane) else { return false };
+        self.empty(now, plane, victim, purpose);
+        if wake {
+            self.wake(now);
+        }
+        true
+    }
+
+    /// The block of a plane that should be emptied next: a bad one first, then a victim.
+    pub(crate) fn next_victim(&mut self, now: Time, plane: u32) -> Option<(u32, Purpose)> {
+        if let Some(block) = self.collection.bad[plane as usize].pop() {
+            return Some((block, Purpose::Evacuate));
+        }
+        let victim = self.ftl.choose_victim(plane, now, &mut self.collection.random)?;
+        Some((victim, Purpose::Space))
+    }
+
+    fn empty(&mut self, now: Time, plane: u32, victim: u32, purpose: Purpose) {
+        if self.ftl.state(victim) != BlockState::Victim {
+            self.ftl.begin_emptying(victim);
+        }
+        let forced = !self.collection_is_free(now);
+        let is_hosted = self.run.is_on(now) && self.ftl.free_blocks(plane) >= self.collection.thresholds.low;
+        if forced {
+            self.count_forced();
+        }
+        self.collection.jobs[plane as usize] = Some(Job {
+            victim,
+            purpose,
+            next: 0,
+            moving: 0,
+            erasing: false,
+            deferred: false,
+            paused: false,
+            forced,
+            is_hosted,
+        });
+        self.collection.running += 1;
+        self.counters.collections += 1;
+        for _ in 0..self.collection.copies {
+            self.next_copy(now, plane);
+        }
+        self.finish_if_empty(now, plane);
+    }
+
+    pub(crate) fn job(&mut self, plane: u32) -> &mut Job {
+        self.collection.jobs[plane as usize].as_mut().expect("the plane has a job")
+    }
+
+    fn job_ended(&mut self, now: Time, plane: u32) {
+        self.collection.jobs[plane as usize] = None;
+        self.collection.running -= 1;
+        let has_bad = self.collection.has_bad(plane);
+        if !has_bad && self.ftl.free_blocks(plane) >= self.collection.thresholds.low {
+            self.level_wear(now, plane);
+        }
+        if !self.collection.is_busy(plane) {
+            self.go_on_collecting(now, plane);
+        }
+        let (unit, _) = self.layout.unit_of_plane(plane);
+        self.woken.push(unit);
+        self.wake(now);
+    }
+
+    /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
+    pub(crate) fn lose_block(&mut self, now: Time, block: u32) {
+        self.counters.bad_blocks += 1;
+        let plane = self.layout.plane_of_block(block);
+        assert!(self.ftl.abandon(block), "a program can only fail in an open block");
+        self.ftl.begin_emptying(block);
+        self.collection.bad[plane as usize].push(block);
+        if self.config.gc.ideal {
+            return self.collect_at_once(now, plane, 0);
+        }
+        if !self.collection.is_busy(plane) {
+            self.go_on_collecting(now, plane);
+        }
+    }
+}
