@@ -5,6 +5,7 @@ use super::{Measured, Options, Row, Run, Study, find};
 use crate::world::Limits;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::LayoutKind;
+use tailcut_ssd::controller::tags::Protocol;
 
 /// Latencies under RAID0 and SWAN0 on six drives.
 pub struct Inside;
@@ -36,6 +37,8 @@ impl Study for Inside {
                 let seconds = if options.quick { 6 } else { 60 };
                 let mut scenario = shape.random_writes(options, seconds);
                 scenario.run = Limits { round: Nanos::ZERO, ..scenario.run };
+                // Open-channel SSDs are NVMe devices: trims and flushes are queued.
+                scenario.device.queue.protocol = Protocol::Nvme;
                 let workload = &mut scenario.workload;
                 workload.read = 500_000;
                 workload.read_size = "8KiB".into();

@@ -59,6 +59,8 @@ impl Drives {
     }
 
     fn change(self, device: &mut SsdConfig) {
+        // The paper's host flushes nothing. So that ours need not, all of these drives have capacitors.
+        device.buffer.capacitor = true;
         match self {
             Drives::Spared => device.ftl.spare = 280_000,
             Drives::Page => {}
@@ -96,8 +98,8 @@ fn claim(shape: Shape, drives: Drives) -> Option<f64> {
 fn note(drives: Drives) -> Option<String> {
     match drives {
         Drives::Spared | Drives::Page => None,
-        Drives::Block => Some(format!("{ONE_DIE} {SMALL_BUFFER} {SHARED}")),
-        Drives::Buffered => Some(format!("{ONE_DIE} {COLLECTION} {SHARED}")),
+        Drives::Block => Some(format!("{ONE_DIE} {SMALL_BUFFER}")),
+        Drives::Buffered => Some(format!("{ONE_DIE} {COLLECTION}")),
     }
 }
 
@@ -166,10 +168,5 @@ const SMALL_BUFFER: &str = "\
 A buffer of 2 MiB holds what is written in order to two or three dies of 28, and no more than these write.";
 
 const COLLECTION: &str = "\
-A buffer that holds a block for each plane lets all dies write (394 MB/s in order, as by page). But collection reads one victim \
-after the other, from one die of each drive, and each of its barriers waits for the last die to write its share; so the \
-front end waits for free rows. The paper's host flushes no caches.";
-
-const SHARED: &str = "\
-Nor do segments begin where erase blocks do, as the log's own metadata come first: two segments share blocks, and one \
-that is written anew has the drive copy what is valid of the other.";
+A buffer that holds a block for each plane lets all dies write (394 MB/s in order, as by page). But what collection reads of a \
+victim comes from one die of each drive, and a few victims are under way at a time; so the front end waits for free rows.";
