@@ -10,12 +10,14 @@ use tailcut_base::{Nanos, Time};
 pub enum Stage {
     /// It has no token, or nothing to do with it.
     Rest,
-    /// It collects until there is room for what is to be written.
-    Room,
+    /// It answers reads that it got before the token.
+    Draining,
     /// It writes.
     Writing,
     /// It is flushed.
     Flushing,
+    /// It collects.
+    Collecting,
     /// It comes to rest, before the token passes on.
     Settling,
 }
@@ -52,6 +54,8 @@ pub struct Line {
     pub quota: usize,
     /// Where the drive stands.
     pub stage: Stage,
+    /// Reads of the host that it got without the token, and has not answered.
+    pub reads: u32,
     /// Batches under way.
     pub batches: u32,
     /// What this epoch has written.
@@ -89,10 +93,10 @@ pub struct Line {
 pub struct DriveControl {
     /// It does not know the calls.
     pub is_unsupported: bool,
-    /// Bytes of an erase block; 0 while unknown.
-    pub erase_block: u64,
-    /// The fewest free blocks that it was seen with.
-    pub floor: Option<u64>,
+    /// The free blocks that it was last seen with.
+    pub free: u64,
+    /// The free blocks with which it last had nothing more to collect.
+    pub full: Option<u64>,
     /// It has not replied to a call.
     pub is_asked: bool,
     /// It was told to collect in this epoch.
@@ -111,6 +115,7 @@ impl Line {
             waiting: VecDeque::new(),
             quota: 0,
             stage: Stage::Rest,
+            reads: 0,
             batches: 0,
             written: Vec::new(),
             life: 0,

@@ -434,7 +434,8 @@ impl<B: Block> Log<B> {
             return;
         }
         let goes_on = |job: &Job<B>| job.is_moving() && job.held.is_empty();
-        if 4 * moved < 3 * self.collection.jobs.len() && !self.is_short && self.collection.count(goes_on) > 0 {
+        if 4 * moved < 3 * self.collection.jobs.len() && !self.is_short && self.collection.count(goes_on) > 0
+        {
             return;
         }
         for job in self.collection.jobs.iter_mut().filter(|job| job.phase == Phase::Moved) {
