@@ -5,7 +5,8 @@
 //! until it collects no more: it has its high watermark again. So each epoch makes up for what it wrote, and
 //! the free blocks of all planes last for the next one. If collection were left for later, all planes, which are
 //! written alike, would come down to their low watermark at the same time, and then their drive collects
-//! whether it has the token or not. The paper sets the high threshold to "just enough" instead; thresholds
+//! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so that
+//! nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper sets the high threshold to "just enough" instead; thresholds
 //! count blocks of a plane, and a host does not know the planes.
 
 use super::Epochs;
@@ -17,12 +18,14 @@ use tailcut_base::control::{Control, ControlReply};
 
 impl<B: Block> Epochs<B> {
     /// What an epoch has written is durable: the drive makes up for it, in what time is left.
-    pub(super) fn collect(&mut self, core: &mut Core<B>, drive: usize) {
+    pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let until = self.turn.began + self.share / 8 * 7;
+        if now >= until {
+            return self.come_to_rest(now, core, drive);
+        }
         let line = &mut self.lines[drive];
-        line.stage = Stage::Collecting;
-        (line.control.is_collecting, line.control.until) = (false, until);
-        self.ask_control(core, drive, Control::FreeBlocks);
+        (line.stage, line.control.until, line.control.is_collecting) = (Stage::Collecting, until, false);
+        self.ask_control(core, drive, Control::RunGc { until });
     }
 
     /// The drive is asked to stop its own work.
@@ -74,18 +77,14 @@ impl<B: Block> Epochs<B> {
         call: Control,
         reply: ControlReply,
     ) {
-        match (call, reply) {
-            (Control::FreeBlocks, ControlReply::Blocks(free)) => self.judge(now, core, drive, free),
-            (Control::RunGc { .. }, _) | (Control::IsGcRunning, ControlReply::Answer(true)) => {
-                self.turn.poll_at(now + self.poll);
-            }
-            (Control::IsGcRunning, ControlReply::Answer(false)) => {
-                let control = &mut self.lines[drive].control;
-                control.full = Some(control.free);
-                self.come_to_rest(now, core, drive);
-            }
-            // It says something else than it was asked.
-            _ => self.come_to_rest(now, core, drive),
+        let control = &mut self.lines[drive].control;
+        let is_running = call == Control::IsGcRunning && reply == ControlReply::Answer(true);
+        self.figures.collections += u64::from(is_running && !control.is_collecting);
+        control.is_collecting |= is_running;
+        if now < control.until && (is_running || matches!(call, Control::RunGc { .. })) {
+            self.turn.poll_at(now + self.poll);
+        } else {
+            self.come_to_rest(now, core, drive);
         }
     }
 
@@ -102,20 +101,6 @@ impl<B: Block> Epochs<B> {
         self.line_done(now, core, drive);
     }
 
-    /// Does a drive with so many free blocks have anything to collect, and time for it?
-    fn judge(&mut self, now: Time, core: &mut Core<B>, drive: usize, free: u64) {
-        let control = &mut self.lines[drive].control;
-        control.free = free;
-        let (until, is_collecting) = (control.until, control.is_collecting);
-        if now >= until || !is_collecting && control.full.is_some_and(|full| free >= full) {
-            return self.come_to_rest(now, core, drive);
-        }
-        control.is_collecting = true;
-        self.figures.collections += u64::from(!is_collecting);
-        let call = if is_collecting { Control::IsGcRunning } else { Control::RunGc { until } };
-        self.ask_control(core, drive, call);
-    }
-
     /// Asks those again that were not ready.
     pub(super) fn poll_drives(&mut self, now: Time, core: &mut Core<B>) {
         if self.turn.poll > now {
@@ -128,7 +113,7 @@ impl<B: Block> Epochs<B> {
                 continue;
             }
             match self.lines[drive].stage {
-                Stage::Collecting => self.ask_control(core, drive, Control::FreeBlocks),
+                Stage::Collecting => self.ask_control(core, drive, Control::IsGcRunning),
                 Stage::Settling => self.ask_for_rest(core, drive),
                 _ => {}
             }

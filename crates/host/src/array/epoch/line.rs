@@ -93,13 +93,9 @@ pub struct Line {
 pub struct DriveControl {
     /// It does not know the calls.
     pub is_unsupported: bool,
-    /// The free blocks that it was last seen with.
-    pub free: u64,
-    /// The free blocks with which it last had nothing more to collect.
-    pub full: Option<u64>,
     /// It has not replied to a call.
     pub is_asked: bool,
-    /// It was told to collect in this epoch.
+    /// It has collected in this epoch.
     pub is_collecting: bool,
     /// Until when it is waited for.
     pub until: Time,

@@ -215,7 +215,7 @@ impl<B: Block> Epochs<B> {
         }
         self.release_waiting(now, core, drive);
         if self.has_control && !self.lines[drive].control.is_unsupported && core.drives.is_present(drive) {
-            self.collect(core, drive);
+            self.collect(now, core, drive);
         } else {
             self.line_done(now, core, drive);
         }
