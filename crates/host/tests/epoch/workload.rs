@@ -103,7 +103,10 @@ fn no_drive_reads_and_writes_at_the_same_time() {
             }
             rig.submit_random();
             for drive in 0..rig.drives.len() {
-                assert!(!rig.has(drive, Op::Read) || !rig.has(drive, Op::Write), "{drives}, {groups}: {drive}");
+                assert!(
+                    !rig.has(drive, Op::Read) || !rig.has(drive, Op::Write),
+                    "{drives}, {groups}: {drive}"
+                );
             }
         }
         rig.rest();

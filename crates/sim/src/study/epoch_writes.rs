@@ -47,8 +47,7 @@ fn label(load: u64) -> String {
     format!("load/{load}")
 }
 
-/// As many writers as have requests in flight, each of which pauses after its own so that they offer `rate` writes
-/// per second if they are answered at once.
+/// So many writes per second, at independent moments.
 fn offering(rate: f64) -> SyntheticConfig {
     let rate = (rate as u64).max(1);
     SyntheticConfig { pace: PaceKind::Open, arrivals: ArrivalKind::Poisson, rate, ..small_writers() }
@@ -102,12 +101,10 @@ fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
         row("read latency, 99.99 %", "s", measured.read_percentile_ns(99.99) / 1e9),
     ];
     if let Some(epochs) = &measured.epochs {
-        rows.push(
-            row("longest wait of a copy for the token", "s", seconds(epochs.longest_wait)).note(PREPARED),
-        );
-        rows.push(row("copies later than the deadline", "1", epochs.late as f64).note(PREPARED));
+        rows.push(row("longest wait of a copy for the token", "s", seconds(epochs.longest_wait)).note(SINCE));
+        rows.push(row("copies later than the deadline", "1", epochs.late as f64).note(SINCE));
     }
     rows
 }
 
-const PREPARED: &str = "With preparation, which writes in pieces of 8 KiB as fast as it can.";
+const SINCE: &str = "Since the beginning, before the measurement.";

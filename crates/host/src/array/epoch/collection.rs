@@ -6,8 +6,9 @@
 //! the free blocks of all planes last for the next one. If collection were left for later, all planes, which are
 //! written alike, would come down to their low watermark at the same time, and then their drive collects
 //! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so that
-//! nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper sets the high threshold to "just enough" instead; thresholds
-//! count blocks of a plane, and a host does not know the planes.
+//! nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper sets the
+//! high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not know the
+//! planes.
 
 use super::Epochs;
 use super::line::Stage;
@@ -79,9 +80,10 @@ impl<B: Block> Epochs<B> {
     ) {
         let control = &mut self.lines[drive].control;
         let is_running = call == Control::IsGcRunning && reply == ControlReply::Answer(true);
+        let has_begun = matches!(call, Control::RunGc { .. }) && reply == ControlReply::Done;
         self.figures.collections += u64::from(is_running && !control.is_collecting);
         control.is_collecting |= is_running;
-        if now < control.until && (is_running || matches!(call, Control::RunGc { .. })) {
+        if now < control.until && (is_running || has_begun) {
             self.turn.poll_at(now + self.poll);
         } else {
             self.come_to_rest(now, core, drive);
