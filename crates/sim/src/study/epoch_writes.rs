@@ -3,7 +3,6 @@
 use super::shin::{Mode, bandwidth, run, writers};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::Scenario;
-use crate::workload::config::{ArrivalKind, PaceKind};
 use crate::workload::{BesideConfig, SyntheticConfig};
 use tailcut_base::{Nanos, Op};
 
@@ -47,10 +46,12 @@ fn label(load: u64) -> String {
     format!("load/{load}")
 }
 
-/// So many writes per second, at independent moments.
+/// As many writers as may have a write in flight, each of which pauses after its own: together they offer `rate` writes
+/// per second if these are answered at once, and what is answered later they offer later. In an open loop what is
+/// offered beyond what the array takes would wait ever longer, whatever the array does.
 fn offering(rate: f64) -> SyntheticConfig {
-    let rate = (rate as u64).max(1);
-    SyntheticConfig { pace: PaceKind::Open, arrivals: ArrivalKind::Poisson, rate, ..small_writers() }
+    let think = Nanos((f64::from(DEPTH) / rate.max(1.0) * 1e9) as u64);
+    SyntheticConfig { think, ..small_writers() }
 }
 
 impl Study for WriteLoad {
