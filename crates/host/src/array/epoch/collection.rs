@@ -21,10 +21,11 @@ impl<B: Block> Epochs<B> {
     /// What an epoch has written is durable: the drive makes up for it, in what time is left.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let until = self.turn.began + self.share / 8 * 7;
+        let line = &mut self.lines[drive];
         if now >= until {
+            line.control.was_cut = true;
             return self.come_to_rest(now, core, drive);
         }
-        let line = &mut self.lines[drive];
         (line.stage, line.control.until, line.control.is_collecting) = (Stage::Collecting, until, false);
         self.ask_control(core, drive, Control::RunGc { until });
     }
@@ -86,6 +87,7 @@ impl<B: Block> Epochs<B> {
         if now < control.until && (is_running || has_begun) {
             self.turn.poll_at(now + self.poll);
         } else {
+            control.was_cut = is_running;
             self.come_to_rest(now, core, drive);
         }
     }

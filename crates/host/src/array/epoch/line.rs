@@ -97,6 +97,8 @@ pub struct DriveControl {
     pub is_asked: bool,
     /// It has collected in this epoch.
     pub is_collecting: bool,
+    /// It was still collecting when its time was over.
+    pub was_cut: bool,
     /// Until when it is waited for.
     pub until: Time,
 }
@@ -213,9 +215,11 @@ impl Line {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Learns how long it took from the beginning of the last write of its epoch to the end.
+    /// Learns how long it took from the beginning of the last write of its epoch to the end. A collection that
+    /// was cut short would have taken longer: nobody knows by how much, so it counts twice.
     pub fn learn_end(&mut self, now: Time, share: Nanos) {
-        let took = now.since(self.ended);
+        let was_cut = std::mem::take(&mut self.control.was_cut);
+        let took = now.since(self.ended) * if was_cut { 2 } else { 1 };
         self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
     }
 
