@@ -5,7 +5,7 @@ use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
 use crate::workload::fio::{FioErrors, FioJobs};
-use crate::workload::{LsmConfig, Source, Synthetic, SyntheticConfig};
+use crate::workload::{BesideConfig, LsmConfig, Source, Synthetic, SyntheticConfig};
 use crate::world::{Checker, Limits, Witness, World};
 use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
@@ -136,6 +136,8 @@ pub struct Scenario {
     pub run: Limits,
     /// The workload, unless one of the following is chosen.
     pub workload: SyntheticConfig,
+    /// A second synthetic source beside it.
+    pub beside: BesideConfig,
     /// A trace as workload.
     pub trace: TraceConfig,
     /// A fio job file as workload.
@@ -172,6 +174,10 @@ impl Default for Scenario {
                 rate: 65_000,
                 depth: 4096,
                 ..SyntheticConfig::default()
+            },
+            beside: BesideConfig {
+                enabled: false,
+                source: SyntheticConfig { region_share: BUILT_IN_FILL, ..SyntheticConfig::default() },
             },
             trace: TraceConfig {
                 file: String::new(),
@@ -211,6 +217,7 @@ impl Configure for Scenario {
             "The workload, unless there is a trace, a job file, a data-centre workload or a store.",
             &mut self.workload,
         );
+        visit.section("beside", "A second synthetic source, beside that workload.", &mut self.beside);
         visit.section("trace", "A trace as workload.", &mut self.trace);
         visit.section("fio", "A fio job file as workload.", &mut self.fio);
         visit.section(
@@ -229,6 +236,14 @@ impl Configure for Scenario {
             visit.problem(
                 "datacenter.workload",
                 "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
+                    .into(),
+            );
+        }
+        if self.beside.enabled && !self.is_synthetic() {
+            visit.problem(
+                "beside.enabled",
+                "it is a source beside [workload]: set beside.enabled = false, or run no trace, job file, \
+                 data-centre workload or store"
                     .into(),
             );
         }
@@ -266,6 +281,9 @@ pub enum InputError {
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
     Workload(Vec<crate::workload::Problem>),
+    /// The source beside it does not fit the device: key and message of each problem.
+    #[error("the source beside the workload does not fit the device")]
+    Beside(Vec<crate::workload::Problem>),
     /// The data-centre workload does not fit the device: key and message of each problem.
     #[error("the data-centre workload does not fit the device")]
     Datacenter(Vec<crate::workload::Problem>),
@@ -332,8 +350,17 @@ impl Scenario {
             let source = self.lsm.source(sectors, self.seed, self.run.ramp).map_err(InputError::Lsm)?;
             return Ok(vec![Box::new(source)]);
         }
+        self.synthetic_sources(sectors)
+    }
+
+    fn synthetic_sources(&self, sectors: u64) -> Result<Vec<Box<dyn Source>>, InputError> {
         let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
-        Ok(vec![Box::new(source)])
+        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(source)];
+        if self.beside.enabled {
+            let beside = self.beside.source.source("beside", sectors, self.seed);
+            sources.push(Box::new(beside.map_err(InputError::Beside)?));
+        }
+        Ok(sources)
     }
 
     fn replay(&self, sectors: u64, skip_bad_lines: bool) -> Result<Replay, TraceError> {

@@ -33,12 +33,14 @@ fn choose(scenario: &mut Scenario, options: &RunOptions) -> Result<(), Failure> 
         scenario.fio.file.clear();
         scenario.datacenter.workload = Workload::None;
         scenario.lsm.enabled = false;
+        scenario.beside.enabled = false;
     }
     if let Some(jobs) = &options.fio {
         scenario.fio.file = text(jobs)?;
         scenario.trace.file.clear();
         scenario.datacenter.workload = Workload::None;
         scenario.lsm.enabled = false;
+        scenario.beside.enabled = false;
     }
     for file in [&mut scenario.trace.file, &mut scenario.fio.file] {
         if !file.is_empty() {
@@ -73,6 +75,7 @@ pub fn trace_failure(error: &TraceError) -> Failure {
 pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
         NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
+        NotRun::Input(InputError::Beside(problems)) => blame("beside", problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
         NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
         NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),

@@ -95,7 +95,7 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
         PaceKind::Open => format!("open loop, {} arrivals at {}/s", w.arrivals, show_count(w.rate as f64)),
     };
     match report.sources.as_slice() {
-        [_] if scenario.is_synthetic() => {
+        [_] if scenario.is_synthetic() && !scenario.beside.enabled => {
             let reads = per_cent(f64::from(w.read) / 1e6);
             format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
         }

@@ -147,9 +147,11 @@ impl<B: Block> Core<B> {
     }
 
     /// Ends a request of the host. A write is not acknowledged while a record is being written:
-    /// it may have done without a drive that the record still counts on.
+    /// it may have done without a drive that the record still counts on. One that has failed promises
+    /// nothing: it is answered before reads that came after it.
     pub fn finish(&mut self, now: Time, slot: u32) {
-        if self.requests.get(slot).op != Op::Read && !self.is_recorded() {
+        let request = self.requests.get(slot);
+        if request.op != Op::Read && request.is_good() && !self.is_recorded() {
             self.held.push(slot);
         } else {
             self.requests.finish(now, slot);

@@ -143,6 +143,11 @@ impl<B: Clone + Default> Requests<B> {
 }
 
 impl<B> HostRequest<B> {
+    /// True when no part of it has failed.
+    pub fn is_good(&self) -> bool {
+        self.status == Status::Success
+    }
+
     fn worsen(&mut self, status: Status) {
         if self.status == Status::Success {
             self.status = status;

@@ -92,3 +92,26 @@ fn reads_go_to_the_copy_without_the_token() {
     assert_eq!(figures.met, 0, "no drive is missing: each read has a copy without the token");
     assert!(wrong(rig).is_empty());
 }
+
+#[test]
+fn no_drive_reads_and_writes_at_the_same_time() {
+    for (drives, groups) in SHAPES {
+        let mut rig = rig(&config(drives, groups), 5);
+        for _ in 0..1500 {
+            while rig.in_flight() >= 12 {
+                assert!(rig.step());
+            }
+            rig.submit_random();
+            for drive in 0..rig.drives.len() {
+                assert!(
+                    !rig.has(drive, Op::Read) || !rig.has(drive, Op::Write),
+                    "{drives}, {groups}: {drive}"
+                );
+            }
+        }
+        rig.rest();
+        let figures = rig.array.epoch_figures().expect("it has epochs");
+        assert!(figures.diverted > 10 && figures.met == 0, "{figures:?}");
+        assert!(wrong(rig).is_empty());
+    }
+}

@@ -27,8 +27,8 @@ pub struct Drive {
     pub interface: Option<Interface>,
 }
 
-/// What a drive says of its own work: it collects a block each millisecond, and comes to rest a millisecond
-/// after it is asked to.
+/// What a drive says of its own work: it collects a block each millisecond until it has [`HIGH`], and comes to
+/// rest a millisecond after it is asked to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interface {
     pub free: u64,
@@ -38,20 +38,30 @@ pub struct Interface {
     pub collections: u64,
 }
 
+/// Free blocks with which a drive collects no more.
+pub const HIGH: u64 = 48;
+
 impl Interface {
+    fn free_at(&self, now: Time) -> u64 {
+        let collected = self.collects_since.map_or(0, |since| now.since(since).0 / 1_000_000);
+        self.free + collected.min(HIGH.saturating_sub(self.free))
+    }
+
     fn reply(&mut self, now: Time, call: Control) -> ControlReply {
         let millis = |since: Time| now.since(since).0 / 1_000_000;
         match call {
-            Control::EraseBlockSize => ControlReply::Bytes(8192),
-            Control::FreeBlocks => ControlReply::Blocks(self.free + self.collects_since.map_or(0, millis)),
-            Control::IsGcRunning => ControlReply::Answer(self.collects_since.is_some()),
+            Control::FreeBlocks => ControlReply::Blocks(self.free_at(now)),
+            Control::IsGcRunning => {
+                ControlReply::Answer(self.collects_since.is_some() && self.free_at(now) < HIGH)
+            }
             Control::RunGc { .. } => {
                 self.collections += 1;
                 self.collects_since = Some(now);
                 ControlReply::Done
             }
             Control::IsReadyForRead => {
-                self.free += self.collects_since.take().map_or(0, millis);
+                self.free = self.free_at(now);
+                self.collects_since = None;
                 let asked = *self.asked_to_rest.get_or_insert(now);
                 ControlReply::Answer(!self.is_restless && millis(asked) > 0)
             }

@@ -211,6 +211,12 @@ impl Rig {
         self.asked.len()
     }
 
+    /// True when a drive has a request of this kind.
+    #[allow(dead_code)] // Not every layout's tests ask.
+    pub fn has(&self, drive: usize, op: Op) -> bool {
+        self.under_way.values().any(|(at, _, _, request)| *at == drive && request.op == op)
+    }
+
     pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) {
         let id = self.next;
         self.next += 1;

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::epoch::EpochFigures;
 use tailcut_host::array::log::LogFigures;
 use tailcut_ssd::Figures;
 
@@ -26,8 +27,12 @@ pub struct Measured {
     pub drives: Vec<Figures>,
     /// The latencies of its reads.
     pub reads: LatencyHistogram,
+    /// The latencies of its writes.
+    pub writes: LatencyHistogram,
     /// What its array did, if it writes a log; with what it did during preparation.
     pub log: Option<LogFigures>,
+    /// What its array did, if it has epochs; with what it did during preparation.
+    pub epochs: Option<EpochFigures>,
     /// What was done in each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
@@ -109,7 +114,9 @@ fn measure_world<S: Storage>(
         figures,
         drives,
         reads: world.stats.op(Op::Read).latency.clone(),
+        writes: world.stats.op(Op::Write).latency.clone(),
         log: world.device.array().and_then(|array| array.log_figures()),
+        epochs: world.device.array().and_then(|array| array.epoch_figures()),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
     })

@@ -7,13 +7,18 @@
 mod array_loads;
 mod array_tail;
 mod beyond_read_importance;
+mod epoch_writes;
 pub mod evaluation;
+mod interval;
 pub mod many_chip;
 mod measured;
 pub mod pareset;
 mod pareset_12;
 mod pareset_7;
 mod row;
+mod shin;
+mod shin_4;
+mod shin_6;
 mod sprinkler_1;
 mod sprinkler_10;
 mod sprinkler_11;
@@ -112,6 +117,9 @@ pub fn all() -> &'static [&'static dyn Study] {
         &swan_12::Inside,
         &swan_eq1::Sizes,
         &array_tail::ArrayTail,
+        &shin_4::ReadTail,
+        &shin_6::Readers,
+        &epoch_writes::WriteLoad,
     ]
 }
 

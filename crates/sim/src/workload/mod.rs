@@ -11,6 +11,7 @@
 pub mod address;
 pub mod address_config;
 pub mod arrival;
+mod beside;
 pub mod config;
 pub mod datacenter;
 pub mod fio;
@@ -24,6 +25,7 @@ pub mod zipf;
 pub use address::Pattern;
 pub use address_config::AddressConfig;
 pub use arrival::ArrivalPlan;
+pub use beside::BesideConfig;
 pub use config::SyntheticConfig;
 pub use datacenter::{Datacenter, DatacenterConfig};
 pub use lsm::LsmConfig;

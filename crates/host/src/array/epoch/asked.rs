@@ -5,6 +5,8 @@
 pub enum Asked {
     /// A part of a read of the host: its place among the requests.
     Read(u32),
+    /// The same, on a drive that had the token already: its epoch does not wait for it.
+    Met(u32),
     /// The descriptor of a batch.
     Descriptor(u32),
     /// A write of a batch.
@@ -33,6 +35,7 @@ impl Asked {
             Asked::Compare(id) => (5, id),
             Asked::Work(id) => (6, id),
             Asked::Clear(id) => (7, id),
+            Asked::Met(id) => (8, id),
         };
         kind << 32 | u64::from(id)
     }
@@ -49,6 +52,7 @@ impl Asked {
             5 => Asked::Compare(id),
             6 => Asked::Work(id),
             7 => Asked::Clear(id),
+            8 => Asked::Met(id),
             kind => unreachable!("kind {kind} was never given out"),
         }
     }

@@ -1,33 +1,37 @@
 //! Drives collect while they have the token, and come to rest before it passes on (Shin 2017, sections 5.3.2
 //! and 5.3.5: GCCTRL).
 //!
-//! Before the writes of an epoch a drive is told to collect if it has too few free blocks for them: fewer
-//! than what they need above the fewest that it was ever seen with. A drive that writes collects by itself
-//! when it is down to its low watermark, so those are what it keeps at any rate; the paper sets the high
-//! threshold for that purpose, which counts blocks of a plane, and a host does not know the planes. A
-//! drive that has more than its high watermark ignores the call.
+//! After the writes of an epoch, and their flush, each drive is told to collect, and is asked now and then
+//! until it collects no more: it has its high watermark again. So each epoch makes up for what it wrote, and
+//! the free blocks of all planes last for the next one. If collection were left for later, all planes, which are
+//! written alike, would come down to their low watermark at the same time, and then their drive collects
+//! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so that
+//! nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper sets the
+//! high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not know the
+//! planes.
 
 use super::Epochs;
 use super::line::Stage;
 use crate::Block;
 use crate::array::core::Core;
-use crate::disk::BLOCK_BYTES;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
 impl<B: Block> Epochs<B> {
-    /// A drive that is about to write is asked for its free blocks.
-    pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        let until = now + self.share / 4;
+    /// What an epoch has written is durable: the drive makes up for it, in what time is left.
+    pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let until = self.turn.began + self.share / 8 * 7;
         let line = &mut self.lines[drive];
-        line.stage = Stage::Room;
-        (line.control.is_collecting, line.control.until) = (false, until);
-        let call = if line.control.erase_block == 0 { Control::EraseBlockSize } else { Control::FreeBlocks };
-        self.ask_control(core, drive, call);
+        if now >= until {
+            line.control.was_cut = true;
+            return self.come_to_rest(now, core, drive);
+        }
+        (line.stage, line.control.until, line.control.is_collecting) = (Stage::Collecting, until, false);
+        self.ask_control(core, drive, Control::RunGc { until });
     }
 
-    /// What an epoch has written is durable: the drive is asked to stop its own work.
-    pub(super) fn come_to_rest(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    /// The drive is asked to stop its own work.
+    fn come_to_rest(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         (line.stage, line.control.until) = (Stage::Settling, now + self.share / 2);
         self.ask_for_rest(core, drive);
@@ -52,8 +56,10 @@ impl<B: Block> Epochs<B> {
         }
         self.lines[drive].control.is_asked = false;
         match (self.lines[drive].stage, reply) {
-            (Stage::Room | Stage::Settling, ControlReply::Unsupported) => self.do_without(now, core, drive),
-            (Stage::Room, reply) => self.replied_on_room(now, core, drive, call, reply),
+            (Stage::Collecting | Stage::Settling, ControlReply::Unsupported) => {
+                self.do_without(now, core, drive)
+            }
+            (Stage::Collecting, reply) => self.replied_on_collection(now, core, drive, call, reply),
             (Stage::Settling, ControlReply::Answer(false)) if now < self.lines[drive].control.until => {
                 self.turn.poll_at(now + self.poll);
             }
@@ -65,7 +71,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    fn replied_on_room(
+    fn replied_on_collection(
         &mut self,
         now: Time,
         core: &mut Core<B>,
@@ -73,17 +79,16 @@ impl<B: Block> Epochs<B> {
         call: Control,
         reply: ControlReply,
     ) {
-        match (call, reply) {
-            (Control::EraseBlockSize, ControlReply::Bytes(bytes)) => {
-                self.lines[drive].control.erase_block = bytes.max(BLOCK_BYTES);
-                self.ask_control(core, drive, Control::FreeBlocks);
-            }
-            (Control::FreeBlocks, ControlReply::Blocks(free)) => self.judge_room(now, core, drive, free),
-            (Control::RunGc { .. }, _) | (Control::IsGcRunning, ControlReply::Answer(true)) => {
-                self.turn.poll_at(now + self.poll);
-            }
-            // It does not collect, or says something else than it was asked.
-            _ => self.begin_writing(now, core, drive),
+        let control = &mut self.lines[drive].control;
+        let is_running = call == Control::IsGcRunning && reply == ControlReply::Answer(true);
+        let has_begun = matches!(call, Control::RunGc { .. }) && reply == ControlReply::Done;
+        self.figures.collections += u64::from(is_running && !control.is_collecting);
+        control.is_collecting |= is_running;
+        if now < control.until && (is_running || has_begun) {
+            self.turn.poll_at(now + self.poll);
+        } else {
+            control.was_cut = is_running;
+            self.come_to_rest(now, core, drive);
         }
     }
 
@@ -97,26 +102,7 @@ impl<B: Block> Epochs<B> {
     fn do_without(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         self.lines[drive].control.is_unsupported = true;
         self.figures.without_control += 1;
-        match self.lines[drive].stage {
-            Stage::Room => self.begin_writing(now, core, drive),
-            _ => self.line_done(now, core, drive),
-        }
-    }
-
-    /// Does a drive have as many free blocks as the writes of this epoch need?
-    fn judge_room(&mut self, now: Time, core: &mut Core<B>, drive: usize, free: u64) {
-        let line = &mut self.lines[drive];
-        let floor = line.control.floor.map_or(free, |floor| floor.min(free));
-        line.control.floor = Some(floor);
-        let needed = (line.quota as u64 * BLOCK_BYTES).div_ceil(line.control.erase_block);
-        let until = line.control.until;
-        if free >= floor + needed || now >= until {
-            return self.begin_writing(now, core, drive);
-        }
-        let call = if line.control.is_collecting { Control::IsGcRunning } else { Control::RunGc { until } };
-        self.figures.collections += u64::from(!line.control.is_collecting);
-        line.control.is_collecting = true;
-        self.ask_control(core, drive, call);
+        self.line_done(now, core, drive);
     }
 
     /// Asks those again that were not ready.
@@ -131,7 +117,7 @@ impl<B: Block> Epochs<B> {
                 continue;
             }
             match self.lines[drive].stage {
-                Stage::Room => self.ask_control(core, drive, Control::FreeBlocks),
+                Stage::Collecting => self.ask_control(core, drive, Control::IsGcRunning),
                 Stage::Settling => self.ask_for_rest(core, drive),
                 _ => {}
             }

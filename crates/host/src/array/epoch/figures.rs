@@ -29,7 +29,7 @@ pub struct EpochFigures {
     pub longest_wait: Nanos,
     /// Copies that waited for longer than the deadline.
     pub late: u64,
-    /// How often drives were told to collect.
+    /// How often a drive that was told to collect had something to collect.
     pub collections: u64,
     /// How often a drive was asked whether it had come to rest.
     pub polls: u64,

@@ -10,12 +10,14 @@ use tailcut_base::{Nanos, Time};
 pub enum Stage {
     /// It has no token, or nothing to do with it.
     Rest,
-    /// It collects until there is room for what is to be written.
-    Room,
+    /// It answers reads that it got before the token.
+    Draining,
     /// It writes.
     Writing,
     /// It is flushed.
     Flushing,
+    /// It collects.
+    Collecting,
     /// It comes to rest, before the token passes on.
     Settling,
 }
@@ -52,6 +54,8 @@ pub struct Line {
     pub quota: usize,
     /// Where the drive stands.
     pub stage: Stage,
+    /// Reads of the host that it got without the token, and has not answered.
+    pub reads: u32,
     /// Batches under way.
     pub batches: u32,
     /// What this epoch has written.
@@ -89,14 +93,12 @@ pub struct Line {
 pub struct DriveControl {
     /// It does not know the calls.
     pub is_unsupported: bool,
-    /// Bytes of an erase block; 0 while unknown.
-    pub erase_block: u64,
-    /// The fewest free blocks that it was seen with.
-    pub floor: Option<u64>,
     /// It has not replied to a call.
     pub is_asked: bool,
-    /// It was told to collect in this epoch.
+    /// It has collected in this epoch.
     pub is_collecting: bool,
+    /// It was still collecting when its time was over.
+    pub was_cut: bool,
     /// Until when it is waited for.
     pub until: Time,
 }
@@ -111,6 +113,7 @@ impl Line {
             waiting: VecDeque::new(),
             quota: 0,
             stage: Stage::Rest,
+            reads: 0,
             batches: 0,
             written: Vec::new(),
             life: 0,
@@ -212,9 +215,11 @@ impl Line {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Learns how long it took from the beginning of the last write of its epoch to the end.
+    /// Learns how long it took from the beginning of the last write of its epoch to the end. A collection that
+    /// was cut short would have taken longer: nobody knows by how much, so it counts twice.
     pub fn learn_end(&mut self, now: Time, share: Nanos) {
-        let took = now.since(self.ended);
+        let was_cut = std::mem::take(&mut self.control.was_cut);
+        let took = now.since(self.ended) * if was_cut { 2 } else { 1 };
         self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
     }
 

@@ -284,7 +284,11 @@ impl<B: Block> Layout<B> for Epochs<B> {
 
     fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
         match Asked::unpack(done.wanted.token) {
-            Asked::Read(slot) => self.part_read(now, core, slot, done),
+            Asked::Read(slot) => {
+                self.drained(now, core, done.wanted.drive);
+                self.part_read(now, core, slot, done);
+            }
+            Asked::Met(slot) => self.part_read(now, core, slot, done),
             Asked::Work(id) => self.work_read(now, core, id, done),
             asked => unreachable!("nothing is read for {asked:?}"),
         }

@@ -62,7 +62,13 @@ impl<B: Block> Epochs<B> {
         }
         let Place { drive, block } = self.choose(core, run.start, blocks);
         let (around, class) = (core.around(now, drive), core.requests.get(slot).class);
-        let token = Asked::Read(slot).pack();
+        let token = match self.turn.is_held_by(self.shape.group(drive)) {
+            true => Asked::Met(slot).pack(),
+            false => {
+                self.lines[drive].reads += 1;
+                Asked::Read(slot).pack()
+            }
+        };
         let urgency = Urgency::Read;
         let wanted = Wanted { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
         core.requests.expect(slot, 1);

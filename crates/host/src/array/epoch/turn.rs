@@ -24,7 +24,7 @@ pub struct Turn {
     /// Drives of the holder that are not done.
     working: u32,
     /// When the epoch began.
-    began: Time,
+    pub(super) began: Time,
     /// When somebody may next have to get it, if nobody has.
     due: Time,
     /// When drives are asked again how they are.
@@ -126,17 +126,26 @@ impl<B: Block> Epochs<B> {
         self.working_less(now);
     }
 
-    /// A drive that has the token begins with its work.
+    /// A drive that has the token begins with its work, once it has answered the reads that it has: they
+    /// would meet writes.
     fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        if self.has_control && !self.lines[drive].control.is_unsupported {
-            self.make_room(now, core, drive);
+        if self.lines[drive].reads > 0 {
+            self.lines[drive].stage = Stage::Draining;
         } else {
             self.begin_writing(now, core, drive);
         }
     }
 
-    /// There is room for what a drive is to write.
-    pub(super) fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    /// A drive has answered a read that it got without the token.
+    pub(super) fn drained(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let line = &mut self.lines[drive];
+        line.reads -= 1;
+        if line.reads == 0 && line.stage == Stage::Draining {
+            self.begin_writing(now, core, drive);
+        }
+    }
+
+    fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         (line.stage, line.began, line.ended) = (Stage::Writing, now, now);
         line.learn_begin(now.since(self.turn.began), self.share);
@@ -206,7 +215,7 @@ impl<B: Block> Epochs<B> {
         }
         self.release_waiting(now, core, drive);
         if self.has_control && !self.lines[drive].control.is_unsupported && core.drives.is_present(drive) {
-            self.come_to_rest(now, core, drive);
+            self.collect(now, core, drive);
         } else {
             self.line_done(now, core, drive);
         }

@@ -107,7 +107,7 @@ impl<B: Block> Epochs<B> {
         }
         self.release_waiting(now, core, drive);
         match self.lines[drive].stage {
-            Stage::Room | Stage::Settling => self.line_done(now, core, drive),
+            Stage::Draining | Stage::Collecting | Stage::Settling => self.line_done(now, core, drive),
             Stage::Writing => self.write_on(now, core, drive),
             Stage::Rest | Stage::Flushing => {}
         }

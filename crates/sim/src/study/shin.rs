@@ -1,0 +1,105 @@
+//! What the studies of Shin's multi-SSD engine share: its drives, its modes, its load.
+//!
+//! Four drives of `swan-sata`, the one SATA drive whose parts are documented, as SWAN's studies have them: 128 blocks
+//! per plane, aged over 60 % of their space. Nothing was chosen for the results.
+
+use super::{Options, Run, swan};
+use crate::Scenario;
+use crate::workload::config::PaceKind;
+use crate::workload::{BesideConfig, SyntheticConfig};
+use crate::world::Limits;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::{ArrayConfig, LayoutKind};
+use tailcut_ssd::Precondition;
+use tailcut_ssd::precondition::PreparedState;
+
+/// How the array treats reads and writes (section 5.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Mixed, on RAID0.
+    Mix,
+    /// In epochs.
+    Epoch,
+    /// In epochs, with control of collection.
+    Control,
+}
+
+/// All of them.
+pub const MODES: [Mode; 3] = [Mode::Mix, Mode::Epoch, Mode::Control];
+
+/// Drives of the array.
+const DRIVES: u32 = 4;
+
+/// Writers of 1 MiB beside the readers.
+pub const WRITERS: u32 = 4;
+
+/// Share of the drives' space that holds data.
+const FILLED: u32 = 600_000;
+
+/// Until the buffers are full and the speed of the drives is known.
+const RAMP: Nanos = Nanos::secs(2);
+
+impl Mode {
+    /// The paper's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Mix => "MIX",
+            Mode::Epoch => "EPCH",
+            Mode::Control => "GCCTRL",
+        }
+    }
+
+    /// The array.
+    fn array(self) -> ArrayConfig {
+        let (layout, groups) = match self {
+            Mode::Mix => (LayoutKind::Raid0, 1),
+            Mode::Epoch | Mode::Control => (LayoutKind::Epochs, 2),
+        };
+        let mut array = ArrayConfig { drives: DRIVES, layout, groups, ..ArrayConfig::default() };
+        let is_controlled = self == Mode::Control;
+        array.epoch.mode = if is_controlled { EpochMode::GcControl } else { EpochMode::Epoch };
+        array
+    }
+
+    /// So many readers of 4 KiB, each with one request at a time, for so many seconds.
+    pub fn readers(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
+        let mut device = swan::drive();
+        // Garbage is collected when the host says so, or must be.
+        device.gc.background = false;
+        let precondition = Precondition { state: PreparedState::Steady, fill: FILLED };
+        let workload = SyntheticConfig { read: WHOLE, ..closed(readers) };
+        let run = Limits { ramp: RAMP, duration: RAMP + Nanos::secs(seconds), ..Limits::NONE };
+        let array = self.array();
+        let seed = options.seed;
+        Scenario { seed, content: false, device, array, precondition, run, workload, ..Scenario::default() }
+    }
+
+    /// The same beside the writers.
+    pub fn mixed(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
+        let beside = BesideConfig { enabled: true, source: writers() };
+        Scenario { beside, ..self.readers(options, readers, seconds) }
+    }
+}
+
+/// Random writers of 1 MiB, each with one request at a time.
+pub fn writers() -> SyntheticConfig {
+    SyntheticConfig { read: 0, write_size: "1MiB".into(), ..closed(WRITERS) }
+}
+
+fn closed(depth: u32) -> SyntheticConfig {
+    SyntheticConfig { pace: PaceKind::Closed, depth, region_share: FILLED, ..SyntheticConfig::default() }
+}
+
+/// All of something, in parts per million.
+const WHOLE: u32 = 1_000_000;
+
+/// A run of a mode.
+pub fn run(label: String, scenario: Scenario) -> Run {
+    Run { label, scenario }
+}
+
+/// Bytes per second that were read or written.
+pub fn bandwidth(measured: &super::Measured, op: Op) -> f64 {
+    measured.kind(op).map_or(0.0, |kind| kind.bytes_per_s)
+}

@@ -1,0 +1,23 @@
+//! A second synthetic source, beside the first.
+
+use super::SyntheticConfig;
+use tailcut_base::config::{Configure, Visit};
+
+/// A source beside `[workload]`: what one source does not make wait for the other.
+///
+/// Readers and writers that each issue their next request when their own last one has completed are two
+/// sources; in one source of both, whoever is slow takes the other's places.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BesideConfig {
+    /// There is one.
+    pub enabled: bool,
+    /// What it does.
+    pub source: SyntheticConfig,
+}
+
+impl Configure for BesideConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.flag("enabled", "A second source runs beside the synthetic one.", &mut self.enabled);
+        self.source.configure(visit);
+    }
+}
