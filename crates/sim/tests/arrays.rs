@@ -80,6 +80,22 @@ fn every_way_around_a_drive_returns_what_was_written() {
     }
 }
 
+/// Drives that have been prepared are told when to collect: it shows in what they do.
+#[test]
+fn turns_reach_the_drives() {
+    let mut scenario = scenario(LayoutKind::Raid5);
+    scenario.device = Preset::Femu.config();
+    scenario.device.geometry.blocks = 32;
+    scenario.run.requests = 20_000;
+    let collected = |scenario: &Scenario| {
+        let array = run(scenario).array.expect("it is one");
+        array.members.iter().map(|member| member.erases).collect::<Vec<_>>()
+    };
+    let always = collected(&scenario);
+    scenario.array.turns = Nanos::millis(20);
+    assert_ne!(collected(&scenario), always);
+}
+
 #[test]
 fn preparing_counts_nothing() {
     let report = run(&scenario(LayoutKind::LogRaid0));

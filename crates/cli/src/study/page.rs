@@ -94,6 +94,7 @@ pub fn figure(value: f64, unit: &str) -> String {
         "s" => show_time(value * 1e9),
         "share" => format!("{:.1} %", value * 100.0),
         "x" => format!("{value:.2} x"),
+        "ratio" => format!("{value:.2}"),
         _ => show_count(value),
     }
 }

@@ -23,6 +23,8 @@ impl<P: Probe> SimulatedArray<P> {
         for (drive, number) in self.drives.iter_mut().zip(0..) {
             drive.precondition(how, seed(number));
         }
+        // What the array has to tell the drives is not for those that stand in for them.
+        let calls = std::mem::take(self.array.controls());
         let blocks = self.array.disk().blocks * u64::from(how.fill) / 1_000_000;
         let mut block = 0;
         while block < blocks {
@@ -31,6 +33,7 @@ impl<P: Probe> SimulatedArray<P> {
             self.write_at_once(block, data);
             block += count;
         }
+        self.array.controls().splice(0..0, calls);
         blocks as u32
     }
 
