@@ -145,7 +145,7 @@ impl<B: Block> Epochs<B> {
     fn acknowledge(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get(slot);
         if !request.fua {
-            return self.part_done(now, core, slot, Status::Success, &Spans::new());
+            return core.part_done(now, slot, Status::Success, &Spans::new());
         }
         let blocks = request.block..request.block + u64::from(request.blocks);
         let id = self.waiter(super::waiting::Who::Host(slot));
@@ -167,7 +167,7 @@ impl<B: Block> Epochs<B> {
             let (first, blocks) = (request.block, u64::from(request.blocks));
             let done = u64::from(std::mem::take(&mut self.admission.done));
             (first + done..first + blocks).for_each(|block| self.admit_block(now, core, block));
-            self.part_done(now, core, slot, Status::MediaError, &Spans::new());
+            core.part_done(now, slot, Status::MediaError, &Spans::new());
         }
     }
 }

@@ -85,8 +85,6 @@ pub struct Epochs<B: Block> {
     turn: Turn,
     /// Blocks that would leave the cache if the record were written.
     unrecorded: Vec<u32>,
-    /// Drives that have been filled, which the record does not say yet.
-    filled: Vec<usize>,
     batches: Vec<Batch<B>>,
     free_batches: Vec<u32>,
     admission: Admission,
@@ -149,7 +147,6 @@ impl<B: Block> Epochs<B> {
             turn: Turn::new(&shape),
             shape,
             unrecorded: Vec::new(),
-            filled: Vec::new(),
             batches: Vec::new(),
             free_batches: Vec::new(),
             admission: Admission::new(most_dirty),
@@ -258,9 +255,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
             let drives = 0..core.drives.len();
             drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
         };
-        let (missing, mut rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
-        // After a power cut now, a drive that was filled would have to be filled again.
-        rebuilding.extend(self.filled.iter().filter(|&&drive| core.drives.is_in_sync(drive)));
+        let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
         if self.has_failed {
             let why = format!(
                 "drives {missing:?} are missing and {rebuilding:?} are not filled: both copies of some blocks are gone"
@@ -331,7 +326,6 @@ impl<B: Block> Layout<B> for Epochs<B> {
 
     fn recorded(&mut self, now: Time, core: &mut Core<B>) {
         self.forget_unrecorded(now, core);
-        self.filled.clear();
         self.run(now, core);
     }
 

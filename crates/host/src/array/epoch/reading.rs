@@ -22,7 +22,7 @@ impl<B: Block> Epochs<B> {
             rest.start = run.end;
             self.read_run(now, core, slot, run, self.most as u64);
         }
-        self.part_done(now, core, slot, Status::Success, &Spans::new());
+        core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
     /// Reads blocks that lie together, what is cached from the cache and the rest at most `most` at a time.
@@ -118,7 +118,7 @@ impl<B: Block> Epochs<B> {
             self.look_after(now, core, Purpose::Repair, run.clone());
         }
         core.drives.recycle(done.data);
-        self.part_done(now, core, slot, status, &done.spans);
+        core.part_done(now, slot, status, &done.spans);
         run.for_each(|block| self.read_ended(now, core, block));
     }
 

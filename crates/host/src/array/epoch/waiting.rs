@@ -72,7 +72,7 @@ impl<B: Block> Epochs<B> {
         match who {
             Who::Host(slot) => {
                 let status = if self.has_failed { Status::MediaError } else { Status::Success };
-                self.part_done(now, core, slot, status, &Spans::new());
+                core.part_done(now, slot, status, &Spans::new());
             }
             Who::Work(id) => self.end_work(now, core, id),
         }
@@ -82,20 +82,6 @@ impl<B: Block> Epochs<B> {
     pub(super) fn release_waiting(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         while let Some(id) = self.lines[drive].released() {
             self.pass(now, core, id);
-        }
-    }
-
-    /// A part of a request of the host has ended.
-    pub(super) fn part_done(
-        &mut self,
-        now: Time,
-        core: &mut Core<B>,
-        slot: u32,
-        status: Status,
-        spans: &Spans,
-    ) {
-        if core.requests.part_done(now, slot, status, spans) {
-            core.finish(now, slot);
         }
     }
 }

@@ -202,9 +202,6 @@ impl<B: Block> Epochs<B> {
         if let (Task::Rebuild(drive), false) = (walk.task, walk.is_cancelled) {
             core.drives.set_presence(drive, Presence::InSync);
             core.write_record(now);
-            if core.is_durable() {
-                self.filled.push(drive);
-            }
             self.look_at_drives(core);
         }
     }
