@@ -120,8 +120,11 @@ fn rebuilds_in_place() {
 /// Plans that have shown a bug once.
 #[test]
 fn what_was_mended_stays_so() {
-    const PLANS: &[&str] =
-        &[include_str!("plans/repair-in-recovery.txt"), include_str!("plans/repair-struck.txt")];
+    const PLANS: &[&str] = &[
+        include_str!("plans/cuts-in-collection.txt"),
+        include_str!("plans/repair-in-recovery.txt"),
+        include_str!("plans/repair-struck.txt"),
+    ];
     for text in PLANS {
         let plan: Plan = text.parse().expect("a plan");
         assert_eq!(attempt(&plan, None).wrong, None, "{text}");

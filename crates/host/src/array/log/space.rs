@@ -86,7 +86,7 @@ const CLOSING_MAX: usize = 4;
 impl<B: Block> Log<B> {
     /// Rows of a group that the host may open.
     pub(super) fn available(&self, group: u32) -> u32 {
-        let claimed = if self.space.collecting == Some(group) { self.claimed_rows(0) } else { 0 };
+        let claimed = if self.space.collecting == Some(group) { self.claimed_rows() } else { 0 };
         self.rows.free(group).saturating_sub(RESERVE + claimed.max(self.space.kept))
     }
 

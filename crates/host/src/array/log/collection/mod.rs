@@ -98,9 +98,7 @@ impl<B: Block> Log<B> {
         if !self.has_room_to_collect(group) {
             return false;
         }
-        if self.geometry.group_of(self.open_row(MOVED).here.row) != group
-            && (self.collection.is_moving() || !self.hop(now, core, group))
-        {
+        if !self.can_move_from(now, core, group) {
             return false;
         }
         let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else {
@@ -127,20 +125,39 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// True when one more victim leaves the room that those under way need.
-    fn has_room_to_collect(&self, group: u32) -> bool {
-        let moving = self.collection.count(Job::is_moving) as u32;
-        if moving < JOBS_ALWAYS {
+    /// Sees to it that the stream of moved blocks goes on in the group that is collected, or, if that has no
+    /// row left (power cuts can leave many that are only begun), in the one that has most; false when there is
+    /// none, or others move theirs.
+    fn can_move_from(&mut self, now: Time, core: &mut Core<B>, group: u32) -> bool {
+        if self.candidate_valid(group) == 0 {
             return true;
         }
-        let candidate = self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid);
-        self.rows.free(group) > RESERVE + self.claimed_rows(candidate)
+        let here = self.geometry.group_of(self.open_row(MOVED).here.row);
+        let most = (0..self.geometry.groups).max_by_key(|&other| (self.rows.free(other), other == here));
+        let target = if self.rows.free(group) > 0 { group } else { most.expect("there is a group") };
+        here == group || !self.collection.is_moving() && (here == target || self.hop(now, core, target))
+    }
+
+    /// Valid blocks of the row of a group that would be collected first.
+    fn candidate_valid(&self, group: u32) -> u32 {
+        self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid)
+    }
+
+    /// True when one more victim leaves the room that those under way need: they give theirs back only when
+    /// all that has been moved is durable.
+    fn has_room_to_collect(&self, group: u32) -> bool {
+        let needed = self.rows_to_move(self.candidate_valid(group));
+        !self.is_collecting() || self.rows.free(group) >= RESERVE - JOBS_ALWAYS + needed
     }
 
     /// Rows that the victims under way need, with one more of so many valid blocks.
-    pub(super) fn claimed_rows(&self, more: u32) -> u32 {
+    fn rows_to_move(&self, more: u32) -> u32 {
         let blocks = self.collection.left() + u64::from(more);
-        let rows = blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32;
-        rows.saturating_sub(JOBS_ALWAYS)
+        blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32
+    }
+
+    /// Of those, what the host has to leave them beside the reserve.
+    pub(super) fn claimed_rows(&self) -> u32 {
+        self.rows_to_move(0).saturating_sub(JOBS_ALWAYS)
     }
 }
