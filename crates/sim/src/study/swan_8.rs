@@ -1,6 +1,6 @@
 //! SWAN, figures 8 to 11 and table 4: YCSB over a log-structured merge store on nine drives.
 //!
-//! The paper keeps the map in battery-backed memory and flushes no drive (section 4). Here batteries are in
+//! The paper keeps the map in battery-backed memory and flushes no drive (section 4.1). Here batteries are in
 //! the drives (`buffer.capacitor`), so that nothing has to be flushed either; YCSB-A runs over both logs once
 //! more on drives whose caches are volatile.
 
