@@ -86,23 +86,21 @@ impl Load {
         }
     }
 
-    /// As many requests at a time as keep the array busy.
+    /// As many requests at a time as keep the array busy. Every array serves the same requests, whole passes of
+    /// a trace, so that their bytes per second can be compared: some parts of a trace move far more bytes
+    /// than others.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
-        // A queue that is always full is at rest sooner than one that trickles.
-        let (ramp, measured) = if options.quick { (RAMP / 3, 300) } else { (RAMP, 1500) };
-        let duration = ramp + Nanos::millis(measured);
-        scenario.run = Limits { ramp, duration, ..Limits::NONE };
-        // More than any such array can do.
-        let requests = ENDLESS;
+        let least = if options.quick { SATURATING / 10 } else { SATURATING };
+        scenario.run = Limits::NONE;
         match self {
-            Load::Trace { file, .. } => {
-                self.replay(scenario, file, requests);
+            Load::Trace { file, requests, .. } => {
+                Load::replay(scenario, file, least.div_ceil(*requests) as u32);
                 scenario.trace.timing = ReplayTiming::Closed;
                 scenario.trace.depth = SATURATED;
             }
             Load::Generated(workload) => {
                 let (pace, depth, region_share) = (PaceKind::Closed, SATURATED, 1_000_000);
-                let workload = *workload;
+                let (workload, requests) = (*workload, least);
                 scenario.datacenter =
                     DatacenterConfig { workload, requests, pace, depth, rate: 1, region_share };
             }
@@ -125,8 +123,8 @@ impl Load {
         let requests = (duration.as_secs_f64() * mean) as u64 + 1;
         scenario.run = Limits { ramp, duration, ..Limits::NONE };
         match self {
-            Load::Trace { file, peak, .. } => {
-                self.replay(scenario, file, requests);
+            Load::Trace { file, peak, requests: recorded, .. } => {
+                Load::replay(scenario, file, requests.div_ceil(*recorded).saturating_add(1) as u32);
                 // Rounded to a millionth of the recorded times.
                 scenario.trace.stretch_ppm = (peak / rate * 1e6).round().max(1.0) as u64;
                 scenario.trace.timing = ReplayTiming::Recorded;
@@ -140,10 +138,9 @@ impl Load {
         }
     }
 
-    fn replay(&self, scenario: &mut Scenario, file: &Path, requests: u64) {
-        let Load::Trace { requests: recorded, .. } = self else { return };
+    fn replay(scenario: &mut Scenario, file: &Path, times: u32) {
         scenario.trace.file = file.to_string_lossy().into_owned();
-        scenario.trace.times = requests.div_ceil(*recorded).saturating_add(1) as u32;
+        scenario.trace.times = times;
         scenario.trace.depth = 4096;
     }
 }
@@ -152,8 +149,8 @@ impl Load {
 /// several turns of collecting. Before that an array takes more than it can keep up.
 const RAMP: Nanos = Nanos::secs(1);
 
-/// Requests of a run that its duration ends.
-const ENDLESS: u64 = 1 << 32;
+/// The fewest requests that saturate an array: some seconds of them.
+const SATURATING: u64 = 600_000;
 
 /// Requests at a time that keep four drives of 64 chips busy.
 const SATURATED: u32 = 256;

@@ -186,6 +186,7 @@ impl Study for ArrayTail {
         }
         for load in &loads {
             rows.extend(policies(options).flat_map(|policy| latencies(load, done, policy)));
+            rows.extend(collecting(options).map(|policy| saturated(load, done, policy)));
         }
         rows
     }
@@ -208,11 +209,21 @@ fn ratio(
     Row::new(policy.name(), quantity, "ratio", geometric_mean(ratios)).paper(paper).explain(LOAD)
 }
 
-/// Bytes written per second by the saturated array, against the plain one.
+/// Bytes per second of the saturated array, against the plain one: the same requests, so the same share of
+/// them is written.
 fn write_bandwidth(loads: &[Load], done: &[Measured], policy: Policy) -> Row {
-    let of = |load: &Load, policy| find(done, &label("saturated", load, policy)).bandwidth();
-    let ratios = loads.iter().map(|load| of(load, policy) / of(load, Policy::Plain));
-    Row::new(policy.name(), "bandwidth, saturated, / plain", "ratio", geometric_mean(ratios))
+    let ratios = loads.iter().map(|load| against_plain(load, done, policy));
+    Row::new(policy.name(), "write bandwidth, saturated, / plain", "ratio", geometric_mean(ratios))
+}
+
+fn against_plain(load: &Load, done: &[Measured], policy: Policy) -> f64 {
+    let of = |policy| find(done, &label("saturated", load, policy)).bandwidth();
+    of(policy) / of(Policy::Plain)
+}
+
+fn saturated(load: &Load, done: &[Measured], policy: Policy) -> Row {
+    let case = format!("{}, {}", load.name(), policy.name());
+    Row::new(case, "write bandwidth, saturated, / plain", "x", against_plain(load, done, policy))
 }
 
 fn latencies(load: &Load, done: &[Measured], policy: Policy) -> [Row; 5] {
