@@ -384,6 +384,16 @@ pub enum BenchCommand {
         #[arg(long, value_name = "CASE/PART", hide = true)]
         alone: Option<String>,
     },
+    /// Let arrays serve reads and writes of one block over drives that cost nothing, and show what a
+    /// request costs the array
+    Array {
+        /// Write the results as JSON to a file, or with '-' to standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Measure one case in this process and print the result as JSON
+        #[arg(long, value_name = "LAYOUT/READS/BLOCKS", hide = true)]
+        alone: Option<String>,
+    },
     /// Let each commit scheduler serve full queues of 32 to 65536 requests for 64 to 4096 chips, and
     /// show what scheduling a request costs
     Schedule {

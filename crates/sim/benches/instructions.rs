@@ -4,7 +4,7 @@
 //! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
 //! of the long and the short one, divided by the difference of their requests, is the cost of a
 //! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
-//! requests each and count the rig around it, too.
+//! requests each, those of arrays [`SHORT`] requests, and count the rig around it, too.
 
 #![allow(missing_docs)] // The macros of the bench harness make items without documentation.
 
@@ -12,6 +12,8 @@ use gungraun::{library_benchmark, library_benchmark_group, main};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
+use tailcut_host::array::LayoutKind;
+use tailcut_host::array::rig::{Load as ArrayLoad, Rig as ArrayRig};
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
@@ -77,6 +79,26 @@ fn scheduling(mut rig: Rig) -> Rig {
     rig
 }
 
+fn array(layout: LayoutKind, reads: bool) -> ArrayRig {
+    let (groups, drives) = if layout == LayoutKind::Swan5 { (2, 6) } else { (1, 4) };
+    let mut rig = ArrayRig::new(ArrayLoad { layout, groups, drives, blocks: 1 << 14, reads });
+    rig.settle();
+    rig
+}
+
+#[library_benchmark]
+#[bench::raid5_writes(array(LayoutKind::Raid5, false))]
+#[bench::raid5_reads(array(LayoutKind::Raid5, true))]
+#[bench::swan5_writes(array(LayoutKind::Swan5, false))]
+#[bench::swan5_reads(array(LayoutKind::Swan5, true))]
+#[bench::epochs_writes(array(LayoutKind::Epochs, false))]
+#[bench::epochs_reads(array(LayoutKind::Epochs, true))]
+fn array_requests(mut rig: ArrayRig) -> ArrayRig {
+    black_box(&mut rig).serve(SHORT);
+    rig
+}
+
+library_benchmark_group!(name = arrays, benchmarks = array_requests);
 library_benchmark_group!(name = requests, benchmarks = [reads, mixed, writes_under_collection]);
 library_benchmark_group!(name = schedulers, benchmarks = scheduling);
-main!(library_benchmark_groups = requests, schedulers);
+main!(library_benchmark_groups = requests, schedulers, arrays);

@@ -3,6 +3,7 @@
 //! Each measurement runs in a process of its own, so that its peak memory is its own and no
 //! measurement warms the caches of the next.
 
+mod array;
 mod breakdown;
 mod case;
 mod instant;
@@ -32,6 +33,8 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
     match command {
         BenchCommand::Sim { alone: Some(what), .. } => measure_alone(what, out),
         BenchCommand::Sim { json, .. } => simulation(json.as_deref(), out),
+        BenchCommand::Array { alone: Some(what), .. } => array::measure_alone(what, out),
+        BenchCommand::Array { json, .. } => array::array(json.as_deref(), out),
         BenchCommand::Schedule { alone: Some(what), .. } => schedule::measure_alone(what, out),
         BenchCommand::Schedule { json, .. } => schedule::schedule(json.as_deref(), out),
     }

@@ -28,6 +28,7 @@ pub mod raid;
 pub mod reads;
 pub mod record;
 pub mod requests;
+pub mod rig;
 pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, ReadPolicy};

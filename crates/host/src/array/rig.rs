@@ -1,0 +1,154 @@
+//! An array over drives that cost nothing, for measuring what the array itself costs.
+
+use super::Array;
+use super::config::{ArrayConfig, LayoutKind};
+use crate::Fingerprint;
+use crate::disk::{Disk, Request, Response};
+use std::collections::VecDeque;
+use tailcut_base::control::ControlReply;
+use tailcut_base::random::Stream;
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+
+/// What is asked of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// How it lays data out.
+    pub layout: LayoutKind,
+    /// R-groups of SWAN; 1 for others.
+    pub groups: u32,
+    /// Drives in all.
+    pub drives: u32,
+    /// Blocks of a drive.
+    pub blocks: u64,
+    /// Reads instead of writes; of one block at random places, both.
+    pub reads: bool,
+}
+
+/// How long each drive takes for whatever it is asked.
+const LATENCY: Nanos = Nanos::micros(100);
+
+/// Requests at a time.
+const DEPTH: u32 = 64;
+
+/// The array, its drives, and the host.
+#[derive(Debug)]
+pub struct Rig {
+    array: Array<Fingerprint>,
+    /// What the drives have been asked, in the order in which they answer.
+    asked: VecDeque<(Time, usize, Request<Fingerprint>)>,
+    random: Stream,
+    load: Load,
+    now: Time,
+    /// Names for requests that are not in use.
+    ids: Vec<u32>,
+    done: u64,
+    spare: Vec<Vec<Fingerprint>>,
+}
+
+impl Rig {
+    /// An array without content.
+    pub fn new(load: Load) -> Rig {
+        let Load { layout, groups, drives, blocks, .. } = load;
+        let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
+        let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false };
+        let disks = vec![disk; drives as usize];
+        Rig {
+            array: Array::fresh(&config, &disks),
+            asked: VecDeque::new(),
+            random: Stream::new(1, "array rig"),
+            load,
+            now: Time::ZERO,
+            ids: (0..DEPTH).collect(),
+            done: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Blocks that the host uses: four fifths of what it is offered.
+    fn blocks(&self) -> u64 {
+        self.array.disk().blocks / 5 * 4
+    }
+
+    /// Writes every block once in order and as many again at random: from then on a log collects.
+    pub fn settle(&mut self) {
+        let blocks = self.blocks();
+        for block in 0..blocks {
+            self.ask(Op::Write, block);
+        }
+        for _ in 0..blocks {
+            let block = self.random.below(blocks);
+            self.ask(Op::Write, block);
+        }
+    }
+
+    /// Serves so many requests of the load.
+    pub fn serve(&mut self, count: u64) {
+        let (end, blocks) = (self.done + count, self.blocks());
+        let op = if self.load.reads { Op::Read } else { Op::Write };
+        while self.done < end {
+            let block = self.random.below(blocks);
+            self.ask(op, block);
+        }
+    }
+
+    /// Requests that have been answered.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    fn ask(&mut self, op: Op, block: u64) {
+        let id = loop {
+            if let Some(id) = self.ids.pop() {
+                break id;
+            }
+            self.step();
+        };
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.clear();
+        if op == Op::Write {
+            data.push(Fingerprint(block as u32));
+        }
+        let class = Class::DEFAULT;
+        let mut request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+        while let Err(back) = self.array.submit(self.now, request) {
+            request = back;
+            self.step();
+        }
+        self.pass_on();
+    }
+
+    /// Lets time go on to the next answer of a drive or event of the array.
+    fn step(&mut self) {
+        let due = self.asked.front().map_or(Time::NEVER, |&(due, ..)| due);
+        let next = self.array.next_event().max(self.now);
+        if due <= next {
+            let (due, drive, request) = self.asked.pop_front().expect("requests are under way");
+            self.now = due;
+            let Request { id, op, blocks, mut data, .. } = request;
+            if op == Op::Read {
+                data.clear();
+                data.resize(blocks as usize, Fingerprint(0));
+            }
+            let spans = Spans::new();
+            let response = Response { id, status: Status::Success, data, busy_for: Nanos::ZERO, spans };
+            self.array.answered(due, drive, response);
+        } else {
+            self.now = next;
+            self.array.advance(next);
+        }
+        self.pass_on();
+    }
+
+    fn pass_on(&mut self) {
+        let due = self.now + LATENCY;
+        self.asked.extend(self.array.sent().drain(..).map(|(drive, request)| (due, drive, request)));
+        while let Some((drive, call)) = self.array.controls().pop() {
+            self.array.control_answered(self.now, drive, call, ControlReply::Unsupported);
+        }
+        for answer in self.array.answers().drain(..) {
+            self.ids.push(answer.id);
+            self.done += 1;
+            self.spare.push(answer.data);
+        }
+    }
+}
