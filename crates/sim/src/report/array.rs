@@ -6,7 +6,7 @@ use crate::world::{Witness, World};
 use serde::{Deserialize, Serialize};
 use tailcut_base::SECTOR_BYTES;
 use tailcut_host::array::Array;
-use tailcut_host::array::epoch::EpochFigures;
+use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::{BLOCK_BYTES, Fingerprint};
 use tailcut_ssd::Figures;

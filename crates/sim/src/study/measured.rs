@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
-use tailcut_host::array::epoch::EpochFigures;
+use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::LogFigures;
 use tailcut_ssd::Figures;
 

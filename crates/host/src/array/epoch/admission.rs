@@ -125,7 +125,7 @@ impl<B: Block> Epochs<B> {
         }
         let is_free = |drive: usize| {
             let line = &self.lines[drive];
-            !core.drives.is_present(drive) || line.len() < line.room(self.share)
+            !core.drives.is_present(drive) || line.len() < line.pace.room(self.share)
         };
         let places = self.shape.places(block);
         self.cache.dirty() < self.admission.most && places.iter().all(|place| is_free(place.drive))
@@ -134,11 +134,11 @@ impl<B: Block> Epochs<B> {
     /// How long the next write has to wait after one of so many blocks.
     fn pause(&mut self, now: Time, block: u64, blocks: u32) {
         let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
-        let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].room(self.share));
+        let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].pace.room(self.share));
         let lines = self.shape.places(block).map(|place| line(place.drive));
         let used = lines.into_iter().fold(share(self.cache.dirty(), self.admission.most), u64::max);
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
-        let pause = Nanos(self.turn.interval.0 * u64::from(blocks) * excess / (SCALE / 4));
+        let pause = Nanos(self.turn.interval().0 * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(self.share);
     }
 

@@ -57,6 +57,13 @@ impl Geometry {
         Geometry { copies, groups, pairs: pairs(drives, groups), chunk }
     }
 
+    /// The drives of each token group.
+    pub fn members(&self) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.groups];
+        (0..self.copies.drives).for_each(|drive| members[self.group(drive)].push(drive));
+        members
+    }
+
     /// Blocks of the host.
     pub fn blocks(&self) -> u64 {
         self.pairs as u64 * self.copies.half

@@ -2,8 +2,9 @@
 
 use super::cache::CopyId;
 use super::ring::Ring;
+use crate::array::heavy::{Calls, Pace};
 use std::collections::VecDeque;
-use tailcut_base::{Nanos, Time};
+use tailcut_base::Time;
 
 /// Where a drive stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +17,8 @@ pub enum Stage {
     Writing,
     /// It is flushed.
     Flushing,
-    /// It collects.
+    /// It collects, and comes to rest before the token passes on.
     Collecting,
-    /// It comes to rest, before the token passes on.
-    Settling,
 }
 
 /// A copy that waits.
@@ -72,35 +71,10 @@ pub struct Line {
     pub is_merging: bool,
     /// Requests that clear the descriptors of a predecessor: nothing may be listed yet.
     pub clearing: u32,
-    /// When its writing began in this epoch, and its flushing.
-    pub began: Time,
-    /// When the last write of the epoch began.
-    pub ended: Time,
-    /// What writing a block takes, flush included, as far as is known.
-    pub per_block: Nanos,
-    /// The most blocks that an epoch has written.
-    most_written: usize,
-    /// What is left of an epoch when its last write begins; at most half of its share of the deadline.
-    pub wind_down: Nanos,
-    /// What comes before the first takes; at most a quarter.
-    pub wind_up: Nanos,
+    /// What it can do in an epoch.
+    pub pace: Pace,
     /// What is known for collection.
-    pub control: DriveControl,
-}
-
-/// What is known of a drive's control interface.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DriveControl {
-    /// It does not know the calls.
-    pub is_unsupported: bool,
-    /// It has not replied to a call.
-    pub is_asked: bool,
-    /// It has collected in this epoch.
-    pub is_collecting: bool,
-    /// It was still collecting when its time was over.
-    pub was_cut: bool,
-    /// Until when it is waited for.
-    pub until: Time,
+    pub calls: Calls,
 }
 
 impl Line {
@@ -122,13 +96,8 @@ impl Line {
             is_held: false,
             is_merging: false,
             clearing: 0,
-            began: Time::ZERO,
-            ended: Time::ZERO,
-            per_block: Nanos::ZERO,
-            most_written: FIRST_ROOM / 2,
-            wind_down: Nanos::ZERO,
-            wind_up: Nanos::ZERO,
-            control: DriveControl::default(),
+            pace: Pace::default(),
+            calls: Calls::default(),
         }
     }
 
@@ -202,49 +171,7 @@ impl Line {
         self.waiting.pop_front();
         Some(who)
     }
-
-    /// Learns what this epoch has shown: writing `blocks` blocks has taken from `began` to now. What is slow
-    /// counts at once, what is fast after some time. Few blocks tell of the costs of an epoch rather than of
-    /// the drive's speed.
-    pub fn learn(&mut self, now: Time, blocks: usize) {
-        if blocks == 0 || blocks < TELLING && self.per_block > Nanos::ZERO {
-            return;
-        }
-        self.most_written = self.most_written.max(blocks);
-        let took = now.since(self.began) / blocks as u64;
-        self.per_block = took.max((self.per_block * 7 + took) / 8);
-    }
-
-    /// Learns how long it took from the beginning of the last write of its epoch to the end. A collection that
-    /// was cut short would have taken longer: nobody knows by how much, so it counts twice.
-    pub fn learn_end(&mut self, now: Time, share: Nanos) {
-        let was_cut = std::mem::take(&mut self.control.was_cut);
-        let took = now.since(self.ended) * if was_cut { 2 } else { 1 };
-        self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
-    }
-
-    /// Learns how long it took from the beginning of its epoch to the first write.
-    pub fn learn_begin(&mut self, took: Nanos, share: Nanos) {
-        self.wind_up = took.max((self.wind_up * 7 + took) / 8).min(share / 4);
-    }
-
-    /// Copies that may wait, so that an epoch of length `share` suffices for them.
-    pub fn room(&self, share: Nanos) -> usize {
-        let rest = share.saturating_sub(self.wind_down + self.wind_up).0;
-        let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
-        // A drive with a buffer is quick at first: what it has not shown yet it is trusted with step by step.
-        most.min(2 * self.most_written).max(LEAST_ROOM)
-    }
 }
-
-/// The fewest blocks of an epoch from which the speed of a drive can be told.
-const TELLING: usize = 64;
-
-/// Copies that may wait for a drive of which nothing is known yet: 1 MiB.
-const FIRST_ROOM: usize = 256;
-
-/// Copies that may wait for any drive, however slow.
-const LEAST_ROOM: usize = 8;
 
 #[cfg(test)]
 mod tests {

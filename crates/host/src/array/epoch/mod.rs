@@ -29,7 +29,6 @@ mod collection;
 mod compare;
 mod config;
 mod descriptor;
-mod figures;
 mod geometry;
 mod line;
 #[cfg(feature = "planted")]
@@ -46,13 +45,13 @@ mod walk;
 mod work;
 
 pub use config::{EpochConfig, EpochMode};
-pub use figures::EpochFigures;
 pub use geometry::has_lost_both;
 pub use walk::Task;
 
 use super::config::ArrayConfig;
 use super::core::Core;
 use super::drives::{Answered, Presence};
+use super::heavy::{EpochFigures, Turn};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::Done;
@@ -68,7 +67,6 @@ use line::Line;
 use recovery::{Recovery, Stage as RecoveryStage};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Nanos, Op, Time};
-use turn::Turn;
 use waiting::Waiter;
 use walk::Walk;
 use work::Work;
@@ -144,7 +142,7 @@ impl<B: Block> Epochs<B> {
             most: core.drives.most_blocks() as usize,
             cache: Cache::new(shape.blocks(), version),
             lines: (0..drives).map(|_| Line::new(slots)).collect(),
-            turn: Turn::new(&shape),
+            turn: Turn::new(shape.members()),
             shape,
             unrecorded: Vec::new(),
             batches: Vec::new(),

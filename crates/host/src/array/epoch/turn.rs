@@ -1,102 +1,36 @@
 //! The token: which group has it, when an epoch begins, and when it ends.
 
-use super::geometry::Geometry;
 use super::line::Stage;
 use super::planted::{Rule, holds};
 use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use tailcut_base::{Class, Nanos, Op, Status, Time};
+use tailcut_base::{Class, Op, Status, Time};
 
 /// Batches of a drive under way at a time.
 const BATCHES: u32 = 2;
 
-/// The token.
-#[derive(Debug)]
-pub struct Turn {
-    /// The drives of each group.
-    members: Vec<Vec<usize>>,
-    /// Who has it.
-    holder: Option<usize>,
-    /// Who had it last.
-    last: usize,
-    /// Drives of the holder that are not done.
-    working: u32,
-    /// When the epoch began.
-    pub(super) began: Time,
-    /// When somebody may next have to get it, if nobody has.
-    due: Time,
-    /// When drives are asked again how they are.
-    pub(super) poll: Time,
-    /// What it takes to write both copies of a block, as far as is known.
-    pub(super) interval: Nanos,
-    /// Copies written in this epoch.
-    settled: u64,
-}
-
-impl Turn {
-    /// Nobody has it.
-    pub fn new(shape: &Geometry) -> Turn {
-        let mut members = vec![Vec::new(); shape.groups];
-        (0..shape.copies.drives).for_each(|drive| members[shape.group(drive)].push(drive));
-        Turn {
-            last: members.len() - 1,
-            members,
-            holder: None,
-            working: 0,
-            began: Time::ZERO,
-            due: Time::NEVER,
-            poll: Time::NEVER,
-            interval: Nanos::ZERO,
-            settled: 0,
-        }
-    }
-
-    /// The drives that have it.
-    pub fn holders(&self) -> &[usize] {
-        self.holder.map_or(&[], |group| &self.members[group])
-    }
-
-    /// True when a group has it.
-    #[inline]
-    pub fn is_held_by(&self, group: usize) -> bool {
-        self.holder == Some(group)
-    }
-
-    /// Drives are asked again at `at`, or earlier.
-    pub fn poll_at(&mut self, at: Time) {
-        self.poll = self.poll.min(at);
-    }
-
-    /// There will be something to do at `at`.
-    pub fn expect(&mut self, at: Time) {
-        self.due = self.due.min(at);
-    }
-}
-
 impl<B: Block> Epochs<B> {
     /// When an epoch may have to begin, or a drive is asked again.
     pub(super) fn next_epoch(&self) -> Time {
-        let due = if self.turn.holder.is_none() && self.is_serving() { self.turn.due } else { Time::NEVER };
-        due.min(self.turn.poll)
+        let due = if self.is_serving() { self.turn.next_due() } else { Time::NEVER };
+        due.min(self.turn.next_poll())
     }
 
     /// Passes the token on, if it is free and somebody is due.
     pub(super) fn consider(&mut self, now: Time, core: &mut Core<B>) {
-        while self.turn.holder.is_none() && self.turn.due <= now && self.is_serving() {
-            let groups = self.turn.members.len();
-            let mut after = (1..=groups).map(|step| (self.turn.last + step) % groups);
-            match after.find(|&group| self.is_due(now, group)) {
+        while self.turn.is_due(now) && self.is_serving() {
+            match self.turn.next(|group| self.is_due(now, group)) {
                 Some(group) => self.begin_epoch(now, core, group),
-                None => self.turn.due = self.next_due(),
+                None => self.turn.set_due(self.next_due()),
             }
         }
     }
 
     fn is_due(&self, now: Time, group: usize) -> bool {
         let is_awaited = self.admission.is_waiting();
-        self.turn.members[group].iter().map(|&drive| &self.lines[drive]).any(|line| {
+        self.turn.members(group).iter().map(|&drive| &self.lines[drive]).any(|line| {
             let is_old = || line.oldest().is_some_and(|since| since + self.delay <= now);
             line.has_work() && (is_awaited || line.is_awaited() || is_old())
         })
@@ -109,18 +43,16 @@ impl<B: Block> Epochs<B> {
     }
 
     fn begin_epoch(&mut self, now: Time, core: &mut Core<B>, group: usize) {
-        let turn = &mut self.turn;
-        (turn.holder, turn.last, turn.began, turn.working) = (Some(group), group, now, 1);
-        turn.settled = 0;
+        self.turn.begin(now, group);
         self.figures.epochs += 1;
-        for index in 0..self.turn.members[group].len() {
-            let drive = self.turn.members[group][index];
+        for index in 0..self.turn.members(group).len() {
+            let drive = self.turn.members(group)[index];
             let line = &mut self.lines[drive];
             if !line.has_work() {
                 continue;
             }
             line.quota = line.len();
-            self.turn.working += 1;
+            self.turn.more();
             self.begin_line(now, core, drive);
         }
         self.working_less(now);
@@ -147,8 +79,8 @@ impl<B: Block> Epochs<B> {
 
     fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        (line.stage, line.began, line.ended) = (Stage::Writing, now, now);
-        line.learn_begin(now.since(self.turn.began), self.share);
+        line.stage = Stage::Writing;
+        line.pace.begin(now, now.since(self.turn.began()), self.share);
         self.write_on(now, core, drive);
     }
 
@@ -157,14 +89,14 @@ impl<B: Block> Epochs<B> {
         if self.lines[drive].stage != Stage::Writing {
             return;
         }
-        let end = self.turn.began + self.share.saturating_sub(self.lines[drive].wind_down);
+        let end = self.turn.began() + self.share.saturating_sub(self.lines[drive].pace.wind_down());
         while self.lines[drive].batches < BATCHES {
             let line = &self.lines[drive];
             let has_begun = line.batches > 0 || !line.written.is_empty();
             if now >= end && has_begun || !self.next_batch(now, core, drive) {
                 break;
             }
-            self.lines[drive].ended = now;
+            self.lines[drive].pace.write(now);
         }
         let line = &self.lines[drive];
         if line.stage == Stage::Writing && line.batches == 0 && !line.is_held {
@@ -197,7 +129,7 @@ impl<B: Block> Epochs<B> {
     fn settle(&mut self, now: Time, core: &mut Core<B>, drive: usize, is_good: bool) {
         let mut written = std::mem::take(&mut self.lines[drive].written);
         let count = written.len();
-        self.turn.settled += count as u64;
+        self.turn.settle(count as u64);
         for done in written.drain(..) {
             if is_good {
                 let state = self.cache.copy(done.copy);
@@ -211,10 +143,10 @@ impl<B: Block> Epochs<B> {
         line.written = written;
         if is_good {
             line.settle();
-            line.learn(now, count);
+            line.pace.learn(now, count);
         }
         self.release_waiting(now, core, drive);
-        if self.has_control && !self.lines[drive].control.is_unsupported && core.drives.is_present(drive) {
+        if self.has_control && self.lines[drive].calls.are_known() && core.drives.is_present(drive) {
             self.collect(now, core, drive);
         } else {
             self.line_done(now, core, drive);
@@ -226,24 +158,18 @@ impl<B: Block> Epochs<B> {
         let line = &mut self.lines[drive];
         line.stage = Stage::Rest;
         line.quota = 0;
-        line.learn_end(now, self.share);
+        let was_cut = line.calls.take_cut();
+        line.pace.end(now, self.share, was_cut);
         self.working_less(now);
         self.walk_on(now, core);
     }
 
     fn working_less(&mut self, now: Time) {
-        let turn = &mut self.turn;
-        turn.working -= 1;
-        if turn.working > 0 {
+        if !self.turn.less(now) {
             return;
         }
-        let took = now.since(turn.began);
+        let took = now.since(self.turn.began());
         self.figures.longest_epoch = self.figures.longest_epoch.max(took);
-        if let Some(per_copy) = took.0.checked_div(turn.settled) {
-            let interval = Nanos(2 * per_copy);
-            let is_first = turn.interval == Nanos::ZERO;
-            turn.interval = if is_first { interval } else { (turn.interval * 3 + interval) / 4 };
-        }
-        (turn.holder, turn.due, turn.poll) = (None, now, Time::NEVER);
+        self.turn.learn(took, (2, 1));
     }
 }

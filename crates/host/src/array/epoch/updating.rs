@@ -2,7 +2,7 @@
 
 use super::Epochs;
 use super::cache::CopyId;
-use super::line::{DriveControl, Stage};
+use super::line::Stage;
 use super::planted::{Rule, holds};
 use crate::Block;
 use crate::array::core::Core;
@@ -84,7 +84,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         line.life += 1;
-        line.control = DriveControl::default();
+        line.calls.forget();
         line.clear(|copy| self.cache.copy(copy).is_queued = false);
         line.ring.clear();
         (line.is_merging, line.is_held) = (false, false);
@@ -107,7 +107,7 @@ impl<B: Block> Epochs<B> {
         }
         self.release_waiting(now, core, drive);
         match self.lines[drive].stage {
-            Stage::Draining | Stage::Collecting | Stage::Settling => self.line_done(now, core, drive),
+            Stage::Draining | Stage::Collecting => self.line_done(now, core, drive),
             Stage::Writing => self.write_on(now, core, drive),
             Stage::Rest | Stage::Flushing => {}
         }
