@@ -10,7 +10,7 @@ pub fn config(drives: u32, groups: u32) -> ArrayConfig {
     let layout = LayoutKind::Epochs;
     let mut config =
         ArrayConfig { drives, layout, groups, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
-    config.epoch.chunk = 4 * 4096;
+    config.epoch.chunk = CHUNK * 4096;
     config.epoch.cache = 24 * 4096;
     config.epoch.delay = Nanos::micros(300);
     config.epoch.deadline = Nanos::millis(20);
@@ -31,6 +31,9 @@ pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
 /// Where data begins on each drive: behind the record and the descriptors.
 pub const DATA: u64 = 2 + 18;
 
+/// Blocks of a chunk.
+const CHUNK: u64 = 4;
+
 /// A heavy request to a drive without the token.
 pub fn without_token(array: &Array<Bytes>, drive: usize, request: &Request<Bytes>) -> Option<String> {
     let is_heavy = request.op == Op::Flush || request.op != Op::Read && request.block >= 2;
@@ -49,12 +52,13 @@ pub fn rig(config: &ArrayConfig, seed: u64) -> Rig {
 /// At rest both copies of every block are the same.
 pub fn check_copies(rig: &mut Rig) {
     let drives = rig.drives.len();
-    let half = (rig.drives[0].disk.blocks - DATA) / 2 / 4 * 4;
+    let rows = (rig.drives[0].disk.blocks - DATA) / (2 * CHUNK);
+    let first = |index| DATA + index / CHUNK * 2 * CHUNK + index % CHUNK;
     for drive in 0..drives {
-        for block in DATA..DATA + half {
+        for block in (0..rows * CHUNK).map(first) {
             let next = (drive + 1) % drives;
             let is_pair = drives.is_multiple_of(2) || rig.config.groups > 2 || next != 0;
-            let (one, other) = (rig.drives[drive].get(block), rig.drives[next].get(block + half));
+            let (one, other) = (rig.drives[drive].get(block), rig.drives[next].get(block + CHUNK));
             if is_pair && !same(&one, &other) {
                 rig.wrong.push(format!("block {block} of drive {drive} and its copy on {next} differ"));
             }

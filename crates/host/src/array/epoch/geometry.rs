@@ -21,7 +21,7 @@ pub struct Place {
 /// The shape of an array with two copies of each block.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// Drives and halves.
+    /// Drives and chunks.
     pub copies: Copies,
     /// Token groups.
     pub groups: usize,
@@ -29,6 +29,8 @@ pub struct Geometry {
     pairs: usize,
     /// Blocks of a chunk.
     pub chunk: u64,
+    /// Pairs of chunks on each drive.
+    rows: u64,
 }
 
 /// The token group of a drive.
@@ -52,9 +54,9 @@ pub fn has_lost_both(serves: &[bool], groups: usize) -> bool {
 impl Geometry {
     /// The shape of drives whose data lies in `blocks`.
     pub fn new(blocks: Range<u64>, chunk: u64, drives: usize, groups: usize) -> Geometry {
-        let half = blocks.end.saturating_sub(blocks.start) / 2 / chunk * chunk;
-        let copies = Copies { drives, first: blocks.start, half };
-        Geometry { copies, groups, pairs: pairs(drives, groups), chunk }
+        let rows = blocks.end.saturating_sub(blocks.start) / (2 * chunk);
+        let copies = Copies { drives, first: blocks.start, chunk };
+        Geometry { copies, groups, pairs: pairs(drives, groups), chunk, rows }
     }
 
     /// The drives of each token group.
@@ -66,7 +68,7 @@ impl Geometry {
 
     /// Blocks of the host.
     pub fn blocks(&self) -> u64 {
-        self.pairs as u64 * self.copies.half
+        self.pairs as u64 * self.rows * self.chunk
     }
 
     /// The token group of a drive.
@@ -76,7 +78,7 @@ impl Geometry {
 
     /// The blocks of a drive that hold data.
     pub fn data(&self) -> Range<u64> {
-        self.copies.first..self.copies.first + 2 * self.copies.half
+        self.copies.first..self.copies.first + 2 * self.rows * self.chunk
     }
 
     /// Where the copies of a block of the host are.
@@ -84,7 +86,7 @@ impl Geometry {
     pub fn places(&self, block: u64) -> [Place; 2] {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
         let (row, drive) = (chunk / self.pairs as u64, (chunk % self.pairs as u64) as usize);
-        let first = Place { drive, block: self.copies.first + row * self.chunk + offset };
+        let first = Place { drive, block: self.copies.first + 2 * row * self.chunk + offset };
         let (drive, block) = self.copies.other(first.drive, first.block);
         [first, Place { drive, block }]
     }
@@ -95,27 +97,27 @@ impl Geometry {
         if !self.data().contains(&place.block) {
             return None;
         }
-        let is_second = place.block >= self.copies.first + self.copies.half;
+        let is_second = self.copies.is_second(place.block);
         let (drive, block) = match is_second {
             true => self.copies.other(place.drive, place.block),
             false => (place.drive, place.block),
         };
-        let (row, offset) =
+        let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
-        let chunk = row * self.pairs as u64 + drive as u64;
+        let chunk = chunk / 2 * self.pairs as u64 + drive as u64;
         (drive < self.pairs).then_some((chunk * self.chunk + offset, usize::from(is_second)))
     }
 
     /// The first block of a drive from this place on that is used; the end of the data if there is none. With
-    /// two groups and an odd number of drives, half of the first and of the last drive is not.
+    /// two groups and an odd number of drives, every other chunk of the first and of the last drive is not.
     pub fn used_from(&self, place: Place) -> u64 {
-        let (middle, end) = (self.copies.first + self.copies.half, self.data().end);
-        match place.block {
-            block if block >= end => end,
-            block if self.host_block(place).is_some() => block,
-            block if block < middle => self.used_from(Place { block: middle, ..place }),
-            _ => end,
+        let end = self.data().end;
+        if place.block >= end || self.host_block(place).is_some() {
+            return place.block.min(end);
         }
+        // Of two chunks that follow each other on a drive one is used.
+        let next = place.block + self.chunk - (place.block - self.copies.first) % self.chunk;
+        next.min(end)
     }
 
     /// The part of `blocks` of the host that lies together on a drive, from its beginning on.

@@ -89,7 +89,7 @@ impl<B: Block> Epochs<B> {
         if self.lines[drive].stage != Stage::Writing {
             return;
         }
-        let end = self.turn.began() + self.share.saturating_sub(self.lines[drive].pace.wind_down());
+        let end = self.turn.began() + self.lines[drive].pace.last_write(self.share);
         while self.lines[drive].batches < BATCHES {
             let line = &self.lines[drive];
             let has_begun = line.batches > 0 || !line.written.is_empty();

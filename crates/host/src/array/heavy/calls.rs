@@ -24,8 +24,8 @@ pub struct Calls {
     is_asked: bool,
     /// It has collected in this epoch.
     is_collecting: bool,
-    /// It was still collecting when its time was over.
-    was_cut: bool,
+    /// It was told to collect, and was still at it when its time was over, or not.
+    was_cut: Option<bool>,
     /// Until when it is waited for.
     until: Time,
     /// How long it may take to come to rest.
@@ -67,7 +67,7 @@ impl Calls {
     pub fn begin(&mut self, now: Time, until: Time, rest: Nanos, figures: &mut EpochFigures) -> Control {
         self.rest = rest;
         if now >= until {
-            self.was_cut = true;
+            self.was_cut = Some(true);
             return self.come_to_rest(now, figures);
         }
         (self.phase, self.until, self.is_collecting) = (Phase::Collecting, until, false);
@@ -134,7 +134,7 @@ impl Calls {
         if now < self.until && (is_running || has_begun) {
             return Next::Poll;
         }
-        self.was_cut = is_running;
+        self.was_cut = Some(is_running);
         Next::Ask(self.come_to_rest(now, figures))
     }
 
@@ -151,7 +151,7 @@ impl Calls {
     }
 
     /// True, once, when the last collection was cut short.
-    pub fn take_cut(&mut self) -> bool {
+    pub fn take_cut(&mut self) -> Option<bool> {
         std::mem::take(&mut self.was_cut)
     }
 

@@ -2,21 +2,30 @@
 
 use tailcut_base::{Nanos, Time};
 
-/// The speed of a drive in its epochs.
+/// The speed of a drive in its epochs: what writing takes, and what collecting takes that makes up for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// When its writing began in this epoch.
     began: Time,
     /// When the last write of the epoch began.
     ended: Time,
+    /// When all of it was durable.
+    durable: Time,
     /// What writing a block takes, flush included; zero while nothing is known.
     per_block: Nanos,
     /// The most blocks that an epoch has written.
     most_written: usize,
-    /// What is left of an epoch when its last write begins; at most half of its share of the deadline.
+    /// From the beginning of the last write of an epoch until all is durable; at most half of the epoch's share of the
+    /// deadline.
     wind_down: Nanos,
     /// What comes before the first takes; at most a quarter.
     wind_up: Nanos,
+    /// What an epoch takes to write, flush included, and then to collect and to come to rest: means over the
+    /// last [`MEAN`] or so.
+    writing: Nanos,
+    collecting: Nanos,
+    /// The collection of the last epoch was cut short.
+    was_cut: bool,
 }
 
 impl Default for Pace {
@@ -24,10 +33,14 @@ impl Default for Pace {
         Pace {
             began: Time::ZERO,
             ended: Time::ZERO,
+            durable: Time::ZERO,
             per_block: Nanos::ZERO,
             most_written: FIRST_ROOM / 2,
             wind_down: Nanos::ZERO,
             wind_up: Nanos::ZERO,
+            writing: Nanos::ZERO,
+            collecting: Nanos::ZERO,
+            was_cut: false,
         }
     }
 }
@@ -35,24 +48,25 @@ impl Default for Pace {
 impl Pace {
     /// Writing begins now, in an epoch that began `took` ago and may last for `share`.
     pub fn begin(&mut self, now: Time, took: Nanos, share: Nanos) {
-        (self.began, self.ended) = (now, now);
+        (self.began, self.ended, self.durable) = (now, now, now);
         self.wind_up = took.max((self.wind_up * 7 + took) / 8).min(share / 4);
     }
 
     /// A write begins.
     pub fn write(&mut self, now: Time) {
-        self.ended = now;
+        (self.ended, self.durable) = (now, now);
     }
 
-    /// How long before the end of an epoch its last write begins.
-    pub fn wind_down(&self) -> Nanos {
-        self.wind_down
+    /// When the last write of an epoch may begin, from the epoch's beginning.
+    pub fn last_write(&self, share: Nanos) -> Nanos {
+        self.for_writing(share.saturating_sub(self.wind_down))
     }
 
-    /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now. What is slow
-    /// counts at once, what is fast after some time. Few blocks tell of the costs of an epoch rather than of
-    /// the drive's speed.
+    /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now, when they
+    /// are durable. What is slow counts at once, what is fast after some time. Few blocks tell of the costs of an
+    /// epoch rather than of the drive's speed.
     pub fn learn(&mut self, now: Time, blocks: usize) {
+        self.durable = now;
         if blocks == 0 || blocks < TELLING && self.per_block > Nanos::ZERO {
             return;
         }
@@ -61,21 +75,45 @@ impl Pace {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Learns how long it took from the beginning of the last write of its epoch to the end. A collection that
-    /// was cut short would have taken longer: nobody knows by how much, so it counts twice.
-    pub fn end(&mut self, now: Time, share: Nanos, was_cut: bool) {
-        let took = now.since(self.ended) * if was_cut { 2 } else { 1 };
-        self.wind_down = took.max((self.wind_down * 7 + took) / 8).min(share / 2);
+    /// The epoch is over; if the drive was told to collect, `was_cut` says whether it had to stop before it was
+    /// done. What was left goes on in the next epoch: planes are written alike, so they have to collect at the
+    /// same time, which takes longer than one epoch now and then. But a drive that is cut again and again does not
+    /// keep up. Then collection counts twice, and less is written, until it does.
+    pub fn end(&mut self, now: Time, share: Nanos, was_cut: Option<bool>) {
+        let down = self.durable.since(self.ended);
+        self.wind_down = down.max((self.wind_down * 7 + down) / 8).min(share / 2);
+        let Some(was_cut) = was_cut else { return };
+        let counts = if was_cut && self.was_cut { 2 } else { 1 };
+        self.was_cut = was_cut;
+        let (wrote, collected) = (self.durable.since(self.began), now.since(self.durable) * counts);
+        if self.writing == Nanos::ZERO {
+            // Nothing is known yet of a drive that has erased blocks left: as if each block had to be moved once.
+            (self.writing, self.collecting) = (wrote, collected.max(wrote));
+        } else {
+            self.writing = (self.writing * (MEAN - 1) + wrote) / MEAN;
+            self.collecting = (self.collecting * (MEAN - 1) + collected) / MEAN;
+        }
+    }
+
+    /// Of so much time what is left for writing when collection has had its part.
+    fn for_writing(&self, time: Nanos) -> Nanos {
+        let both = self.writing.0 + self.collecting.0;
+        let part = (u128::from(time.0) * u128::from(self.writing.0)).checked_div(u128::from(both));
+        part.map_or(time, |part| Nanos(part as u64))
     }
 
     /// Blocks that may wait, so that an epoch of length `share` suffices for them.
     pub fn room(&self, share: Nanos) -> usize {
-        let rest = share.saturating_sub(self.wind_down + self.wind_up).0;
+        let rest = self.for_writing(share.saturating_sub(self.wind_down + self.wind_up)).0;
         let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
         // A drive with a buffer is quick at first: what it has not shown yet it is trusted with step by step.
         most.min(2 * self.most_written).max(LEAST_ROOM)
     }
 }
+
+/// Epochs over which writing and collecting are averaged: several times as many as planes that are written alike
+/// need until all of them have to collect.
+const MEAN: u64 = 16;
 
 /// The fewest blocks of an epoch from which the speed of a drive can be told.
 const TELLING: usize = 64;

@@ -13,17 +13,17 @@ pub enum Redundancy {
     Copies(Copies),
 }
 
-/// Two copies of each block: what lies on a drive from `first` on has its copy on the next drive, `half`
-/// blocks further on; what lies another `half` further on has it on the drive before (chained
-/// declustering: Hsiao and DeWitt, ICDE 1990).
+/// Two copies of each block, chunk by chunk in turn: what lies in the first, third … chunk of a drive has its copy
+/// on the next drive, one chunk further on; what lies in those between has it on the drive before (chained
+/// declustering: Hsiao and DeWitt, ICDE 1990). So an array that is filled from its beginning fills its drives from theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
     /// Drives, the last of which is followed by the first.
     pub drives: usize,
     /// The first block with a copy.
     pub first: u64,
-    /// Blocks of a drive that have their copy on the next one.
-    pub half: u64,
+    /// Blocks of a chunk.
+    pub chunk: u64,
 }
 
 impl Redundancy {
@@ -58,12 +58,17 @@ impl Copies {
     /// Where the other copy of a block is.
     #[inline]
     pub fn other(&self, drive: usize, block: u64) -> (usize, u64) {
-        if block < self.first + self.half {
-            let next = if drive + 1 == self.drives { 0 } else { drive + 1 };
-            (next, block + self.half)
-        } else {
-            let before = if drive == 0 { self.drives - 1 } else { drive - 1 };
-            (before, block - self.half)
+        let next = if drive + 1 == self.drives { 0 } else { drive + 1 };
+        let before = if drive == 0 { self.drives - 1 } else { drive - 1 };
+        match self.is_second(block) {
+            false => (next, block + self.chunk),
+            true => (before, block - self.chunk),
         }
+    }
+
+    /// True when the first copy of a block that has one here is on the drive before.
+    #[inline]
+    pub fn is_second(&self, block: u64) -> bool {
+        (block - self.first) / self.chunk % 2 == 1
     }
 }
