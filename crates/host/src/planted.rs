@@ -21,5 +21,7 @@ tailcut_base::planted_rules! {
         BatchesAreWhole,
         /// A drive counts as rebuilt only when a checkpoint has been written to it.
         CopiesAreRebuilt,
+        /// The epoch of a drive with a token ends with a flush.
+        EpochsAreFlushed,
     }
 }

@@ -83,13 +83,17 @@ fn by_group(log: &LogReport) -> String {
 fn reads(array: &ArrayReport) -> String {
     let name = match array.groups {
         1 => format!("{} over {} drives", array.layout, array.drives),
-        groups if array.epochs.is_some() => {
+        groups if array.epochs.is_some() && array.log.is_none() => {
             format!("{} over {} drives in {groups} token groups", array.layout, array.drives)
         }
         groups => format!("{} over {groups} R-groups of {} drives", array.layout, array.drives / groups),
     };
+    let steered = match array.epochs {
+        Some(_) => "because their drive had the token",
+        None => "because their drive was being collected",
+    };
     let around: Vec<String> = [
-        (array.steered, "because their drive was being collected"),
+        (array.steered, steered),
         (array.contended, "because their drive would not serve at once"),
         (array.hedged, "because their drive was slow"),
         (array.degraded, "because their drive was missing or failed"),

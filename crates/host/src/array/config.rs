@@ -110,7 +110,7 @@ pub struct ArrayConfig {
     pub raid: RaidConfig,
     /// Of the layouts that write a log.
     pub log: LogConfig,
-    /// Of the layout with epochs.
+    /// Of the layout with epochs, and of logs with tokens.
     pub epoch: EpochConfig,
 }
 
@@ -153,6 +153,33 @@ impl ArrayConfig {
         if self.layout.is_redundant() { 3 } else { 1 }
     }
 
+    /// True when a log is written in epochs: what is heavy waits before a drive's gate for its token.
+    pub fn has_gates(&self) -> bool {
+        !self.layout.is_in_place() && self.log.tokens
+    }
+
+    /// What does not fit together in a log with tokens.
+    fn gate_problems(&self) -> Option<(&'static str, String)> {
+        let layout = self.layout;
+        if layout.is_in_place() || !layout.has_parity() {
+            let message = format!(
+                "{layout} cannot do without the drive that has the token: set log.tokens = false, or choose \
+                 log-raid4, log-raid5, swan4 or swan5 (layout = epochs has tokens of its own)"
+            );
+            return Some(("log.tokens", message));
+        }
+        if self.turns > Nanos::ZERO {
+            let message = "with log.tokens drives collect while they have the token: set turns = 0";
+            return Some(("turns", message.into()));
+        }
+        if self.reads == ReadPolicy::AroundCollection {
+            let message = "with log.tokens reads go around the drive that has the token, and no other needs it: set \
+                           reads = direct or fail-fast";
+            return Some(("reads", message.into()));
+        }
+        self.epoch.problems(self.width() as u32)
+    }
+
     /// What does not fit together in an array with token groups.
     fn epoch_problems(&self) -> Option<(&'static str, String)> {
         let (drives, groups) = (self.drives, self.groups);
@@ -179,6 +206,9 @@ impl ArrayConfig {
             return problems;
         }
         let layout = self.layout;
+        if self.log.tokens {
+            problems.extend(self.gate_problems());
+        }
         if layout.is_mirrored() {
             problems.extend(self.epoch_problems());
             return problems;
@@ -277,7 +307,11 @@ impl Configure for ArrayConfig {
         );
         visit.section("raid", "Layouts that write in place.", &mut self.raid);
         visit.section("log", "Layouts that write a log.", &mut self.log);
-        visit.section("epoch", "The layout with token groups.", &mut self.epoch);
+        visit.section(
+            "epoch",
+            "The layout with token groups, and logs with tokens (log.tokens).",
+            &mut self.epoch,
+        );
         for (key, message) in self.problems() {
             visit.problem(key, message);
         }

@@ -2,6 +2,7 @@
 
 use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
+use super::heavy::{EpochFigures, Tokens};
 use super::reads::{Around, Reads, Redundancy};
 use super::record::{RECORD_BLOCKS, Record};
 use super::requests::Requests;
@@ -22,6 +23,8 @@ pub struct Core<B: Block> {
     pub reads: Reads<B>,
     /// Requests of the host.
     pub requests: Requests<B>,
+    /// The right to write, if drives share it.
+    pub tokens: Option<Tokens>,
     /// Who collects garbage when, if drives do so in turn.
     turns: Option<Turns>,
     /// The record, where one is kept.
@@ -84,8 +87,15 @@ impl<B: Block> Core<B> {
     }
 
     fn with(config: &ArrayConfig, disks: &[Disk], drive_blocks: u64, record: Option<Record>) -> Core<B> {
+        let mut drives = Drives::new(disks, config.drive_depth);
+        let has_tokens = config.has_gates();
+        if has_tokens {
+            drives.set_gates(config.epoch.delay);
+        }
+        let (groups, width) = (config.groups as usize, config.width());
         Core {
-            drives: Drives::new(disks, config.drive_depth),
+            tokens: has_tokens.then(|| Tokens::new(&config.epoch, groups, width)),
+            drives,
             reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
@@ -110,6 +120,17 @@ impl<B: Block> Core<B> {
     /// [`Core::write_record`].
     pub fn record(&mut self) -> Option<&mut Record> {
         self.record.as_mut().map(|kept| &mut kept.record)
+    }
+
+    /// What epochs before the drives' gates did, if they have any.
+    pub fn token_figures(&self) -> Option<EpochFigures> {
+        let (met, diverted) = (self.drives.met(), self.reads.counts().steered);
+        self.tokens.as_ref().map(|tokens| EpochFigures { met, diverted, ..*tokens.figures() })
+    }
+
+    /// Goes on with epochs; the next drive for which the layout may send what it has kept back.
+    pub(super) fn run_tokens(&mut self, now: Time) -> Option<usize> {
+        self.tokens.as_mut()?.run(now, &mut self.drives)
     }
 
     /// Tells the drives when they may collect, if they do so in turn.

@@ -1,6 +1,11 @@
 //! The drives of an array: what each has in flight, what waits for it, and whether it still serves.
 
+mod gate;
+
+pub use gate::{Gate, Stage};
+
 use crate::disk::{Disk, Request, Response};
+use gate::NO_EPOCH;
 use std::collections::VecDeque;
 use tailcut_base::control::Control;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
@@ -31,6 +36,8 @@ pub enum Owner {
     },
     /// The record of the array; see [`Core`](super::core::Core).
     Record,
+    /// The flush that ends this epoch of the drive; see [`Tokens`](super::heavy::Tokens).
+    Epoch(u32),
     /// The layout, which knows what the token means.
     Layout(u64),
     /// Nobody: a repair, which is only counted.
@@ -93,6 +100,10 @@ pub enum Presence {
 #[derive(Debug)]
 struct Waiting<B> {
     since: Time,
+    /// It needs the token of its drive, where there is one.
+    is_heavy: bool,
+    /// The epoch of the drive's gate under which it goes there.
+    epoch: u32,
     owner: Owner,
     ask: Ask<B>,
 }
@@ -112,6 +123,8 @@ struct Member<B> {
     life: u32,
     /// How often something more urgent went before the first of each lane.
     passed: [u32; URGENCIES],
+    /// What keeps heavy requests back, where drives share a token.
+    gate: Option<Box<Gate<B>>>,
 }
 
 impl<B> Member<B> {
@@ -136,6 +149,8 @@ struct Flight {
     owner: Owner,
     drive: usize,
     life: u32,
+    is_heavy: bool,
+    epoch: u32,
     op: Op,
     block: u64,
     blocks: u32,
@@ -157,6 +172,12 @@ pub struct Drives<B> {
     memory: Vec<Vec<B>>,
     /// The most blocks of a request that every drive takes.
     most_blocks: u32,
+    /// Drives whose gates have changed.
+    changed: Vec<usize>,
+    /// How long after something has come to a gate an epoch is due.
+    delay: Nanos,
+    /// Reads of the host that went to a drive with the token.
+    met: u64,
 }
 
 impl<B> Drives<B> {
@@ -172,6 +193,7 @@ impl<B> Drives<B> {
             filled: 0,
             life: 0,
             passed: [0; URGENCIES],
+            gate: None,
         };
         Drives {
             members: disks.iter().map(member).collect(),
@@ -182,6 +204,9 @@ impl<B> Drives<B> {
             bounced: VecDeque::new(),
             memory: Vec::new(),
             most_blocks: disks.iter().map(|disk| disk.most_blocks).min().unwrap_or(0),
+            changed: Vec::new(),
+            delay: Nanos::ZERO,
+            met: 0,
         }
     }
 
@@ -247,10 +272,12 @@ impl<B> Drives<B> {
         if presence == Presence::Missing {
             for lane in 0..URGENCIES {
                 while let Some(waiting) = self.members[drive].lanes[lane].pop_front() {
+                    self.note_bounce(drive, &waiting);
                     self.bounce(drive, waiting);
                 }
             }
         }
+        self.reset_gate(drive);
     }
 
     /// A drive has taken the place of another.
@@ -263,6 +290,7 @@ impl<B> Drives<B> {
         member.presence = Presence::Rebuilding;
         member.filled = 0;
         member.life += 1;
+        self.renew_gate(drive);
     }
 
     /// Requests in flight on a drive and waiting for it.
@@ -276,16 +304,44 @@ impl<B> Drives<B> {
         self.members[drive].lanes[urgency as usize].len()
     }
 
-    /// Asks a drive; the answer comes to `owner`.
+    /// Asks a drive; the answer comes to `owner`. What writes waits for the token, where there is one.
     pub fn ask(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
-        let member = &mut self.members[drive];
+        self.met += u64::from(urgency == Urgency::Read && ask.op == Op::Read && self.is_taken(drive));
+        let is_heavy = ask.op != Op::Read && owner != Owner::Record;
+        self.ask_at_gate(now, drive, urgency, Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask });
+    }
+
+    /// The same for a read that waits for the token, too.
+    pub fn ask_in_turn(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+        self.ask_at_gate(
+            now,
+            drive,
+            urgency,
+            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask },
+        );
+    }
+
+    /// Asks a drive that may be written now for what has been kept back for it.
+    pub fn ask_kept(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+        self.ask_now(
+            now,
+            drive,
+            urgency,
+            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask },
+        );
+    }
+
+    fn ask_now(&mut self, now: Time, drive: usize, urgency: Urgency, mut waiting: Waiting<B>) {
+        let (member, ask) = (&self.members[drive], &waiting.ask);
         let has_limit = matches!(ask.op, Op::Read | Op::Write);
         assert!(!has_limit || ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");
         assert!(ask.op != Op::Write || ask.data.len() == ask.blocks as usize, "each block has content");
-        let waiting = Waiting { since: now, owner, ask };
         if member.presence == Presence::Missing {
-            self.bounce(drive, waiting);
-        } else if member.in_flight < member.depth {
+            return self.bounce(drive, waiting);
+        }
+        self.note_begin(now, drive, &mut waiting);
+        let member = &mut self.members[drive];
+        if member.in_flight < member.depth {
             self.send(now, drive, waiting);
         } else {
             member.lanes[urgency as usize].push_back(waiting);
@@ -309,10 +365,11 @@ impl<B> Drives<B> {
     }
 
     fn send(&mut self, now: Time, drive: usize, waiting: Waiting<B>) {
-        let Waiting { since, owner, ask } = waiting;
+        let Waiting { since, is_heavy, epoch, owner, ask } = waiting;
         let (op, block, blocks) = (ask.op, ask.block, ask.blocks);
         let life = self.members[drive].life;
-        let flight = Flight { owner, drive, life, op, block, blocks, asked: since, sent: now };
+        let flight =
+            Flight { owner, drive, life, is_heavy, epoch, op, block, blocks, asked: since, sent: now };
         let id = match self.free.pop() {
             Some(id) => {
                 self.flights[id as usize] = flight;
@@ -343,6 +400,9 @@ impl<B> Drives<B> {
         let flight = self.flights[response.id as usize];
         assert_eq!(flight.drive, drive, "a drive answers its own requests");
         self.free.push(response.id);
+        if flight.life == self.members[drive].life {
+            self.note_end(now, &flight, response.status);
+        }
         let member = &mut self.members[drive];
         member.in_flight -= 1;
         if member.in_flight < member.depth

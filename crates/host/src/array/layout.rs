@@ -79,6 +79,10 @@ pub trait Layout<B: Block> {
     /// A drive has answered a call of its control interface, if the layout made any.
     fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: usize, _: Control, _: ControlReply) {}
 
+    /// A drive with a gate has the token: what has been kept back for it may be sent, as long as
+    /// [`Drives::may_write`](super::drives::Drives::may_write) says so.
+    fn may_write(&mut self, _: Time, _: &mut Core<B>, _: usize) {}
+
     /// A drive does not serve any more; what was asked of it comes back as
     /// [`Gone`](tailcut_base::Status::Gone).
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize);

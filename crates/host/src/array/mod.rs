@@ -198,7 +198,11 @@ impl<B: Block> Array<B> {
 
     /// What its epochs did, if it has any.
     pub fn epoch_figures(&self) -> Option<EpochFigures> {
-        self.epochs().map(Epochs::figures)
+        match &self.layout {
+            Kind::Epochs(epochs) => Some(epochs.figures()),
+            Kind::Log(log) => log.epoch_figures(&self.core),
+            Kind::Raid(_) => None,
+        }
     }
 
     /// The layout, if it has epochs: for what it has found and how far it has got.
@@ -290,6 +294,12 @@ impl<B: Block> Array<B> {
                 with!(self, layout, core => layout.answered(now, core, token, answer));
             }
             Owner::Record => self.core.record_answered(now, answer),
+            Owner::Epoch(epoch) => {
+                let core = &mut self.core;
+                let tokens = core.tokens.as_mut().expect("they have epochs");
+                tokens.flushed(now, &mut core.drives, answer.drive, epoch, answer.status);
+                core.drives.recycle(answer.data);
+            }
             Owner::Repair => self.core.drives.recycle(answer.data),
         }
     }
@@ -301,6 +311,8 @@ impl<B: Block> Array<B> {
                 with!(self, layout, core => layout.read_done(now, core, done));
             } else if let Some(answer) = self.core.drives.bounced() {
                 self.route(now, answer);
+            } else if let Some(drive) = self.core.run_tokens(now) {
+                with!(self, layout, core => layout.may_write(now, core, drive));
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
@@ -317,12 +329,16 @@ impl<B: Block> Array<B> {
             Kind::Log(log) => log.next_event(),
             Kind::Epochs(epochs) => Layout::<B>::next_event(&**epochs),
         };
-        layout.min(self.core.reads.next_event())
+        let tokens = self.core.tokens.as_ref().map_or(Time::NEVER, |tokens| tokens.next_event());
+        layout.min(self.core.reads.next_event()).min(tokens)
     }
 
     /// Does what is due.
     pub fn advance(&mut self, now: Time) {
         self.core.reads.advance(now, &mut self.core.drives);
+        if let Some(tokens) = &mut self.core.tokens {
+            tokens.advance(now, &mut self.core.drives);
+        }
         with!(self, layout, core => layout.advance(now, core));
         self.settle(now);
     }
@@ -341,6 +357,9 @@ impl<B: Block> Array<B> {
     /// A drive has replied to a call of its control interface. Every call is replied to;
     /// [`ControlReply::Unsupported`] where there is nobody to ask.
     pub fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        if let Some(tokens) = &mut self.core.tokens {
+            tokens.replied(now, &mut self.core.drives, drive, call, reply);
+        }
         with!(self, layout, core => layout.control_answered(now, core, drive, call, reply));
         self.settle(now);
     }

@@ -2,6 +2,7 @@
 
 use crate::rig::{LAYOUTS, Rig, cases, config};
 use tailcut_base::Op;
+use tailcut_host::array::ArrayConfig;
 
 /// Runs random requests, cuts the power at a random event, opens, compares; several times over, and now
 /// and then in the middle of a recovery.
@@ -55,37 +56,42 @@ fn a_full_array_survives_power_cuts_while_it_collects() {
 #[test]
 fn a_small_script_survives_a_cut_at_every_step() {
     for (layout, groups, width) in LAYOUTS {
-        let script = |rig: &mut Rig, stop: u64| {
-            let steps = rig.steps;
-            let done = |rig: &Rig| rig.steps - steps >= stop;
-            for (op, block, blocks, fua) in [
-                (Op::Write, 0, 9, false),
-                (Op::Write, 3, 1, true),
-                (Op::Trim, 0, 2, false),
-                (Op::Write, 1, 1, false),
-                (Op::Flush, 0, 0, false),
-                (Op::Write, 0, 30, false),
-                (Op::Trim, 5, 4, false),
-                (Op::Flush, 0, 0, false),
-                (Op::Write, 8, 2, false),
-            ] {
-                rig.submit(op, block, blocks, fua);
-                for _ in 0..6 {
-                    if done(rig) || !rig.step() {
-                        break;
-                    }
+        cut_at_every_step(&config(layout, groups, width));
+    }
+}
+
+/// Runs a small script once for each of its steps, and cuts the power there.
+pub fn cut_at_every_step(config: &ArrayConfig) {
+    let script = |rig: &mut Rig, stop: u64| {
+        let steps = rig.steps;
+        let done = |rig: &Rig| rig.steps - steps >= stop;
+        for (op, block, blocks, fua) in [
+            (Op::Write, 0, 9, false),
+            (Op::Write, 3, 1, true),
+            (Op::Trim, 0, 2, false),
+            (Op::Write, 1, 1, false),
+            (Op::Flush, 0, 0, false),
+            (Op::Write, 0, 30, false),
+            (Op::Trim, 5, 4, false),
+            (Op::Flush, 0, 0, false),
+            (Op::Write, 8, 2, false),
+        ] {
+            rig.submit(op, block, blocks, fua);
+            for _ in 0..6 {
+                if done(rig) || !rig.step() {
+                    break;
                 }
             }
-            while !done(rig) && rig.in_flight() > 0 && rig.step() {}
-            done(rig)
-        };
-        for stop in 0.. {
-            let mut rig = Rig::create(config(layout, groups, width), 500, stop);
-            let stopped = script(&mut rig, stop);
-            rig.cut_and_open();
-            if !stopped {
-                break;
-            }
+        }
+        while !done(rig) && rig.in_flight() > 0 && rig.step() {}
+        done(rig)
+    };
+    for stop in 0.. {
+        let mut rig = Rig::create(config.clone(), 500, stop);
+        let stopped = script(&mut rig, stop);
+        rig.cut_and_open();
+        if !stopped {
+            break;
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
-use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
+use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A drive.
@@ -65,6 +66,16 @@ impl Machine {
         assert!(self.in_flight.len() <= self.disk.depth as usize, "no more than it takes");
         let hiccup = if self.has_hiccups && random.chance_ppm(10_000) { random.below(10_000_000) } else { 0 };
         now + Nanos(10_000 + random.below(200_000) + hiccup)
+    }
+
+    /// Requests in flight that need the token.
+    pub fn heavy(&self) -> usize {
+        self.in_flight.values().filter(|flight| is_heavy(&flight.request)).count()
+    }
+
+    /// Reads in flight that need none.
+    pub fn reading(&self) -> usize {
+        self.in_flight.values().filter(|flight| is_light(&flight.request)).count()
     }
 
     /// What a read sees.
@@ -176,4 +187,14 @@ impl Machine {
     pub fn written(&self) -> Vec<u64> {
         self.media.iter().filter(|(_, content)| **content != Bytes::default()).map(|(&at, _)| at).collect()
     }
+}
+
+/// True for what writes, but for records of the array, and for reads of collection.
+pub fn is_heavy(request: &Request<Bytes>) -> bool {
+    let is_record = request.op == Op::Write && request.block < RECORD_BLOCKS;
+    !is_light(request) && !is_record
+}
+
+fn is_light(request: &Request<Bytes>) -> bool {
+    request.op == Op::Read && request.class == Class::DEFAULT
 }

@@ -9,3 +9,4 @@ mod data_path;
 mod failures;
 mod planted;
 mod swan;
+mod tokens;

@@ -1,8 +1,9 @@
 //! An array, its drives, the model, and the clock between them.
 
-use crate::machine::Machine;
+use crate::machine::{Machine, is_heavy};
 use crate::model::Model;
 use std::collections::BTreeMap;
+use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::log::{LogFigures, ScrubReport};
@@ -41,6 +42,8 @@ pub struct Rig {
     pub answers: u64,
     /// What was sent to the drives, if a test wants to know.
     pub log_sent: Option<Vec<Sent>>,
+    /// Nothing may be sent to a drive that is not for it to do now: see [`Rig::watch_token`].
+    pub watches_tokens: bool,
 }
 
 /// A request to a drive, and how the array was then.
@@ -56,6 +59,17 @@ pub struct Sent {
 pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives: groups * width, layout, groups, depth: 64, ..Default::default() };
     config.log.segment = 65_536;
+    if std::env::var("HACK_TOKENS").is_ok() && layout.has_parity() {
+        config.log.tokens = true;
+        config.epoch.deadline = tailcut_base::Nanos::millis(20);
+    }
+    config
+}
+
+/// The same with tokens.
+pub fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
+    let mut config = config(layout, groups, width);
+    config.log.tokens = true;
     config
 }
 
@@ -104,6 +118,7 @@ impl Rig {
             failures: Vec::new(),
             answers: 0,
             log_sent: None,
+            watches_tokens: false,
         }
     }
 
@@ -155,12 +170,33 @@ impl Rig {
         for (drive, request) in std::mem::take(self.array.sent()) {
             self.note(drive, &request);
             let id = request.id;
+            if self.watches_tokens {
+                self.watch_token(drive, &request);
+            }
             let at = self.machines[drive].take(self.now, request, &mut self.random);
             self.sequence += 1;
             self.events.insert((at, self.sequence), (drive, id));
         }
         for answer in std::mem::take(self.array.answers()) {
             self.answered(answer);
+        }
+        for (drive, call) in std::mem::take(self.array.controls()) {
+            self.array.control_answered(self.now, drive, call, ControlReply::Unsupported);
+            self.pump();
+        }
+    }
+
+    /// Of a group of drives, all of which serve, one at a time writes or collects, and nobody reads it then.
+    fn watch_token(&self, drive: usize, request: &Request<Bytes>) {
+        let width = self.config.width();
+        if is_heavy(request) {
+            assert_eq!(self.machines[drive].reading(), 0, "drive {drive} works while it is read");
+            let first = drive / width * width;
+            let others = (first..first + width).filter(|&other| other != drive);
+            let writing: Vec<usize> = others.filter(|&other| self.machines[other].heavy() > 0).collect();
+            assert_eq!(writing, [], "drive {drive} works, too");
+        } else if request.op == Op::Read {
+            assert_eq!(self.machines[drive].heavy(), 0, "drive {drive} is read while it works");
         }
     }
 
@@ -423,3 +459,7 @@ pub const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
     (LayoutKind::Swan4, 3, 3),
     (LayoutKind::Swan5, 2, 4),
 ];
+
+/// Layouts that may have tokens.
+pub const TOKENS: [(LayoutKind, u32, u32); 3] =
+    [(LayoutKind::LogRaid4, 1, 4), (LayoutKind::LogRaid5, 1, 3), (LayoutKind::Swan5, 2, 3)];

@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::Fingerprint;
+use tailcut_host::array::Array;
 use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::LogFigures;
 use tailcut_ssd::Figures;
@@ -33,6 +35,8 @@ pub struct Measured {
     pub log: Option<LogFigures>,
     /// What its array did, if it has epochs; with what it did during preparation.
     pub epochs: Option<EpochFigures>,
+    /// What the host can use of its drives' space, as a share.
+    pub usable: f64,
     /// What was done in each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
@@ -117,9 +121,16 @@ fn measure_world<S: Storage>(
         writes: world.stats.op(Op::Write).latency.clone(),
         log: world.device.array().and_then(|array| array.log_figures()),
         epochs: world.device.array().and_then(|array| array.epoch_figures()),
+        usable: world.device.array().map_or(1.0, usable),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
     })
+}
+
+fn usable(array: &Array<Fingerprint>) -> f64 {
+    let drives = &array.core().drives;
+    let all: u64 = (0..drives.len()).map(|drive| drives.disk(drive).blocks).sum();
+    array.disk().blocks as f64 / all as f64
 }
 
 /// The run of that name. Panics when there is none: a study asks only for what it has run.

@@ -34,8 +34,8 @@ const DRIVES: u32 = 4;
 /// Writers of 1 MiB beside the readers.
 pub const WRITERS: u32 = 4;
 
-/// Share of the drives' space that holds data.
-const FILLED: u32 = 600_000;
+/// Share of the drives' space that holds data, in parts per million.
+pub const FILLED: u32 = 600_000;
 
 /// Until the buffers are full and the speed of the drives is known.
 const RAMP: Nanos = Nanos::secs(2);
@@ -64,22 +64,31 @@ impl Mode {
 
     /// So many readers of 4 KiB, each with one request at a time, for so many seconds.
     pub fn readers(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
-        let mut device = swan::drive();
-        // Garbage is collected when the host says so, or must be.
-        device.gc.background = false;
-        let precondition = Precondition { state: PreparedState::Steady, fill: FILLED };
-        let workload = SyntheticConfig { read: WHOLE, ..closed(readers) };
-        let run = Limits { ramp: RAMP, duration: RAMP + Nanos::secs(seconds), ..Limits::NONE };
-        let array = self.array();
-        let seed = options.seed;
-        Scenario { seed, content: false, device, array, precondition, run, workload, ..Scenario::default() }
+        self::readers(options, self.array(), FILLED, readers, seconds)
     }
 
     /// The same beside the writers.
     pub fn mixed(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
-        let beside = BesideConfig { enabled: true, source: writers() };
-        Scenario { beside, ..self.readers(options, readers, seconds) }
+        beside_writers(self.readers(options, readers, seconds))
     }
+}
+
+/// So many readers of 4 KiB of an array of these drives, of which the share `fill` of what the host sees holds data.
+pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, seconds: u64) -> Scenario {
+    let mut device = swan::drive();
+    // Garbage is collected when the host says so, or must be.
+    device.gc.background = false;
+    let precondition = Precondition { state: PreparedState::Steady, fill };
+    let workload = SyntheticConfig { read: WHOLE, region_share: fill, ..closed(readers) };
+    let run = Limits { ramp: RAMP, duration: RAMP + Nanos::secs(seconds), ..Limits::NONE };
+    let seed = options.seed;
+    Scenario { seed, content: false, device, array, precondition, run, workload, ..Scenario::default() }
+}
+
+/// A scenario beside the writers, who write where it reads.
+pub fn beside_writers(scenario: Scenario) -> Scenario {
+    let source = SyntheticConfig { region_share: scenario.workload.region_share, ..writers() };
+    Scenario { beside: BesideConfig { enabled: true, source }, ..scenario }
 }
 
 /// Random writers of 1 MiB, each with one request at a time.

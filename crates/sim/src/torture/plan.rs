@@ -65,11 +65,13 @@ pub struct Plan {
     /// Share of the rows after whose writing the map is written, in parts per million; of layouts that
     /// write a log.
     pub checkpoint: u32,
-    /// Blocks that may be dirty; of epochs.
+    /// One drive of a group at a time is written; of layouts that write a log.
+    pub tokens: bool,
+    /// Blocks that may be dirty; of epochs, and of logs with tokens.
     pub dirty: u64,
-    /// How long a write rests in the cache, and the longest time that it waits for the token, in ns; of epochs.
+    /// How long a write rests in the cache, and the longest time that it waits for the token, in ns; likewise.
     pub waits: (u64, u64),
-    /// What is done so that reads do not meet a drive's own work; of epochs.
+    /// What is done so that reads do not meet a drive's own work; likewise.
     pub mode: EpochMode,
     /// Drives know the calls of the control interface.
     pub control: bool,
@@ -150,6 +152,7 @@ impl Default for Plan {
             segment: 16,
             collect: 32,
             checkpoint: 125_000,
+            tokens: false,
             dirty: 24,
             waits: (200_000, 20_000_000),
             mode: EpochMode::Epoch,
@@ -185,6 +188,7 @@ impl Plan {
         (config.epoch.delay, config.epoch.deadline) = (Nanos(self.waits.0), Nanos(self.waits.1));
         config.epoch.mode = self.mode;
         config.log.segment = self.segment * BLOCK_BYTES;
+        config.log.tokens = self.tokens;
         (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
         config
     }
@@ -252,6 +256,12 @@ impl Plan {
         self.to_string().trim_end().replace('\n', "; ")
     }
 
+    fn write_epochs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let control = if self.control { "yes" } else { "no" };
+        write!(f, "dirty={} mode={} ", self.dirty, self.mode)?;
+        write!(f, "waits={}..{} control={control} ", self.waits.0, self.waits.1)
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "seed" => self.seed = number(value)?,
@@ -275,6 +285,7 @@ impl Plan {
             "segment" => self.segment = number(value)?,
             "collect" => self.collect = number(value)?,
             "checkpoint" => self.checkpoint = number(value)?,
+            "tokens" => self.tokens = yes(value)?,
             "dirty" => self.dirty = number(value)?,
             "waits" => {
                 let (delay, deadline) = value.split_once("..").ok_or("write DELAY..DEADLINE in ns")?;
@@ -305,14 +316,17 @@ impl fmt::Display for Plan {
             (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
         }
         if self.layout.is_mirrored() {
-            let control = if self.control { "yes" } else { "no" };
-            write!(f, "chunk={} dirty={} mode={} ", self.chunk, self.dirty, self.mode)?;
-            write!(f, "waits={}..{} control={control} ", self.waits.0, self.waits.1)?;
+            write!(f, "chunk={} ", self.chunk)?;
+            self.write_epochs(f)?;
         } else if self.layout.is_in_place() {
             write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
         } else {
             write!(f, "segment={} collect={} ", self.segment, self.collect)?;
             write!(f, "checkpoint={} ", self.checkpoint)?;
+            if self.tokens {
+                write!(f, "tokens=yes ")?;
+                self.write_epochs(f)?;
+            }
         }
         write!(f, "depth={} ", self.depth)?;
         write!(f, "drive_depth={} queue={} reads={} ", self.drive_depth, self.queue, self.reads)?;

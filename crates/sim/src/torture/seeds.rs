@@ -50,7 +50,11 @@ const READY: &[LayoutKind] = &[
 
 /// Draws the plan of a seed for one of `layouts`.
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
-    Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts)
+    let mut plan = Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts);
+    if !plan.layout.is_in_place() && plan.layout.has_parity() {
+        Draw { random: Stream::new(seed, "torture tokens") }.tokens(&mut plan);
+    }
+    plan
 }
 
 struct Draw {
@@ -166,10 +170,25 @@ impl Draw {
         plan.drives = plan.groups + self.below(4) as u32;
         plan.chunk = self.one_of(&[1, 2, 3, 8]);
         plan.blocks = self.one_of(&[60, 100, 200]);
+        self.waits(plan);
+    }
+
+    fn waits(&mut self, plan: &mut Plan) {
         plan.dirty = self.one_of(&[4, 16, 64]);
         plan.waits = self.one_of(&[(0, 3_000_000), (200_000, 20_000_000), (3_000_000, 200_000_000)]);
         plan.mode = self.one_of(EpochMode::all());
         plan.control = !self.one_in(3);
+    }
+
+    /// Of some logs one drive of a group at a time is written.
+    fn tokens(&mut self, plan: &mut Plan) {
+        plan.tokens = self.one_in(3);
+        if plan.tokens {
+            self.waits(plan);
+            if plan.reads == ReadPolicy::AroundCollection {
+                plan.reads = ReadPolicy::Direct;
+            }
+        }
     }
 
     fn load(&mut self, plan: &Plan) -> Load {

@@ -94,6 +94,9 @@ pub struct Checkpoint {
 /// Pieces in flight.
 const DEPTH: u32 = 4;
 
+/// Pieces that wait for the tokens of their drives: 4 MiB go in a round.
+const DEPTH_KEPT: u32 = 1024;
+
 impl Checkpoint {
     /// The checkpoint that an empty log starts from is number 1.
     pub fn new(drives: usize, every: usize) -> Checkpoint {
@@ -245,8 +248,9 @@ impl<B: Block> Log<B> {
     }
 
     fn write_pieces(&mut self, now: Time, core: &mut Core<B>) {
+        let depth = if self.has_tokens { DEPTH_KEPT } else { DEPTH };
         while let Phase::Pieces(index) = self.checkpoint.phase {
-            if self.checkpoint.in_flight >= DEPTH {
+            if self.checkpoint.in_flight >= depth {
                 return;
             }
             if index < self.checkpoint.header.pieces {

@@ -75,6 +75,9 @@ impl<B: Block> Log<B> {
         let phase = Phase::Writing { row: row.here, stripes: row.stripes() };
         self.streams[stream].commit.phase = phase;
         self.send(now, core, stream);
+        if self.has_tokens {
+            self.hurry(now, core, stream);
+        }
         self.commit_on(now, core, stream);
     }
 

@@ -37,12 +37,16 @@ pub struct LogConfig {
     pub appends: u32,
     /// Victims that are collected at a time.
     pub collect_victims: u32,
-    /// Reads of collection in flight for each drive of the group.
+    /// Reads of collection in flight for each drive of the group. With tokens they wait for a round of them.
     pub collect_depth: u32,
     /// Share of the rows of a group below which it is collected, in parts per million.
     pub collect_below: u32,
     /// Share of the rows after whose writing the map is written, in parts per million.
     pub checkpoint_every: u32,
+    /// Of the drives of a group one at a time has the heavy-I/O token and writes, flushes and collects; reads go
+    /// around it (Shin 2017, chapter 5, with parity in place of copies). What else tokens need stands in
+    /// [`EpochConfig`](crate::array::epoch::EpochConfig).
+    pub tokens: bool,
 }
 
 impl Default for LogConfig {
@@ -57,6 +61,7 @@ impl Default for LogConfig {
             collect_depth: 32,
             collect_below: 50_000,
             checkpoint_every: 125_000,
+            tokens: false,
         }
     }
 }
@@ -106,7 +111,7 @@ impl Configure for LogConfig {
         count_u32(
             visit,
             "collect_depth",
-            "Reads of collection in flight for each drive of the group.",
+            "Reads of collection in flight for each drive of the group; with tokens they wait for a round, so that more are needed.",
             &mut self.collect_depth,
             1..=4096,
         );
@@ -121,6 +126,11 @@ impl Configure for LogConfig {
             "The map is written whenever this share of the rows has been; recovery reads no more than them.",
             &mut self.checkpoint_every,
             1_000..=1_000_000,
+        );
+        visit.flag(
+            "tokens",
+            "One drive of a group at a time writes, flushes and collects, for an epoch; reads go around it. The rest is set in epoch.",
+            &mut self.tokens,
         );
         whole_blocks(visit, "segment", self.segment);
     }

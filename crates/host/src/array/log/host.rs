@@ -119,6 +119,7 @@ impl<B: Block> Log<B> {
                 self.pump_write(now, core, slot)
             };
             if !is_done {
+                self.stop(now);
                 break;
             }
             self.space.waiting.pop_front();
@@ -131,15 +132,17 @@ impl<B: Block> Log<B> {
     fn pump_write(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
         let request = core.requests.get(slot);
         let (first, blocks, fua) = (request.block, request.blocks, request.fua);
+        let mut room = if self.has_tokens { self.room_in_epochs(now, core) } else { u32::MAX };
         while self.space.begun < blocks {
             let index = self.space.begun;
             let block = first + u64::from(index);
             if self.failed.is_some() {
                 self.orphans.push((slot, Status::WriteProtected));
             } else {
-                if !self.admits() || !self.make_room(now, core, HOST) {
+                if room == 0 || !self.admits() || !self.make_room(now, core, HOST) {
                     return false;
                 }
+                room -= 1;
                 let content = core.requests.get(slot).data[index as usize].clone();
                 self.append(HOST, block, content, None, slot);
                 self.figures.host_blocks += 1;
@@ -149,6 +152,9 @@ impl<B: Block> Log<B> {
             if self.space.queued.get(&block).is_some_and(|&(by, ..)| by == slot) {
                 self.space.queued.remove(&block);
             }
+        }
+        if self.has_tokens {
+            self.pause(now, core, blocks);
         }
         if fua {
             self.commit(now, core, HOST, Waiter::Host(slot));

@@ -10,6 +10,7 @@ mod collection;
 mod commit;
 mod config;
 mod descriptor;
+mod epochs;
 mod figures;
 mod geometry;
 mod host;
@@ -33,9 +34,11 @@ use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
+use crate::disk::BLOCK_BYTES;
 use checkpoint::Checkpoint;
 use collection::Collection;
 use commit::Waiter;
+use epochs::Admission;
 use geometry::Geometry;
 use host::Runs;
 use map::Map;
@@ -64,6 +67,9 @@ pub struct Log<B> {
     free_slabs: Vec<u16>,
     streams: [Stream; 2],
     space: Space,
+    /// Drives share a token: what is written is acknowledged in memory.
+    has_tokens: bool,
+    admission: Admission,
     collection: Collection<B>,
     runs: Runs,
     checkpoint: Checkpoint,
@@ -112,6 +118,12 @@ impl<B: Block> Log<B> {
             free_slabs: Vec::new(),
             streams: [Stream::new(drives), Stream::new(drives)],
             space: Space::new(&geometry, config),
+            has_tokens: core.tokens.is_some(),
+            admission: Admission::new(
+                core.config.epoch.cache,
+                u64::from(geometry.segment * geometry.data) * BLOCK_BYTES,
+                geometry.rows,
+            ),
             collection: Collection::new(config.collect_victims),
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),
@@ -307,6 +319,11 @@ impl<B: Block> Layout<B> for Log<B> {
         self.go(now, core);
     }
 
+    fn may_write(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.send_to(now, core, drive);
+        self.go(now, core);
+    }
+
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         if !stream::can_do_without(core, drive) {
             self.fail(drive, Status::Gone);
@@ -334,11 +351,11 @@ impl<B: Block> Layout<B> for Log<B> {
     }
 
     fn next_event(&self) -> Time {
-        self.patrol_at()
+        self.patrol_at().min(self.next_admission())
     }
 
     fn advance(&mut self, now: Time, core: &mut Core<B>) {
-        if self.patrol_at() <= now {
+        if self.patrol_at().min(self.next_admission()) <= now {
             self.go(now, core);
         }
     }

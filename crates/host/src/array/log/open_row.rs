@@ -4,6 +4,7 @@ use super::descriptor::Aged;
 use super::geometry::Geometry;
 use crate::Block;
 use std::collections::VecDeque;
+use tailcut_base::Time;
 
 /// Nobody waits for a block.
 pub const NOBODY: u32 = u32::MAX;
@@ -48,6 +49,17 @@ struct Lane {
     flights: VecDeque<Flight>,
     /// The drive has been missing while the row was written: it gets nothing of it.
     is_absent: bool,
+    /// Only blocks before this one may be sent: the others wait for the drive's token.
+    until: u32,
+    /// Blocks that are known to wait for it or have gone, and of those the ones that have gone.
+    announced: u32,
+    gone: u32,
+    /// Those of which is known how long they have waited.
+    waited: u32,
+    /// Those that the gate of the drive counts.
+    kept: u32,
+    /// Since when: blocks announced up to then, and the moment.
+    since: VecDeque<(u32, Time)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +112,8 @@ impl<B: Block> OpenRow<B> {
             (lane.filled, lane.sent) = (0, 0);
             lane.flights.clear();
             lane.is_absent = !is_present(member as u32);
+            (lane.until, lane.announced, lane.gone, lane.waited, lane.kept) = (u32::MAX, 0, 0, 0, 0);
+            lane.since.clear();
         }
     }
 
@@ -181,16 +195,68 @@ impl<B: Block> OpenRow<B> {
             return None;
         }
         if lane.sent >= lane.filled {
-            if !self.is_closing || lane.sent >= self.segment {
+            if !self.is_closing || lane.sent >= self.segment || lane.until < self.segment {
                 return None;
             }
             // The stripes between are left out.
             (lane.sent, lane.filled) = (self.segment - 1, self.segment);
         }
-        let (start, blocks) = (lane.sent, (lane.filled - lane.sent).min(most));
+        let end = lane.filled.min(lane.until);
+        if lane.sent >= end {
+            return None;
+        }
+        let (start, blocks) = (lane.sent, (end - lane.sent).min(most));
         lane.sent += blocks;
+        lane.gone += blocks;
         lane.flights.push_back(Flight { start, has_ended: false });
         Some((start, blocks))
+    }
+
+    /// What has become known of a member since the last time waits for its token from `now` on.
+    pub fn announce(&mut self, now: Time, member: u32) {
+        let end = self.is_closing.then(|| self.stripes() + 1);
+        let lane = &mut self.lanes[member as usize];
+        let known = end.unwrap_or(lane.filled);
+        if known > lane.announced {
+            lane.announced = known;
+            lane.since.push_back((known, now));
+        }
+    }
+
+    /// The gate of a drive counts all that waits: how much more that is than it did.
+    pub fn keep(&mut self, member: u32) -> u32 {
+        let lane = &mut self.lanes[member as usize];
+        let before = std::mem::replace(&mut lane.kept, lane.announced - lane.gone);
+        lane.kept - before
+    }
+
+    /// It counts no more than what waits: how much less that is than it did.
+    pub fn release(&mut self, member: u32) -> u32 {
+        let lane = &mut self.lanes[member as usize];
+        let released = lane.kept.saturating_sub(lane.announced - lane.gone);
+        lane.kept -= released;
+        released
+    }
+
+    /// What is known of a member now may be sent.
+    pub fn permit(&mut self, member: u32) {
+        let lane = &mut self.lanes[member as usize];
+        lane.until = if self.is_closing { self.segment } else { lane.filled };
+    }
+
+    /// The next of those that have gone since the last time: how many have waited, and since when.
+    pub fn waited(&mut self, member: u32) -> Option<(u32, Time)> {
+        let lane = &mut self.lanes[member as usize];
+        let &(until, since) = lane.since.front()?;
+        let before = lane.waited;
+        if lane.gone == before {
+            return None;
+        }
+        lane.waited = lane.gone.min(until);
+        if lane.waited == until {
+            lane.since.pop_front();
+        }
+        Some((lane.waited - before, since))
     }
 
     /// What goes to the drive: the blocks from `start` on.

@@ -97,7 +97,8 @@ impl<B: Block> Log<B> {
 
     /// True when the host may write one more block now.
     pub(super) fn admits(&self) -> bool {
-        if self.streams[HOST].closing.len() >= CLOSING_MAX || self.is_overdue() {
+        let most = if self.has_tokens { self.admission.rows } else { CLOSING_MAX };
+        if self.streams[HOST].closing.len() >= most || self.is_overdue() {
             return false;
         }
         self.room() >= self.space.scarce || self.space.credit >= PARTS || !self.is_collecting()

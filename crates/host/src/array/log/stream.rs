@@ -132,8 +132,11 @@ impl<B: Block> Log<B> {
         waiter: u32,
     ) {
         let checksum = content.checksum();
+        let has_tokens = self.has_tokens;
         let row = self.open_row_mut(stream);
-        let (position, is_kept) = row.put(content, waiter, block + 1);
+        // Who waits for nothing but memory is told at once.
+        let who = if has_tokens { NOBODY } else { waiter };
+        let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
         let place = self.geometry.place(here, position);
         self.streams[stream].batch.entries.push(Entry { block, checksum, source });
@@ -142,7 +145,7 @@ impl<B: Block> Log<B> {
         }
         self.rows.validate(here);
         self.remap(block, Some(place));
-        if !is_kept && waiter != NOBODY {
+        if (!is_kept || has_tokens) && waiter != NOBODY {
             self.orphans.push((waiter, Status::Success));
         }
     }
@@ -236,31 +239,52 @@ impl<B: Block> Log<B> {
         }
     }
 
-    fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+    /// Sends what is known of a member of a row, as far as its drive may be written and takes it.
+    pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
         let here = self.open_rows[slab as usize].here;
-        let age = self.age(here.age);
         let row = &mut self.open_rows[slab as usize];
-        let stream = row.stream;
         let drive = self.geometry.drive(here.row, member);
-        let most = core.drives.most_blocks();
         if row.is_absent(member) {
             row.take(member, 0, 0);
             row.forget();
             return self.drop_if_finished(slab);
         }
-        let urgency = if stream == HOST || self.is_short { Urgency::Write } else { Urgency::Background };
-        while let Some((start, blocks)) = row.take(member, core.config.log.appends, most) {
-            let block = self.geometry.address(here.row) + u64::from(start);
-            let mut data = core.drives.memory();
-            row.copy(member, start, blocks, &mut data);
-            for (content, address) in data.iter_mut().zip(block..) {
-                content.seal(seal_of(drive, address, age));
-            }
-            let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
-            let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
-            let token = Token::Append { slab, member: member as u8 };
-            core.drives.ask(now, drive, urgency, Owner::Layout(token.into()), ask);
+        if self.has_tokens {
+            self.keep_back(now, core, slab, member);
         }
+        let most = core.drives.most_blocks();
+        while core.drives.may_write(now, drive) {
+            let row = &mut self.open_rows[slab as usize];
+            let Some((start, blocks)) = row.take(member, core.config.log.appends, most) else { return };
+            if self.has_tokens {
+                self.let_go(now, core, slab, member);
+            }
+            self.send_blocks(now, core, (slab, member), (start, blocks));
+        }
+    }
+
+    fn send_blocks(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        (slab, member): (u16, u32),
+        (start, blocks): (u32, u32),
+    ) {
+        let row = &self.open_rows[slab as usize];
+        let (here, stream) = (row.here, row.stream);
+        let drive = self.geometry.drive(here.row, member);
+        let block = self.geometry.address(here.row) + u64::from(start);
+        let age = self.age(here.age);
+        let mut data = core.drives.memory();
+        row.copy(member, start, blocks, &mut data);
+        for (content, address) in data.iter_mut().zip(block..) {
+            content.seal(seal_of(drive, address, age));
+        }
+        let urgency = if stream == HOST || self.is_short { Urgency::Write } else { Urgency::Background };
+        let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
+        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
+        let token = Token::Append { slab, member: member as u8 };
+        core.drives.ask_kept(now, drive, urgency, Owner::Layout(token.into()), ask);
     }
 
     /// A write of a row has ended.
@@ -277,6 +301,8 @@ impl<B: Block> Log<B> {
         let status = self.judge(core, &answer);
         let stream = self.open_rows[slab as usize].stream;
         self.streams[stream].dirty[answer.drive] = true;
+        // Who wrote it has been told that it is in memory: the next flush must not say that it is safe.
+        self.streams[stream].has_failed |= self.has_tokens && status != Status::Success;
         for stripe in start..start + answer.blocks {
             if let Some(slot) = self.open_rows[slab as usize].take_waiter(member, stripe) {
                 core.part_done(now, slot, status, &answer.spans);
@@ -332,6 +358,7 @@ impl<B: Block> Log<B> {
                 continue;
             }
             row.set_absent(member);
+            self.streams[row.stream].has_failed |= self.has_tokens && status != Status::Success;
             for stripe in row.complete..self.geometry.segment {
                 // What is in flight is told of with its answer.
                 if let Some(slot) = self.open_rows[slab as usize].take_unsent(member, stripe) {
@@ -344,7 +371,7 @@ impl<B: Block> Log<B> {
 
     /// Ends the wait of those whose blocks only the parity holds.
     pub(super) fn release_orphans(&mut self, now: Time, core: &mut Core<B>) {
-        for (slot, status) in std::mem::take(&mut self.orphans) {
+        for (slot, status) in self.orphans.drain(..) {
             core.part_done(now, slot, status, &Spans::new());
         }
     }

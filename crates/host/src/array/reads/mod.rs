@@ -94,14 +94,17 @@ impl<B: Block> Reads<B> {
             self.lose(now, drives, slot);
             return self.drain(slot);
         }
-        if can_go_around && wanted.around == Around::Now && self.others_serve(drives, &wanted) {
+        let is_taken = wanted.around == Around::Now
+            || !matches!(wanted.around, Around::WhenWrong | Around::InTurn) && drives.is_taken(wanted.drive);
+        if can_go_around && is_taken && self.others_serve(drives, &wanted) {
             self.counts.steered += 1;
             return self.go_around(now, drives, slot);
         }
         let fail_fast =
             wanted.around == Around::Told || can_go_around && wanted.around == Around::WhenContended;
         self.ask_drive(now, drives, slot, fail_fast);
-        if can_go_around && wanted.around != Around::WhenWrong && self.patience > Nanos::ZERO {
+        let is_patient = matches!(wanted.around, Around::WhenWrong | Around::InTurn);
+        if can_go_around && !is_patient && self.patience > Nanos::ZERO {
             self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
         }
     }
@@ -162,13 +165,12 @@ impl<B: Block> Reads<B> {
         read.direct = Direct::Pending;
         let wanted = read.wanted;
         let part = wanted.drive as u32;
-        drives.ask(
-            now,
-            wanted.drive,
-            wanted.urgency,
-            Owner::Read { read: slot, part },
-            ask(&wanted, wanted.block, fail_fast),
-        );
+        let (owner, ask) = (Owner::Read { read: slot, part }, ask(&wanted, wanted.block, fail_fast));
+        if wanted.around == Around::InTurn {
+            drives.ask_in_turn(now, wanted.drive, wanted.urgency, owner, ask);
+        } else {
+            drives.ask(now, wanted.drive, wanted.urgency, owner, ask);
+        }
     }
 
     /// Reads the other members.

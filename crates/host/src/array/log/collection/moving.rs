@@ -14,9 +14,6 @@ use tailcut_base::{Status, Time};
 /// The most blocks of one read of collection.
 const RUN_MAX: u32 = 32;
 
-/// Rows of moved blocks that may wait to be wholly on the drives.
-const CLOSING_MAX: usize = 2;
-
 impl<B: Block> Log<B> {
     /// Reads what is valid and has not been read, and ends when everything has been moved.
     pub(super) fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
@@ -25,8 +22,7 @@ impl<B: Block> Log<B> {
         // Each victim has its share: two of them lie on other chips than one.
         let most = all.div_ceil(self.collection.count(Job::is_moving).max(1) as u32);
         let longest = RUN_MAX.min(core.drives.most_blocks());
-        let has_room =
-            self.collection.jobs[job].held.is_empty() && self.streams[MOVED].closing.len() <= CLOSING_MAX;
+        let has_room = self.collection.jobs[job].held.is_empty() && self.has_room_to_move(core);
         while has_room && self.collection.reads < all && self.collection.jobs[job].reads < most {
             let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
             self.collection.jobs[job].reads += 1;

@@ -46,7 +46,7 @@ impl<B: Block> Log<B> {
             unwritten: false,
             class: Class::new(5).expect("a class"),
             urgency: if self.is_short { Urgency::Write } else { Urgency::Background },
-            around: Around::AtNeed,
+            around: if self.has_tokens { Around::InTurn } else { Around::AtNeed },
             token: token.into(),
         };
         core.reads.begin(now, &mut core.drives, wanted);

@@ -1,0 +1,380 @@
+//! The gate before a drive that shares a heavy-I/O token with others: what writes, trims or flushes, and what the
+//! layout reads in bulk, waits here for the token, and goes when the drive's epoch has come.
+//!
+//! Flushes never pass: an epoch ends with one if the drive holds anything that is not durable, and that one
+//! answers for all that wait. Whatever a layout keeps back until the token comes, so as to send it in larger pieces, it
+//! announces ([`Drives::keep`]).
+//!
+//! A drive that is being filled is not read, so nobody has to be kept from it: it has no gate before it is in sync.
+//! The array's record passes any gate: it says which drives can be relied on.
+
+use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
+use crate::array::heavy::{Calls, Pace};
+use crate::planted::{Rule, holds};
+use std::collections::VecDeque;
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+
+/// How far a drive is with its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has no token.
+    Rest,
+    /// It answers the reads that it got before the token.
+    Draining,
+    /// It writes.
+    Writing,
+    /// It is flushed.
+    Flushing,
+    /// It collects, and comes to rest.
+    Collecting,
+}
+
+/// The gate before one drive.
+#[derive(Debug)]
+pub struct Gate<B> {
+    /// How far its drive is.
+    pub stage: Stage,
+    /// What waits, in the order in which it came.
+    held: VecDeque<Waiting<B>>,
+    /// How much of it this epoch may send.
+    quota: usize,
+    /// Flushes that wait.
+    flushes: Vec<Waiting<B>>,
+    /// Blocks that the layout keeps back.
+    pub kept: usize,
+    /// When an epoch is due.
+    pub due: Time,
+    /// Counts the epochs.
+    epoch: u32,
+    /// Requests of this epoch in flight or waiting for their place on the drive.
+    heavy: u32,
+    /// Reads that the drive has to answer, and those of them that this epoch waits for.
+    reads: u32,
+    draining: u32,
+    /// When the last request of this epoch may begin, but for the first.
+    end: Time,
+    has_sent: bool,
+    /// The drive may hold what is not durable.
+    is_dirty: bool,
+    /// Blocks that this epoch has written.
+    pub written: usize,
+    /// What the drive can do in an epoch.
+    pub pace: Pace,
+    /// How it is told to collect.
+    pub calls: Calls,
+    /// It is in the list of those that have changed.
+    is_listed: bool,
+}
+
+/// The epoch of requests that no epoch counts.
+pub(super) const NO_EPOCH: u32 = 0;
+
+impl<B> Gate<B> {
+    fn new() -> Gate<B> {
+        Gate {
+            stage: Stage::Rest,
+            held: VecDeque::new(),
+            quota: 0,
+            flushes: Vec::new(),
+            kept: 0,
+            due: Time::NEVER,
+            epoch: NO_EPOCH + 1,
+            heavy: 0,
+            reads: 0,
+            draining: 0,
+            end: Time::ZERO,
+            has_sent: false,
+            is_dirty: false,
+            written: 0,
+            pace: Pace::default(),
+            calls: Calls::default(),
+            is_listed: false,
+        }
+    }
+
+    /// True when an epoch would have something to do.
+    pub fn has_work(&self) -> bool {
+        self.kept > 0 || !self.held.is_empty() || !self.flushes.is_empty()
+    }
+
+    /// True when reads should go around the drive.
+    #[inline]
+    pub fn is_taken(&self) -> bool {
+        self.stage != Stage::Rest
+    }
+
+    /// True when reads that this epoch waits for have not been answered.
+    pub fn is_draining(&self) -> bool {
+        self.draining > 0
+    }
+
+    /// True when nothing of this epoch is in flight.
+    pub fn is_idle(&self) -> bool {
+        self.heavy == 0
+    }
+
+    fn may_send(&self, now: Time) -> bool {
+        self.stage == Stage::Writing && (now < self.end || !self.has_sent)
+    }
+}
+
+impl<B> Drives<B> {
+    /// All drives have gates from now on; `delay` after something has come to one an epoch is due.
+    pub fn set_gates(&mut self, delay: Nanos) {
+        self.delay = delay;
+        self.members.iter_mut().for_each(|member| member.gate = Some(Box::new(Gate::new())));
+    }
+
+    /// True when what is heavy has to wait for the token.
+    #[inline]
+    pub fn is_gated(&self, drive: usize) -> bool {
+        let member = &self.members[drive];
+        member.gate.is_some() && member.presence == Presence::InSync
+    }
+
+    /// True when reads should go around a drive, because it has the token.
+    #[inline]
+    pub fn is_taken(&self, drive: usize) -> bool {
+        self.members[drive].gate.as_ref().is_some_and(|gate| gate.is_taken())
+    }
+
+    /// True when the layout may send what it has kept back.
+    #[inline]
+    pub fn may_write(&self, now: Time, drive: usize) -> bool {
+        !self.is_gated(drive) || self.gate(drive).may_send(now)
+    }
+
+    /// The gate of a drive that has one.
+    pub fn gate(&self, drive: usize) -> &Gate<B> {
+        self.members[drive].gate.as_ref().expect("it has a gate")
+    }
+
+    /// The gate of a drive that has one.
+    pub fn gate_mut(&mut self, drive: usize) -> &mut Gate<B> {
+        self.members[drive].gate.as_mut().expect("it has a gate")
+    }
+
+    /// Reads of the host that went to a drive with the token.
+    pub fn met(&self) -> u64 {
+        self.met
+    }
+
+    /// The layout keeps so many blocks more back for a drive with a gate.
+    pub fn keep(&mut self, now: Time, drive: usize, blocks: u32) {
+        if blocks > 0 {
+            self.gate_mut(drive).kept += blocks as usize;
+            self.wait_from(now, drive);
+        }
+    }
+
+    /// It is about to send so many of them.
+    pub fn release(&mut self, drive: usize, blocks: u32) {
+        let gate = self.gate_mut(drive);
+        gate.kept = gate.kept.checked_sub(blocks as usize).expect("they were kept back");
+    }
+
+    /// Somebody waits for what stands before a drive: its epoch is due.
+    pub fn hurry(&mut self, now: Time, drive: usize) {
+        if self.is_gated(drive) && self.gate(drive).has_work() {
+            let gate = self.gate_mut(drive);
+            gate.due = gate.due.min(now);
+            self.list(drive);
+        }
+    }
+
+    fn wait_from(&mut self, now: Time, drive: usize) {
+        let due = now + self.delay;
+        let gate = self.gate_mut(drive);
+        gate.due = gate.due.min(due);
+        self.list(drive);
+    }
+
+    /// Whoever passes the token on should look at a drive.
+    pub(in crate::array) fn list(&mut self, drive: usize) {
+        if !std::mem::replace(&mut self.gate_mut(drive).is_listed, true) {
+            self.changed.push(drive);
+        }
+    }
+
+    /// The next drive to be looked at.
+    pub(in crate::array) fn next_changed(&mut self) -> Option<usize> {
+        let drive = self.changed.pop()?;
+        self.gate_mut(drive).is_listed = false;
+        Some(drive)
+    }
+
+    /// Asks a drive, or holds what has to wait for the token.
+    pub(super) fn ask_at_gate(&mut self, now: Time, drive: usize, urgency: Urgency, waiting: Waiting<B>) {
+        if !waiting.is_heavy || !self.is_gated(drive) {
+            return self.ask_now(now, drive, urgency, waiting);
+        }
+        if waiting.ask.op != Op::Flush {
+            self.gate_mut(drive).held.push_back(waiting);
+        } else if self.gate(drive).is_dirty {
+            self.gate_mut(drive).flushes.push(waiting);
+            self.gate_mut(drive).due = now;
+        } else {
+            return self.answer(drive, waiting, Status::Success);
+        }
+        self.wait_from(now, drive);
+    }
+
+    /// A request goes to a drive, or waits for its place there: counts it.
+    pub(super) fn note_begin(&mut self, now: Time, drive: usize, waiting: &mut Waiting<B>) {
+        waiting.is_heavy &= self.is_gated(drive);
+        let Some(gate) = &mut self.members[drive].gate else { return };
+        if waiting.is_heavy {
+            gate.heavy += 1;
+            gate.has_sent = true;
+            gate.pace.write(now);
+        } else if waiting.ask.op == Op::Read {
+            gate.reads += 1;
+        }
+        waiting.epoch = gate.epoch;
+    }
+
+    /// A request of the life that this drive is in has ended.
+    pub(super) fn note_end(&mut self, now: Time, flight: &Flight, status: Status) {
+        let Some(gate) = &mut self.members[flight.drive].gate else { return };
+        let is_of_epoch = flight.epoch == gate.epoch;
+        if flight.is_heavy && is_of_epoch {
+            gate.heavy -= 1;
+            gate.is_dirty |= status == Status::Success && !matches!(flight.op, Op::Flush | Op::Read);
+            gate.written += if flight.op == Op::Write { flight.blocks as usize } else { 0 };
+        } else if !flight.is_heavy && flight.op == Op::Read {
+            gate.reads -= 1;
+            if is_of_epoch || gate.stage != Stage::Draining {
+                return;
+            }
+            gate.draining -= 1;
+        } else if gate.stage == Stage::Rest && gate.has_work() {
+            gate.due = now;
+        } else {
+            return;
+        }
+        self.list(flight.drive);
+    }
+
+    /// What waited for its place on the drive will not get it.
+    pub(super) fn note_bounce(&mut self, drive: usize, waiting: &Waiting<B>) {
+        if let Some(gate) = &mut self.members[drive].gate
+            && !waiting.is_heavy
+            && waiting.ask.op == Op::Read
+        {
+            gate.reads -= 1;
+        }
+    }
+
+    /// The epoch of a drive begins: it answers the reads that it has.
+    pub(in crate::array) fn begin_epoch(&mut self, drive: usize) {
+        let gate = self.gate_mut(drive);
+        assert!(gate.stage == Stage::Rest && gate.heavy == 0, "it had no token");
+        gate.epoch = gate.epoch.wrapping_add(1).max(NO_EPOCH + 1);
+        (gate.stage, gate.draining, gate.written) = (Stage::Draining, gate.reads, 0);
+        (gate.quota, gate.due, gate.has_sent) = (gate.held.len(), Time::NEVER, false);
+        self.list(drive);
+    }
+
+    /// It begins to write, up to `end`: first what has waited here.
+    pub(in crate::array) fn begin_writing(&mut self, now: Time, drive: usize, end: Time) {
+        let gate = self.gate_mut(drive);
+        (gate.stage, gate.end) = (Stage::Writing, end);
+        self.send_held(now, drive);
+        self.list(drive);
+    }
+
+    /// Sends what has waited, as far as the drive takes it at once, but something in any case: so the end of the epoch is
+    /// looked at between, and each epoch gets something done.
+    pub(in crate::array) fn send_held(&mut self, now: Time, drive: usize) {
+        loop {
+            let member = &self.members[drive];
+            let gate = self.gate(drive);
+            let is_full = member.in_flight >= member.depth && !gate.is_idle();
+            if gate.quota == 0 || !gate.may_send(now) || is_full {
+                return;
+            }
+            let gate = self.gate_mut(drive);
+            gate.quota -= 1;
+            let waiting = gate.held.pop_front().expect("it was there when the epoch began");
+            self.ask_now(now, drive, Urgency::Write, waiting);
+        }
+    }
+
+    /// Flushes a drive, if it holds what is not durable; false if not.
+    pub(in crate::array) fn flush_epoch(&mut self, now: Time, drive: usize) -> bool {
+        let has_cache = self.members[drive].disk.volatile_cache;
+        let gate = self.gate_mut(drive);
+        gate.stage = Stage::Flushing;
+        if !gate.is_dirty || !has_cache || !holds(Rule::EpochsAreFlushed) {
+            return false;
+        }
+        let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
+        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        let owner = Owner::Epoch(gate.epoch);
+        let waiting = Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask };
+        self.ask_now(now, drive, Urgency::Write, waiting);
+        true
+    }
+
+    /// True when a flush belongs to the epoch that the drive is in.
+    pub(in crate::array) fn is_epoch(&self, drive: usize, epoch: u32) -> bool {
+        self.gate(drive).epoch == epoch
+    }
+
+    /// What an epoch has written is durable, or is not: who waited for that is told.
+    pub(in crate::array) fn flushed_epoch(&mut self, drive: usize, status: Status) {
+        let gate = self.gate_mut(drive);
+        gate.is_dirty &= status != Status::Success;
+        for waiting in std::mem::take(&mut gate.flushes) {
+            self.answer(drive, waiting, status);
+        }
+    }
+
+    /// The drive has nothing more to do with the token.
+    pub(in crate::array) fn end_epoch(&mut self, now: Time, drive: usize, share: Nanos) {
+        let gate = self.gate_mut(drive);
+        let was_cut = gate.calls.take_cut();
+        gate.pace.end(now, share, was_cut);
+        (gate.stage, gate.quota) = (Stage::Rest, 0);
+        if !gate.has_work() || !gate.has_sent {
+            // What could not be sent waits for requests that went before the drive had a gate.
+            gate.due = Time::NEVER;
+        } else if gate.due == Time::NEVER {
+            // What is left over has waited for long enough.
+            gate.due = now;
+        }
+    }
+
+    /// The presence of a drive has changed: what it held before the gate comes back if it is gone. What was
+    /// written to it without a gate may not be durable.
+    pub(super) fn reset_gate(&mut self, drive: usize) {
+        let is_gone = self.members[drive].presence == Presence::Missing;
+        let Some(gate) = &mut self.members[drive].gate else { return };
+        gate.is_dirty = true;
+        if !is_gone {
+            return;
+        }
+        let held: Vec<Waiting<B>> = gate.held.drain(..).chain(gate.flushes.drain(..)).collect();
+        (gate.kept, gate.quota, gate.due) = (0, 0, Time::NEVER);
+        (gate.heavy, gate.draining) = (0, 0);
+        gate.epoch = gate.epoch.wrapping_add(1).max(NO_EPOCH + 1);
+        gate.calls.forget();
+        held.into_iter().for_each(|waiting| self.bounce(drive, waiting));
+        self.list(drive);
+    }
+
+    /// Another drive has this place: it has been asked for nothing.
+    pub(super) fn renew_gate(&mut self, drive: usize) {
+        if let Some(gate) = &mut self.members[drive].gate {
+            (gate.reads, gate.pace) = (0, Pace::default());
+        }
+    }
+
+    /// Answers a request that the drive will not see.
+    fn answer(&mut self, drive: usize, waiting: Waiting<B>, status: Status) {
+        let Waiting { owner, ask, .. } = waiting;
+        let (op, block, blocks, data) = (ask.op, ask.block, ask.blocks, ask.data);
+        let (busy_for, spans) = (Nanos::ZERO, Spans::new());
+        self.bounced.push_back(Answered { owner, drive, op, block, blocks, status, data, busy_for, spans });
+    }
+}

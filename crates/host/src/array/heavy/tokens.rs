@@ -1,0 +1,230 @@
+//! The tokens of an array whose drives have gates: of the drives that stand in for each other one at a time
+//! writes, flushes and collects.
+//!
+//! An epoch takes what waited before its drive's gate when it began, as far as its share of the deadline lasts, and
+//! ends with a flush. Drives before whose gates nothing waits are passed over.
+
+use super::{EpochFigures, Next, Turn};
+use crate::array::drives::{Drives, Stage};
+use crate::array::epoch::{EpochConfig, EpochMode};
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::timers::Timers;
+use tailcut_base::{Nanos, Status, Time};
+
+/// The tokens: one for each R-group.
+#[derive(Debug)]
+pub struct Tokens {
+    turns: Vec<Turn>,
+    /// Drives of an R-group.
+    width: usize,
+    /// When each has something to do by itself.
+    timers: Timers,
+    /// The longest epoch.
+    share: Nanos,
+    poll: Nanos,
+    has_control: bool,
+    figures: EpochFigures,
+}
+
+impl Tokens {
+    /// Tokens of so many R-groups of `width` drives.
+    pub fn new(config: &EpochConfig, groups: usize, width: usize) -> Tokens {
+        let turn = |group: usize| Turn::new((0..width).map(|member| vec![group * width + member]).collect());
+        Tokens {
+            turns: (0..groups).map(turn).collect(),
+            width,
+            timers: Timers::new(groups),
+            share: config.share(width as u32),
+            poll: config.poll,
+            has_control: config.mode == EpochMode::GcControl,
+            figures: EpochFigures::default(),
+        }
+    }
+
+    /// What they did.
+    pub fn figures(&self) -> &EpochFigures {
+        &self.figures
+    }
+
+    /// The longest epoch.
+    pub fn share(&self) -> Nanos {
+        self.share
+    }
+
+    /// What it takes to write a block to one of the drives of a group, as far as is known.
+    pub fn interval(&self, group: usize) -> Nanos {
+        self.turns[group].interval()
+    }
+
+    /// The drive of a group that has its token.
+    pub fn holder(&self, group: usize) -> Option<usize> {
+        self.turns[group].holders().first().copied()
+    }
+
+    /// So many blocks have waited for the token since `since`.
+    pub fn note_wait(&mut self, wait: Nanos, blocks: u64, deadline: Nanos) {
+        self.figures.longest_wait = self.figures.longest_wait.max(wait);
+        self.figures.late += if wait > deadline { blocks } else { 0 };
+    }
+
+    /// When there is something to do.
+    pub fn next_event(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// Does what is due.
+    pub fn advance<B>(&mut self, now: Time, drives: &mut Drives<B>) {
+        while let Some((at, group)) = self.timers.first()
+            && at <= now
+        {
+            if self.turns[group].take_poll(now)
+                && let Some(drive) = self.holder(group)
+                && let Some(call) = drives.gate_mut(drive).calls.poll(&mut self.figures)
+            {
+                drives.control(drive, call);
+            }
+            self.pass_on(now, drives, group);
+        }
+    }
+
+    /// Does what has become possible; returns the next drive that may be written, whose layout may have kept something
+    /// back for it.
+    pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<usize> {
+        while let Some(drive) = drives.next_changed() {
+            let may_begin = self.go_on(now, drives, drive);
+            self.pass_on(now, drives, drive / self.width);
+            if may_begin {
+                return Some(drive);
+            }
+        }
+        None
+    }
+
+    /// Goes on with the epoch of a drive, if it is in one; true when it begins to write.
+    fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) -> bool {
+        let group = drive / self.width;
+        let gate = drives.gate(drive);
+        match gate.stage {
+            Stage::Rest => {
+                self.turns[group].expect(gate.due);
+                false
+            }
+            _ if !drives.is_gated(drive) => {
+                self.end(now, drives, drive);
+                false
+            }
+            Stage::Draining if !gate.is_draining() => {
+                self.begin_writing(now, drives, drive);
+                true
+            }
+            Stage::Writing => {
+                drives.send_held(now, drive);
+                self.end_writing(now, drives, drive);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn begin_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
+        let began = self.turns[drive / self.width].began();
+        let pace = &mut drives.gate_mut(drive).pace;
+        pace.begin(now, now.since(began), self.share);
+        let end = began + pace.last_write(self.share);
+        drives.begin_writing(now, drive, end);
+    }
+
+    /// Flushes a drive of whose epoch nothing is left.
+    fn end_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
+        if drives.gate(drive).is_idle() && !drives.flush_epoch(now, drive) {
+            self.settle(now, drives, drive, Status::Success);
+        }
+    }
+
+    /// The flush that ends an epoch has been answered.
+    pub fn flushed<B>(
+        &mut self,
+        now: Time,
+        drives: &mut Drives<B>,
+        drive: usize,
+        epoch: u32,
+        status: Status,
+    ) {
+        if drives.is_epoch(drive, epoch) {
+            self.settle(now, drives, drive, status);
+            self.pass_on(now, drives, drive / self.width);
+        }
+    }
+
+    /// What an epoch has written is durable, or is not.
+    fn settle<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize, status: Status) {
+        let group = drive / self.width;
+        drives.flushed_epoch(drive, status);
+        let gate = drives.gate_mut(drive);
+        self.turns[group].settle(gate.written as u64);
+        self.figures.written += gate.written as u64;
+        gate.pace.learn(now, gate.written);
+        if !self.has_control || !gate.calls.are_known() {
+            return self.end(now, drives, drive);
+        }
+        gate.stage = Stage::Collecting;
+        let until = self.turns[group].began() + self.share / 8 * 7;
+        let call = gate.calls.begin(now, until, self.share / 2, &mut self.figures);
+        drives.control(drive, call);
+    }
+
+    /// A drive has replied to a call.
+    pub fn replied<B>(
+        &mut self,
+        now: Time,
+        drives: &mut Drives<B>,
+        drive: usize,
+        call: Control,
+        reply: ControlReply,
+    ) {
+        let group = drive / self.width;
+        match drives.gate_mut(drive).calls.replied(now, call, reply, &mut self.figures) {
+            Next::Ask(call) => drives.control(drive, call),
+            Next::Poll => self.turns[group].poll_at(now + self.poll),
+            Next::Done => self.end(now, drives, drive),
+            Next::Nothing => {}
+        }
+        self.pass_on(now, drives, group);
+    }
+
+    fn end<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
+        drives.end_epoch(now, drive, self.share);
+        let turn = &mut self.turns[drive / self.width];
+        let took = now.since(turn.began());
+        assert!(turn.less(now), "one drive has a token");
+        turn.learn(took, (1, 1));
+        self.figures.longest_epoch = self.figures.longest_epoch.max(took);
+    }
+
+    /// Passes the token of a group on, if it is free and some drive is due.
+    fn pass_on<B>(&mut self, now: Time, drives: &mut Drives<B>, group: usize) {
+        let first = group * self.width;
+        let turn = &mut self.turns[group];
+        while turn.is_due(now) {
+            let gates = &*drives;
+            let is_due = |member: usize| {
+                let gate = gates.gate(first + member);
+                gates.is_gated(first + member) && gate.has_work() && gate.due <= now
+            };
+            match turn.next(is_due) {
+                Some(member) => {
+                    turn.begin(now, member);
+                    self.figures.epochs += 1;
+                    drives.begin_epoch(first + member);
+                }
+                None => {
+                    let dues = (first..first + self.width).map(|drive| drives.gate(drive).due);
+                    let due = dues.min().unwrap_or(Time::NEVER);
+                    assert!(due > now, "who is due gets the token");
+                    turn.set_due(due);
+                }
+            }
+        }
+        self.timers.set_or_clear(group, turn.next_due().min(turn.next_poll()));
+    }
+}

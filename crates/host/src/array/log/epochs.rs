@@ -1,0 +1,180 @@
+//! A log whose drives share a token: what is appended waits in memory until each drive's epoch comes, and is
+//! acknowledged there.
+//!
+//! A stripe stays in memory until all of its drives have it, about one round of the token; until then it is read
+//! from there. A flush, or a write with force unit access, waits for the round: each epoch ends with a flush of
+//! its drive, so no other is needed.
+//!
+//! How much may wait follows from what a drive writes in an epoch, and from `epoch.cache`. From half of that on writes are let in
+//! one after the other, with pauses that grow with what waits: at three quarters as fast as the drives write, and
+//! slower beyond; as in [`admission`](crate::array::epoch) of the layout with copies.
+
+use super::Log;
+use super::stream::{HOST, MOVED};
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::heavy::EpochFigures;
+use tailcut_base::{Nanos, Time};
+
+/// Shares of the room are counted in so many parts.
+const SCALE: u64 = 1024;
+
+/// Rows of moved blocks that may wait to be wholly on the drives, where there are no tokens.
+const MOVED_CLOSING_MAX: usize = 2;
+
+/// One of so many rows of a group may be in memory at the most.
+const OPEN_PART: u32 = 64;
+
+/// The pace of the host.
+#[derive(Debug)]
+pub struct Admission {
+    /// When the next write may come in.
+    next: Time,
+    /// When there was last no room.
+    stopped: Time,
+    /// Rows of the host that may wait to be wholly on the drives.
+    pub rows: usize,
+    /// Blocks of both streams that have been appended, and those of the host, when the pace was last taken.
+    appended: (u64, u64),
+    /// Blocks appended for each of the host's, in parts of [`SCALE`].
+    burden: u64,
+}
+
+impl Admission {
+    /// At most so many bytes in rows of the host, of `row` bytes each, of a group with so many.
+    pub fn new(cache: u64, row: u64, rows: u32) -> Admission {
+        let rows = (cache / row).min(u64::from(rows / OPEN_PART)).max(2) as usize;
+        Admission { next: Time::ZERO, stopped: Time::ZERO, rows, appended: (0, 0), burden: SCALE }
+    }
+}
+
+impl<B: Block> Log<B> {
+    /// What has become known of a member of a row waits for the token, if its drive has a gate.
+    pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+        let row = &mut self.open_rows[slab as usize];
+        let drive = self.geometry.drive(row.here.row, member);
+        row.announce(now, member);
+        if core.drives.is_gated(drive) {
+            core.drives.keep(now, drive, row.keep(member));
+        } else {
+            row.permit(member);
+        }
+    }
+
+    /// Blocks of a row are about to be sent.
+    pub(super) fn let_go(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+        let row = &mut self.open_rows[slab as usize];
+        let drive = self.geometry.drive(row.here.row, member);
+        core.drives.release(drive, row.release(member));
+        let deadline = core.config.epoch.deadline;
+        let tokens = core.tokens.as_mut().expect("it has tokens");
+        while let Some((blocks, since)) = row.waited(member) {
+            tokens.note_wait(now.since(since), u64::from(blocks), deadline);
+        }
+    }
+
+    /// A drive has the token: what is known now may go to it.
+    pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        if self.open_rows.is_empty() {
+            // Recovery has not come so far.
+            return;
+        }
+        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+        let slabs: Vec<u16> = [HOST, MOVED]
+            .iter()
+            .flat_map(|&stream| self.streams[stream].closing.iter().chain([&self.streams[stream].open]))
+            .copied()
+            .collect();
+        for slab in slabs {
+            let row = &mut self.open_rows[slab as usize];
+            if self.geometry.group_of(row.here.row) == group && !row.is_absent(member) {
+                row.permit(member);
+                self.send_lane(now, core, slab, member);
+            }
+        }
+    }
+
+    /// Somebody waits for the row of a stream: its drives are due.
+    pub(super) fn hurry(&self, now: Time, core: &mut Core<B>, stream: usize) {
+        self.drives_of(stream).for_each(|drive| core.drives.hurry(now, drive));
+    }
+
+    /// Blocks that may be appended now, as far as the epochs of the drives of the front end suffice.
+    pub(super) fn room_in_epochs(&self, now: Time, core: &Core<B>) -> u32 {
+        let Some(tokens) = core.tokens.as_ref().filter(|_| now >= self.admission.next) else { return 0 };
+        let rooms = self.drives_of(HOST).filter(|&drive| core.drives.is_gated(drive)).map(|drive| {
+            let gate = core.drives.gate(drive);
+            gate.pace.room(tokens.share()).saturating_sub(gate.kept)
+        });
+        rooms.min().map_or(u32::MAX, |stripes| stripes as u32 * self.geometry.data)
+    }
+
+    /// There was no room for a write of the host.
+    pub(super) fn stop(&mut self, now: Time) {
+        self.admission.stopped = now;
+    }
+
+    /// True when the epochs of the drives that moved blocks go to suffice for more of them.
+    pub(super) fn has_room_to_move(&self, core: &Core<B>) -> bool {
+        let Some(tokens) = &core.tokens else {
+            return self.streams[MOVED].closing.len() <= MOVED_CLOSING_MAX;
+        };
+        if self.streams[MOVED].closing.len() > self.admission.rows.div_ceil(2) {
+            return false;
+        }
+        let has_room = |drive: usize| {
+            let is_gated = core.drives.is_gated(drive);
+            !is_gated || core.drives.gate(drive).kept < core.drives.gate(drive).pace.room(tokens.share())
+        };
+        self.is_short || self.drives_of(MOVED).all(has_room)
+    }
+
+    fn drives_of(&self, stream: usize) -> std::ops::Range<usize> {
+        let group = self.geometry.group_of(self.open_row(stream).here.row) as usize;
+        let width = self.geometry.width as usize;
+        group * width..(group + 1) * width
+    }
+
+    /// When the next write may come in, if one waits for nothing else.
+    pub(super) fn next_admission(&self) -> Time {
+        let is_paced = !self.space.waiting.is_empty() && self.admission.next > self.admission.stopped;
+        if is_paced { self.admission.next } else { Time::NEVER }
+    }
+
+    /// The host has written so many blocks: how long the next write has to wait.
+    pub(super) fn pause(&mut self, now: Time, core: &Core<B>, blocks: u32) {
+        let Some(tokens) = &core.tokens else { return };
+        let used = self.drives_of(HOST).map(|drive| {
+            let gate = core.drives.gate(drive);
+            share(gate.kept, gate.pace.room(tokens.share()))
+        });
+        let used = used.fold(share(self.streams[HOST].closing.len(), self.admission.rows), u64::max);
+        let excess = used.min(SCALE).saturating_sub(SCALE / 2);
+        let per_block = tokens.interval(self.space.front as usize).0 * u64::from(self.geometry.width);
+        let per_block = per_block * self.burden() / (SCALE * u64::from(self.geometry.data));
+        let pause = Nanos(per_block * u64::from(blocks) * excess / (SCALE / 4));
+        self.admission.next = now + pause.min(tokens.share());
+    }
+
+    /// Blocks appended for each of the host's of late: those that collection moves take their part of each epoch.
+    fn burden(&mut self) -> u64 {
+        let host = self.figures.host_blocks;
+        let all = host + self.figures.moved_blocks;
+        let since = &mut self.admission;
+        if host - since.appended.1 >= u64::from(self.geometry.positions()) {
+            since.burden = (all - since.appended.0) * SCALE / (host - since.appended.1);
+            since.appended = (all, host);
+        }
+        since.burden
+    }
+
+    /// What epochs did, if there are any.
+    pub(in crate::array) fn epoch_figures(&self, core: &Core<B>) -> Option<EpochFigures> {
+        let (from_cache, throttled) = (self.figures.reads_memory, self.figures.throttled);
+        core.token_figures().map(|figures| EpochFigures { from_cache, throttled, ..figures })
+    }
+}
+
+fn share(used: usize, room: usize) -> u64 {
+    used as u64 * SCALE / room.max(1) as u64
+}
