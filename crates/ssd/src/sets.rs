@@ -156,14 +156,24 @@ pub struct Sets {
 impl Sets {
     /// The sets of a drive.
     pub fn new(config: &SetsConfig, ftl: &FtlConfig, geometry: &Geometry) -> Sets {
+        let pages = ftl.logical_pages(geometry) / config.count;
+        Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
+    }
+
+    /// A drive that is not divided.
+    pub fn one(geometry: &Geometry) -> Sets {
+        Sets::of_flash(&SetsConfig::ONE, geometry)
+    }
+
+    fn of_flash(config: &SetsConfig, geometry: &Geometry) -> Sets {
         let SetsConfig { count, by } = *config;
         let (planes, units) = (geometry.plane_count(), geometry.units());
-        let channels = if by == SetsBy::Chips { geometry.channels } else { 1 };
+        let strides = if by == SetsBy::Chips { geometry.channels } else { 1 };
         Sets {
             count,
-            planes: Shares::new(planes, planes / channels, count),
-            units: Shares::new(units, units / channels, count),
-            pages: Divisor::new((ftl.logical_pages(geometry) / count).max(1)),
+            planes: Shares::new(planes, planes / strides, count),
+            units: Shares::new(units, units / strides, count),
+            pages: Divisor::new(u32::MAX),
         }
     }
 

@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn one() -> Sets {
-        Sets::new(&SetsConfig::ONE, &Preset::M.config().ftl, &geometry())
+        Sets::one(&geometry())
     }
 
     #[test]
