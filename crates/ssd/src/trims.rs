@@ -2,6 +2,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::NONE;
 use crate::ssd::Ssd;
@@ -68,7 +69,7 @@ impl<P: Probe> Ssd<P> {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }
-        let set = self.set_of_tag(tag);
+        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { 0 };
         if !self.takes_writes(set) && !self.buffer.is_durable(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);

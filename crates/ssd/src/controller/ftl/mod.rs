@@ -7,6 +7,7 @@ pub mod stripes;
 
 use crate::flash::medium::Medium;
 use crate::flash::{Geometry, Layout};
+use crate::planted::{Rule, holds};
 use crate::sets::Sets;
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
@@ -275,7 +276,7 @@ impl Ftl {
     /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
-        let set = self.sets.of_logical(logical);
+        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { 0 };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
