@@ -191,19 +191,22 @@ impl<P: Probe> Ssd<P> {
         if !self.rests_programs(set) || self.set(set).quiet.merges > 0 {
             return false;
         }
-        let (units, sets) = (self.sets.units_each(), self.sets);
-        let next = |ssd: &Self| sets.unit(set, ssd.set(set).quiet.at_rest);
-        while self.set(set).quiet.at_rest < units && self.is_at_rest_from_all(now, next(self)) {
+        while self.set(set).quiet.at_rest < self.sets.units_each() {
+            let unit = self.sets.unit(set, self.set(set).quiet.at_rest);
+            if !self.is_at_rest_from_all(now, unit) {
+                self.nudge(now, unit);
+                // That may have been all that was missing: then no event follows.
+                if !self.rests_programs(set) || !self.is_at_rest_from_all(now, unit) {
+                    return false;
+                }
+            }
             self.set_mut(set).quiet.at_rest += 1;
         }
-        if self.set(set).quiet.at_rest == units {
-            return true;
-        }
-        self.nudge(now, next(self));
-        false
+        true
     }
 
-    /// A trim may have made a copy pointless that had no page to go to: nobody has told its unit.
+    /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody has
+    /// told its unit.
     fn nudge(&mut self, now: Time, unit: u32) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);

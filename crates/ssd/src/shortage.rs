@@ -61,7 +61,7 @@ impl<P: Probe> Ssd<P> {
     /// True unless a set has become read-only.
     #[inline]
     pub(crate) fn takes_writes(&self, set: u32) -> bool {
-        self.set(set).read_only.is_none()
+        !self.is_any_read_only || self.set(set).read_only.is_none()
     }
 
     /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
@@ -76,6 +76,7 @@ impl<P: Probe> Ssd<P> {
                 self.counters.bad_blocks
             );
             self.set_mut(set).read_only = Some(why);
+            self.is_any_read_only = true;
         }
         while let Some(tag) = self.buffer.line(set).pop_front() {
             self.tags[tag].status = Status::WriteProtected;

@@ -65,6 +65,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) is_steered: bool,
     /// Some set has a quiet period, or is about to.
     pub(crate) is_any_quiet: bool,
+    /// Some set takes no more writes.
+    pub(crate) is_any_read_only: bool,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
@@ -133,6 +135,7 @@ impl<P: Probe> Ssd<P> {
             states: (0..sets.count()).map(|_| SetState::default()).collect(),
             is_steered: false,
             is_any_quiet: false,
+            is_any_read_only: false,
             levelling: Levelling::new(&geometry, sets),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry, sets.count()),

@@ -6,6 +6,7 @@
 
 mod array_loads;
 mod array_tail;
+mod beyond_epochs_sets;
 mod beyond_read_importance;
 mod epoch_writes;
 pub mod evaluation;
@@ -120,6 +121,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_4::ReadTail,
         &shin_6::Readers,
         &epoch_writes::WriteLoad,
+        &beyond_epochs_sets::InsideOneSsd,
     ]
 }
 

@@ -188,18 +188,18 @@ impl Buffer {
         self.capacity == 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn share(&self, set: u32) -> &Share {
         &self.shares[set as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     fn share_mut(&mut self, set: u32) -> &mut Share {
         &mut self.shares[set as usize]
     }
 
     /// The set of an entry's logical page.
-    #[inline]
+    #[inline(always)]
     pub fn set_of(&self, id: u32) -> u32 {
         u32::from(self.entries[id as usize].set)
     }
@@ -223,7 +223,7 @@ impl Buffer {
 
     /// True when more entries of a set are dirty than the threshold allows, or when somebody waits for room
     /// or for a flush.
-    #[inline]
+    #[inline(always)]
     pub fn should_flush(&self, set: u32) -> bool {
         let share = self.share(set);
         share.dirty > self.threshold
@@ -240,7 +240,7 @@ impl Buffer {
 
     /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`NONE`]) with content
     /// `base`. It has no room yet: see [`Buffer::make_room`].
-    #[inline]
+    #[inline(always)]
     pub fn create(&mut self, set: u32, logical: u32, old: u32, base: u32) -> u32 {
         let entry = Entry {
             logical,
@@ -276,7 +276,7 @@ impl Buffer {
     }
 
     /// Gives an entry room, if it has none. False when there is none left.
-    #[inline]
+    #[inline(always)]
     pub fn make_room(&mut self, id: u32) -> bool {
         let entry = &mut self.entries[id as usize];
         if entry.has_room {
@@ -292,7 +292,7 @@ impl Buffer {
     }
 
     /// Merges a write into an entry.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, id: u32, change: Change, sectors: u64, whole: bool, stream: u8) {
         let again = self.entries[id as usize].state == EntryState::Programming
             && !self.entries[id as usize].dirty_again;
@@ -313,7 +313,7 @@ impl Buffer {
     }
 
     /// Puts a filled entry at the end of the dirty line.
-    #[inline]
+    #[inline(always)]
     pub fn make_dirty(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         let share = &mut self.shares[usize::from(entry.set)];
@@ -329,14 +329,14 @@ impl Buffer {
     }
 
     /// The oldest dirty entry of a set.
-    #[inline]
+    #[inline(always)]
     pub fn oldest_dirty(&self, set: u32) -> Option<u32> {
         let first = self.share(set).dirty_first;
         (first != NONE).then_some(first)
     }
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
-    #[inline]
+    #[inline(always)]
     pub fn leave_line(&mut self, id: u32) {
         let Entry { prev, next, state, set, .. } = self.entries[id as usize];
         assert_eq!(state, EntryState::Dirty);
@@ -370,7 +370,7 @@ impl Buffer {
 
     /// Settles the account of the data of a set that has reached flash (or was trimmed before). Flush
     /// commands that can complete are appended to `flushes`.
-    #[inline]
+    #[inline(always)]
     pub fn settle(&mut self, set: u32, epoch: u64, flushes: &mut Vec<u32>) {
         let share = self.share_mut(set);
         let at = (epoch - share.first_epoch) as usize;
@@ -395,7 +395,7 @@ impl Buffer {
     }
 
     /// Frees an entry.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
