@@ -12,8 +12,10 @@ impl<P: Probe> Ssd<P> {
     /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
     pub(crate) fn write_back(&mut self, now: Time, set: u32) {
-        while self.buffer.should_flush(set) && self.takes_writes(set) && !self.holds_programs(now, set) {
-            let entry = self.buffer.oldest_dirty(set).expect("the buffer said that there are dirty entries");
+        while let Some(entry) = self.buffer.to_flush(set)
+            && self.takes_writes(set)
+            && !self.holds_programs(now, set)
+        {
             self.issue(now, entry);
         }
         self.wake(now);

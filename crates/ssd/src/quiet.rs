@@ -1,6 +1,8 @@
 //! Quiet periods (`is_ready_for_read`; Shin 2017, section 5.3.2): the drive keeps from collection and from
 //! programs of buffered data, so that nothing is in the way of reads.
 //!
+//! Each NVM set has quiet periods of its own; what is said here of a drive holds for a set of it.
+//!
 //! The host asks until the answer is yes. From the first time on no collection starts, nor goes on beyond
 //! the copies and the erase that have come to their chips; and programs that have not begun wait in
 //! their chips' lines, with their data in the buffer, once all writes and flushes that the host has

@@ -5,7 +5,7 @@
 //! handed to a chip by then is carried to its end: of each plane `gc.copies` copies, or an erase; and so
 //! is a collection that is not preemptible (`gc.preemptible`). What has stopped goes on in the next run, when its plane
 //! falls below the low threshold, or when its chip is idle where drives collect then
-//! (`gc.background`). With windows a run is like one more window.
+//! (`gc.background`). With windows a run is like one more window. Each NVM set has runs of its own.
 
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;

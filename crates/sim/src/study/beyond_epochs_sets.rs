@@ -87,11 +87,10 @@ enum Way {
     Epochs { mode: EpochMode, sets: u32, by: SetsBy },
 }
 
-/// All ways, those of the quick form first.
-fn ways(options: &Options) -> Vec<Way> {
+/// All of them.
+fn ways() -> Vec<Way> {
     let mut ways = vec![Way::Alone, Way::Mixed];
-    let sets: &[u32] = if options.quick { &[2] } else { &[2, 4] };
-    for &sets in sets {
+    for sets in [2, 4] {
         for by in [SetsBy::Channels, SetsBy::Chips] {
             let modes = [EpochMode::Epoch, EpochMode::GcControl];
             ways.extend(modes.map(|mode| Way::Epochs { mode, sets, by }));
@@ -180,16 +179,13 @@ impl Study for InsideOneSsd {
         }
         let run =
             |drive: Drive, way: Way| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
-        DRIVES
-            .into_iter()
-            .flat_map(|drive| ways(options).into_iter().map(move |way| run(drive, way)))
-            .collect()
+        DRIVES.into_iter().flat_map(|drive| ways().into_iter().map(move |way| run(drive, way))).collect()
     }
 
-    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+    fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
         let rows = |drive: Drive| {
             let alone = find(done, &label(drive, Way::Alone));
-            ways(options).into_iter().flat_map(move |way| {
+            ways().into_iter().flat_map(move |way| {
                 let case = format!("{}: {}", drive.name(), way.name());
                 rows_of(&case, way, find(done, &label(drive, way)), alone)
             })

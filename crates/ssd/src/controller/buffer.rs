@@ -221,13 +221,14 @@ impl Buffer {
         &mut self.share_mut(set).line
     }
 
-    /// True when more entries of a set are dirty than the threshold allows, or when somebody waits for room
-    /// or for a flush.
+    /// The oldest dirty entry of a set, when more are dirty than the threshold allows, or when somebody waits
+    /// for room or for a flush.
     #[inline(always)]
-    pub fn should_flush(&self, set: u32) -> bool {
+    pub fn to_flush(&self, set: u32) -> Option<u32> {
         let share = self.share(set);
-        share.dirty > self.threshold
-            || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1))
+        let should_flush = share.dirty > self.threshold
+            || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1));
+        should_flush.then_some(share.dirty_first)
     }
 
     /// True while dirty entries of a set may stay where they are: at least half of its share is free, and
@@ -326,13 +327,6 @@ impl Buffer {
         }
         share.dirty_last = id;
         share.dirty += 1;
-    }
-
-    /// The oldest dirty entry of a set.
-    #[inline(always)]
-    pub fn oldest_dirty(&self, set: u32) -> Option<u32> {
-        let first = self.share(set).dirty_first;
-        (first != NONE).then_some(first)
     }
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.

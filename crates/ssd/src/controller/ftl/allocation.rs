@@ -77,8 +77,16 @@ pub struct Allocator {
     allocation: Allocation,
     /// Planes of a set.
     each: u32,
-    /// For each set, which of its planes is next.
-    turns: Vec<u32>,
+    /// Of each set.
+    turns: Vec<Turn>,
+}
+
+/// Which of the planes of a set is next, and where they begin and end.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    next: u32,
+    first: u32,
+    end: u32,
 }
 
 impl Allocator {
@@ -87,20 +95,21 @@ impl Allocator {
         let mut planes: Vec<u32> =
             (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
         planes.sort_by_key(|&plane| sets.of_plane(plane));
-        Allocator { planes, allocation, each: sets.planes_each(), turns: vec![0; sets.count() as usize] }
+        let each = sets.planes_each();
+        let turn = |set| Turn { next: set * each, first: set * each, end: (set + 1) * each };
+        Allocator { planes, allocation, each, turns: (0..sets.count()).map(turn).collect() }
     }
 
     /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
     /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
     pub fn next(&mut self, set: u32, logical: u32) -> u32 {
-        let first = set * self.each;
+        let turn = &mut self.turns[set as usize];
         match self.allocation {
-            Allocation::Static => self.planes[(first + logical % self.each) as usize],
+            Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
             Allocation::Dynamic => {
-                let turn = &mut self.turns[set as usize];
-                let plane = self.planes[(first + *turn) as usize];
-                *turn = if *turn + 1 == self.each { 0 } else { *turn + 1 };
+                let plane = self.planes[turn.next as usize];
+                turn.next = if turn.next + 1 == turn.end { turn.first } else { turn.next + 1 };
                 plane
             }
         }
