@@ -196,7 +196,7 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
     let uneven = array(&["device.sets.count=3", "array.drives=3"]);
     assert!(uneven.contains("device.sets.count") && uneven.contains("use a divisor of 8"), "{uneven}");
     let chips = array(&["device.sets.count=3", "device.sets.by=chips", "array.drives=3"]);
-    assert!(chips.contains("chips of a channel"), "{chips}");
+    assert!(chips.contains("ready/busy lines of a channel (geometry.chips)"), "{chips}");
     let several = array(&[two, "array.drives=4"]);
     assert!(several.contains("device.sets.count") && several.contains("array.drives = 2"), "{several}");
     let none = report(&[two]);
@@ -209,7 +209,7 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
     assert!(blocks.contains("a drive that maps by block is one set"), "{blocks}");
     let small = array(&[two, "array.drives=2", "device.buffer.size=4KiB"]);
     assert!(small.contains("buffer.size to at least 8192"), "{small}");
-    let little = ["device.preset=g-1g", "device.geometry.blocks=32", "device.geometry.pages=2"];
+    let little = ["device.preset=g-1g", "device.geometry.blocks=32", "array.epoch.chunk=64MiB"];
     let little = array(&[&[two, "array.drives=2"], &little[..]].concat());
-    assert!(little.contains("drive"), "{little}");
+    assert!(little.contains("epoch.chunk") && little.contains("device.sets.count"), "{little}");
 }

@@ -10,7 +10,8 @@
 //! The buffer is divided evenly: in one that sets shared, a write could wait for programs of another
 //! set, and a quiet set would have to program to make room for another's data.
 
-use crate::controller::ftl::MappingLevel;
+use crate::SsdConfig;
+use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::Protocol;
 use crate::flash::Geometry;
 use crate::plm::PredictableLatency;
@@ -19,7 +20,6 @@ use crate::quiet::Quiet;
 use crate::runs::Run;
 use crate::ssd::Ssd;
 use crate::windows::WindowSchedule;
-use crate::{SsdConfig, controller::ftl::FtlConfig};
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -75,41 +75,53 @@ impl SsdConfig {
     /// # Errors
     /// The first such key and message.
     pub fn check_sets(&self) -> Result<(), (&'static str, String)> {
-        let SetsConfig { count, by } = self.sets;
-        if count == 1 {
+        if self.sets.count == 1 {
             return Ok(());
         }
-        let (key, parts, what) = match by {
-            SetsBy::Channels => ("geometry.channels", self.geometry.channels, "channels"),
-            SetsBy::Chips => ("geometry.chips", self.geometry.units_per_channel(), "chips of a channel"),
+        self.check_division().map_err(|message| ("sets.count", message))?;
+        self.check_kind().map_err(|message| ("sets.count", message.into()))?;
+        self.check_shares()
+    }
+
+    fn check_division(&self) -> Result<(), String> {
+        let SetsConfig { count, by } = self.sets;
+        let (parts, what) = match by {
+            SetsBy::Channels => (self.geometry.channels, "channels (geometry.channels)"),
+            SetsBy::Chips => {
+                (self.geometry.units_per_channel(), "ready/busy lines of a channel (geometry.chips)")
+            }
         };
-        if !parts.is_multiple_of(count) {
-            let message = format!(
-                "the {parts} {what} ({key}) cannot be shared out to {count} sets: use a divisor of {parts}"
-            );
-            return Err(("sets.count", message));
+        if parts.is_multiple_of(count) {
+            return Ok(());
         }
+        Err(format!("the {parts} {what} cannot be shared out to {count} sets: use a divisor of {parts}"))
+    }
+
+    fn check_kind(&self) -> Result<(), &'static str> {
         if self.ftl.mapping == MappingLevel::Block {
-            let message =
-                "a drive that maps by block is one set: set sets.count = 1, or ftl.mapping = \"page\"";
-            return Err(("sets.count", message.into()));
+            return Err(
+                "a drive that maps by block is one set: set sets.count = 1, or ftl.mapping = \"page\"",
+            );
         }
         if self.queue.protocol == Protocol::Ahci {
-            let message = "a drive with AHCI is one set: its flushes have the whole drive to themselves; set \
-                           sets.count = 1, or queue.protocol = \"nvme\"";
-            return Err(("sets.count", message.into()));
+            return Err("a drive with AHCI is one set: its flushes have the whole drive to themselves; set \
+                        sets.count = 1, or queue.protocol = \"nvme\"");
         }
-        if self.queue.depth < count {
-            let message =
-                format!("{} tags cannot be shared out to {count} sets: raise queue.depth", self.queue.depth);
+        Ok(())
+    }
+
+    /// Each set needs a tag, and a page of the buffer where there is one.
+    fn check_shares(&self) -> Result<(), (&'static str, String)> {
+        let (count, depth, size) = (self.sets.count, self.queue.depth, self.buffer.size);
+        if depth < count {
+            let message = format!("{depth} tags cannot be shared out to {count} sets: raise queue.depth");
             return Err(("queue.depth", message));
         }
-        let page = self.geometry.page_bytes;
-        if self.buffer.size > 0 && self.buffer.size / page < u64::from(count) {
+        let needed = self.geometry.page_bytes * u64::from(count);
+        if size > 0 && size < needed {
             let message = format!(
-                "{} bytes of buffer do not give each of {count} sets a page: set buffer.size to at least {}, or to 0",
-                self.buffer.size,
-                page * u64::from(count)
+                "{size} bytes of buffer do not give each of {count} sets a page: set buffer.size to at least \
+                 {needed}, or to 0"
             );
             return Err(("buffer.size", message));
         }
@@ -356,7 +368,7 @@ mod tests {
         let (key, message) = problem(&|config| config.sets.count = 3);
         assert!(key == "sets.count" && message.contains("8 channels") && message.contains("divisor of 8"));
         let (_, message) = problem(&|config| config.sets = SetsConfig { count: 5, by: SetsBy::Chips });
-        assert!(message.contains("chips of a channel"), "{message}");
+        assert!(message.contains("8 ready/busy lines of a channel"), "{message}");
         let (_, message) = problem(&|config| config.ftl.mapping = MappingLevel::Block);
         assert!(message.contains("ftl.mapping = \"page\""), "{message}");
         let (_, message) = problem(&|config| config.queue.protocol = Protocol::Ahci);
