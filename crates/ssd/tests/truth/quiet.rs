@@ -33,11 +33,6 @@ impl Watch {
         Watch { sets, periods: vec![Period::default(); sets.count() as usize] }
     }
 
-    /// The sets of the drive.
-    pub fn sets(&self) -> Sets {
-        self.sets
-    }
-
     /// A set says that it is ready for reads.
     pub fn begin_quiet(&mut self, now: Time, set: u32) {
         self.periods[set as usize].since.get_or_insert(now);
