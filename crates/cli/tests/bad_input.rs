@@ -183,3 +183,33 @@ fn an_array_that_its_drives_cannot_carry_is_refused_with_the_remedy() {
     let report = array("raid5", &[&tiny[..], &journal].concat());
     assert!(report.contains("raid.journal"), "{report}");
 }
+
+#[test]
+fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
+    let report = |sets: &[&str]| {
+        let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        refused(&arguments)
+    };
+    let over = ["array.members=sets", "array.layout=epochs", "array.groups=2"];
+    let array = |rest: &[&str]| report(&[&over[..], rest].concat());
+    let two = "device.sets.count=2";
+    let uneven = array(&["device.sets.count=3", "array.drives=3"]);
+    assert!(uneven.contains("device.sets.count") && uneven.contains("use a divisor of 8"), "{uneven}");
+    let chips = array(&["device.sets.count=3", "device.sets.by=chips", "array.drives=3"]);
+    assert!(chips.contains("ready/busy lines of a channel (geometry.chips)"), "{chips}");
+    let several = array(&[two, "array.drives=4"]);
+    assert!(several.contains("device.sets.count") && several.contains("array.drives = 2"), "{several}");
+    let none = report(&[two]);
+    assert!(none.contains("set array.members = \"sets\" and array.drives = 2"), "{none}");
+    let drives = report(&[two, "array.drives=4", "array.layout=raid5"]);
+    assert!(drives.contains("array.members = \"sets\""), "{drives}");
+    let sata = array(&[two, "array.drives=2", "device.preset=swan-sata"]);
+    assert!(sata.contains("queue.protocol = \"nvme\""), "{sata}");
+    let blocks = array(&[two, "array.drives=2", "device.ftl.mapping=block"]);
+    assert!(blocks.contains("a drive that maps by block is one set"), "{blocks}");
+    let small = array(&[two, "array.drives=2", "device.buffer.size=4KiB"]);
+    assert!(small.contains("buffer.size to at least 8192"), "{small}");
+    let little = ["device.preset=g-1g", "device.geometry.blocks=32", "array.epoch.chunk=64MiB"];
+    let little = array(&[&[two, "array.drives=2"], &little[..]].concat());
+    assert!(little.contains("epoch.chunk") && little.contains("device.sets.count"), "{little}");
+}

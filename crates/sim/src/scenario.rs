@@ -1,6 +1,6 @@
 //! A scenario: everything that a run needs, as one configuration.
 
-use crate::array::SimulatedArray;
+use crate::array::{Members, SimulatedArray};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
@@ -11,8 +11,7 @@ use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
-use tailcut_host::Disk;
-use tailcut_host::array::ArrayConfig;
+use tailcut_host::array::{self, ArrayConfig};
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Preset, Probe, Ssd};
@@ -247,6 +246,9 @@ impl Configure for Scenario {
                     .into(),
             );
         }
+        if let Some((key, message)) = self.check_sets() {
+            visit.problem(key, message);
+        }
         if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {
             visit.problem(
                 "lsm.enabled",
@@ -312,6 +314,35 @@ pub enum InputError {
 }
 
 impl Scenario {
+    /// What does not fit together of a drive's sets and its array: the key to blame, what is wrong and what
+    /// would be right.
+    pub fn check_sets(&self) -> Option<(&'static str, String)> {
+        let (sets, drives) = (self.device.sets.count, self.array.drives);
+        match self.array.members {
+            array::Members::Sets if drives == 0 => Some((
+                "array.members",
+                format!(
+                    "sets without an array: set array.drives = {sets}, the number of sets, or members = \"drives\""
+                ),
+            )),
+            array::Members::Sets if drives != sets => Some((
+                "array.drives",
+                format!(
+                    "the members are the sets of one drive, of which there are {sets} (device.sets.count): set \
+                     array.drives = {sets}, or array.members = \"drives\""
+                ),
+            )),
+            array::Members::Drives if sets > 1 => Some((
+                "device.sets.count",
+                format!(
+                    "the sets of a drive are used as the members of an array: set array.members = \"sets\" and \
+                     array.drives = {sets}, or device.sets.count = 1"
+                ),
+            )),
+            _ => None,
+        }
+    }
+
     /// True when the workload comes from a file.
     fn has_file(&self) -> bool {
         !self.trace.file.is_empty() || !self.fio.file.is_empty()
@@ -410,9 +441,12 @@ impl Scenario {
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedArray<P>, W>, InputError> {
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
-        let drives: Vec<Ssd<P>> = (0..self.array.drives).map(drive).collect();
-        let disks: Vec<Disk> = drives.iter().map(|drive| Disk::of(&drive.identify())).collect();
-        if let Some((key, message)) = self.array.misfit(&disks) {
+        let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
+        let disks = Members::of(&self.array, &drives).disks(&drives);
+        if let Some((key, mut message)) = self.array.misfit(&disks) {
+            if self.array.members == array::Members::Sets {
+                message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
+            }
             return Err(InputError::Array(vec![crate::workload::Problem { key, message }]));
         }
         let mut array = SimulatedArray::new(&self.array, drives);

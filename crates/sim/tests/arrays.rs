@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
-use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
+use tailcut_host::array::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 use tailcut_sim::Scenario;
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::Report;
@@ -12,7 +12,7 @@ use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::{Precondition, Preset};
+use tailcut_ssd::{Precondition, Preset, SetsBy, SetsConfig};
 
 /// Six small drives; SWAN as two groups of three.
 fn scenario(layout: LayoutKind) -> Scenario {
@@ -117,4 +117,55 @@ fn epochs_keep_reads_from_what_is_written() {
         assert!(epochs.diverted > 100 && epochs.met == 0, "{mode}: {epochs:?}");
         assert_eq!((epochs.late, epochs.without_control), (0, 0), "{mode}: {epochs:?}");
     }
+}
+
+/// The same array over the six sets of one drive that is as large as the six.
+fn over_sets(layout: LayoutKind, by: SetsBy) -> Scenario {
+    let mut scenario = scenario(layout);
+    scenario.array.members = Members::Sets;
+    scenario.device.sets = SetsConfig { count: 6, by };
+    let g = &mut scenario.device.geometry;
+    (g.channels, g.chips) = if by == SetsBy::Channels { (6, 2) } else { (4, 6) };
+    g.blocks = 64;
+    assert_eq!(scenario.check_sets(), None);
+    scenario.device.check_sets().expect("it can be divided");
+    scenario
+}
+
+#[test]
+fn every_layout_works_over_the_sets_of_a_drive() {
+    for (&layout, by) in LayoutKind::all().iter().zip(SetsBy::all().iter().cycle()) {
+        let mut scenario = over_sets(layout, *by);
+        scenario.run.requests = 2_000;
+        let report = run(&scenario);
+        assert_eq!((report.all().requests, report.all().errors), (2_000, 0), "{layout}");
+        assert_eq!(run(&scenario), report, "{layout}");
+        let array = report.array.expect("it is one");
+        assert_eq!((array.members.len(), array.drives, array.over_sets), (1, 6, true));
+    }
+}
+
+/// Sets are members that can be steered, and reads do not wait for programs and erases.
+#[test]
+fn epochs_over_sets_keep_reads_from_what_is_written() {
+    for mode in [EpochMode::Epoch, EpochMode::GcControl] {
+        let mut scenario = over_sets(LayoutKind::Epochs, SetsBy::Channels);
+        scenario.array.epoch.mode = mode;
+        scenario.device.buffer.capacitor = false;
+        let report = run(&scenario);
+        assert_eq!(report.all().errors, 0);
+        let epochs = report.array.and_then(|array| array.epochs).expect("it has epochs");
+        assert!(epochs.diverted > 100 && epochs.met == 0, "{mode}: {epochs:?}");
+        assert_eq!(epochs.without_control, 0, "{mode}: {epochs:?}");
+    }
+}
+
+#[test]
+fn a_collection_turn_reaches_its_set() {
+    let mut scenario = over_sets(LayoutKind::Raid5, SetsBy::Chips);
+    scenario.run.requests = 10_000;
+    let digest = |scenario: &Scenario| run(scenario).digest;
+    let always = digest(&scenario);
+    scenario.array.turns = Nanos::millis(20);
+    assert_ne!(digest(&scenario), always);
 }

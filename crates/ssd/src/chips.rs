@@ -74,7 +74,10 @@ impl<P: Probe> Ssd<P> {
             u.hold(now, Holder::Idle);
             // What reads went before may have been dropped, or moved away by the leveler.
             u.held_off_since = Time::NEVER;
-            if self.levels_queues() && !self.rests_programs() && self.take_over(now, unit) {
+            if self.levels_queues()
+                && !self.rests_programs(self.sets.of_unit(unit))
+                && self.take_over(now, unit)
+            {
                 self.wake(now);
                 return self.kick(now, unit);
             }

@@ -11,6 +11,7 @@ use crate::flash::medium::Faults;
 use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
+use crate::sets::SetsConfig;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::control::GcThresholds;
@@ -283,6 +284,8 @@ pub struct SsdConfig {
     pub gc: GcConfig,
     /// Wear levelling.
     pub wear: WearConfig,
+    /// NVM sets.
+    pub sets: SetsConfig,
 }
 
 impl Configure for SsdConfig {
@@ -309,11 +312,15 @@ impl Configure for SsdConfig {
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
+        visit.section("sets", "NVM sets: parts with flash and addresses of their own.", &mut self.sets);
         if let Err(message) = self.check_space() {
             visit.problem("ftl.spare", message);
         }
         if let Err((key, message)) = self.check_preemption() {
             visit.problem(key, message.into());
+        }
+        if let Err((key, message)) = self.check_sets() {
+            visit.problem(key, message);
         }
         if let Err(message) = self.check_stripe() {
             visit.problem("ftl.stripe", message);

@@ -4,55 +4,58 @@ use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply, GcThresholds};
+use tailcut_base::device::SECTOR_BYTES;
 
 impl<P: Probe> Ssd<P> {
-    /// Answers a call. A drive without the interface (`control_api`) knows none of them.
-    pub(crate) fn answer(&mut self, now: Time, call: Control) -> ControlReply {
+    /// Answers a call that concerns a set. A drive without the interface (`control_api`) knows none of them.
+    pub(crate) fn answer(&mut self, now: Time, set: u32, call: Control) -> ControlReply {
         if !self.config.control_api {
             return ControlReply::Unsupported;
         }
         match call {
             Control::UserCapacity => {
-                ControlReply::Bytes(u64::from(self.ftl.logical_pages()) * self.geometry.page_bytes)
+                ControlReply::Bytes(self.sectors / u64::from(self.sets.count()) * SECTOR_BYTES)
             }
-            Control::DeviceCapacity => ControlReply::Bytes(self.geometry.raw_bytes()),
+            Control::DeviceCapacity => {
+                ControlReply::Bytes(self.geometry.raw_bytes() / u64::from(self.sets.count()))
+            }
             Control::EraseBlockSize => {
                 ControlReply::Bytes(u64::from(self.geometry.pages) * self.geometry.page_bytes)
             }
             Control::FreeBlocks => {
-                let planes = 0..self.geometry.plane_count();
+                let planes = self.sets.planes(set);
                 ControlReply::Blocks(planes.map(|p| u64::from(self.ftl.free_blocks(p))).sum())
             }
-            Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds()),
-            Control::SetThresholds(thresholds) => self.set_thresholds(now, thresholds),
-            Control::IsGcRunning => ControlReply::Answer(self.collection.is_running()),
-            Control::RunGc { until } => self.run_gc(now, until),
-            Control::IsReadyForRead => self.is_ready_for_read(now),
-            Control::SetWindows(windows) => self.set_windows(now, windows),
-            Control::ClearWindows => self.clear_windows(now),
+            Control::GetThresholds => ControlReply::Thresholds(self.collection.thresholds(set)),
+            Control::SetThresholds(thresholds) => self.set_thresholds(now, set, thresholds),
+            Control::IsGcRunning => ControlReply::Answer(self.is_collecting(set)),
+            Control::RunGc { until } => self.run_gc(now, set, until),
+            Control::IsReadyForRead => self.is_ready_for_read(now, set),
+            Control::SetWindows(windows) => self.set_windows(now, set, windows),
+            Control::ClearWindows => self.clear_windows(now, set),
             Control::SetPredictableLatency { is_enabled, config } => {
-                self.set_predictable_latency(now, is_enabled, config)
+                self.set_predictable_latency(now, set, is_enabled, config)
             }
-            Control::GetPredictableLatency => self.predictable_latency(),
-            Control::SelectWindow(window) => self.select_window(now, window),
-            Control::SelectedWindow => self.selected_window(),
-            Control::PredictableLatencyLog => self.predictable_latency_log(now),
+            Control::GetPredictableLatency => self.predictable_latency(set),
+            Control::SelectWindow(window) => self.select_window(now, set, window),
+            Control::SelectedWindow => self.selected_window(set),
+            Control::PredictableLatencyLog => self.predictable_latency_log(now, set),
         }
     }
 
-    /// Sets the thresholds. Block-level mapping has none: it frees blocks as it merges them.
-    fn set_thresholds(&mut self, now: Time, thresholds: GcThresholds) -> ControlReply {
+    /// Sets the thresholds of a set. Block-level mapping has none: it frees blocks as it merges them.
+    fn set_thresholds(&mut self, now: Time, set: u32, thresholds: GcThresholds) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
         if !self.config.has_room_for(thresholds) {
             return ControlReply::Invalid;
         }
-        self.collection.set_thresholds(thresholds);
-        self.aim(now);
-        let planes = 0..self.geometry.plane_count();
-        if self.quiet.is_on() && planes.clone().any(|plane| self.ftl.free_blocks(plane) < thresholds.low) {
-            self.trigger(now);
+        self.collection.set_thresholds(set, thresholds);
+        self.aim(now, set);
+        let planes = self.sets.planes(set);
+        if self.is_quiet(set) && planes.clone().any(|plane| self.ftl.free_blocks(plane) < thresholds.low) {
+            self.trigger(now, set);
         }
         for plane in planes {
             self.collect_if_short(now, plane);
@@ -60,9 +63,9 @@ impl<P: Probe> Ssd<P> {
         ControlReply::Done
     }
 
-    /// A plane has become short of blocks: that ends a quiet period.
-    fn trigger(&mut self, now: Time) {
-        self.window_exceeded(now);
-        self.end_rest(now);
+    /// A plane of a set has become short of blocks: that ends a quiet period.
+    fn trigger(&mut self, now: Time, set: u32) {
+        self.window_exceeded(now, set);
+        self.end_rest(now, set);
     }
 }

@@ -89,7 +89,8 @@ impl<P: Probe> Ssd<P> {
     /// comes to a unit now.
     fn own_work_ahead(&self, now: Time, unit: u32) -> Nanos {
         let which = self.config.schedule.fail_fast;
-        let resting = if self.rests_programs() { Lane::USER_WRITE.mask() } else { 0 };
+        let rests = self.rests_programs(self.sets.of_unit(unit));
+        let resting = if rests { Lane::USER_WRITE.mask() } else { 0 };
         if !self.config.gc.preemptible {
             let lanes =
                 if self.config.schedule.chip == ChipPolicy::Fifo { which.lanes() } else { Lane::COLLECTION };

@@ -105,8 +105,6 @@ impl Counters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attendance {
     commands: u32,
-    /// Writes and flushes in the drive.
-    pub(crate) writes: u32,
     /// Time with a command in the drive, up to the last moment without one.
     active: Nanos,
     /// When the first command came.

@@ -48,27 +48,34 @@ impl Past {
 #[derive(Debug)]
 pub(crate) struct Forecast {
     pasts: Vec<Past>,
-    /// Of all chips together.
-    all: Past,
+    /// Of all chips of each set together.
+    all: Vec<Past>,
+    /// When the programs of each set that wait for the end of reads are looked at again.
+    due: Vec<Option<Time>>,
 }
 
 impl Forecast {
     /// Nothing has been seen yet.
-    pub(crate) fn new(geometry: &Geometry) -> Forecast {
-        Forecast { pasts: vec![Past::SILENT; geometry.units() as usize], all: Past::SILENT }
+    pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
+        Forecast {
+            pasts: vec![Past::SILENT; geometry.units() as usize],
+            all: vec![Past::SILENT; sets as usize],
+            due: vec![None; sets as usize],
+        }
     }
 
-    /// A read that may preempt has come for a unit.
-    pub(crate) fn read(&mut self, now: Time, unit: u32) {
+    /// A read that may preempt has come for a unit of a set.
+    pub(crate) fn read(&mut self, now: Time, set: u32, unit: u32) {
         self.pasts[unit as usize].read(now);
-        self.all.read(now);
+        self.all[set as usize].read(now);
     }
 
-    /// The moment from which on programs of `length` are expected to be left alone, if no read comes: each
-    /// chip sees one read in as many as there are chips.
-    fn quiet_for_programs(&self, length: Nanos) -> Time {
-        let needed = Nanos(length.0 * QUIET / self.pasts.len() as u64);
-        if self.all.gap() >= needed { self.all.last } else { self.all.last + needed }
+    /// The moment from which on programs of `length` are expected to be left alone in a set of so many
+    /// chips, if no read comes: each chip sees one read in as many as there are chips.
+    fn quiet_for_programs(&self, set: u32, chips: u32, length: Nanos) -> Time {
+        let all = &self.all[set as usize];
+        let needed = Nanos(length.0 * QUIET / u64::from(chips));
+        if all.gap() >= needed { all.last } else { all.last + needed }
     }
 
     /// How long from `now` until a unit's next read is expected.
@@ -108,31 +115,44 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn defers_erase(&self, now: Time, plane: u32) -> bool {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
-            && !self.windows.are_set()
+            && !self.set(self.sets.of_plane(plane)).windows.are_set()
             && self.ftl.free_blocks(plane) > self.config.gc_reserve() + 1
             && !self.forecast.is_quiet(now, unit, self.phases.erase)
     }
 
-    /// True when what is dirty should stay in the buffer, because reads are about to come, or because every
+    /// True when what is dirty of a set should stay in the buffer, because reads are about to come, or because every
     /// chip has a program already. It is looked at again when reads may have stopped, and at the end of each
     /// program.
     #[inline]
-    pub(crate) fn holds_programs(&mut self, now: Time) -> bool {
-        self.rests_programs()
-            || self.config.preempt.time_programs && self.buffer.can_wait() && self.waits_for_silence(now)
+    pub(crate) fn holds_programs(&mut self, now: Time, set: u32) -> bool {
+        self.rests_programs(set)
+            || self.config.preempt.time_programs
+                && self.buffer.can_wait(set)
+                && self.waits_for_silence(now, set)
     }
 
     #[cold]
-    fn waits_for_silence(&mut self, now: Time) -> bool {
-        if self.buffer.len() - self.buffer.dirty() >= self.units.len() {
+    fn waits_for_silence(&mut self, now: Time, set: u32) -> bool {
+        let chips = self.sets.units_each();
+        if self.buffer.pages(set) - self.buffer.dirty(set) >= chips as usize {
             return true;
         }
-        let quiet = self.forecast.quiet_for_programs(self.phases.program_cell_most());
+        let quiet = self.forecast.quiet_for_programs(set, chips, self.phases.program_cell_most());
         let waits = quiet > now;
         if waits {
-            self.set_silence_timer(quiet);
+            self.forecast.due[set as usize] = Some(quiet);
+            let first = self.forecast.due.iter().flatten().min().copied();
+            self.set_silence_timer(first.expect("one has just been set"));
         }
         waits
+    }
+
+    /// Reads may have ended: what waits for that is looked at again, in all sets.
+    pub(crate) fn look_for_silence(&mut self, now: Time) {
+        self.forecast.due.fill(None);
+        for set in 0..self.sets.count() {
+            self.write_back(now, set);
+        }
     }
 
     /// A unit is at rest: erases that were deferred begin if it has become quiet, or are looked at again
@@ -167,7 +187,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn note_read(&mut self, now: Time, unit: u32, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;
         if self.config.preempt.foresees() && preempts {
-            self.forecast.read(now, unit);
+            self.forecast.read(now, self.sets.of_unit(unit), unit);
         }
     }
 

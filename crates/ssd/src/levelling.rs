@@ -1,5 +1,5 @@
 //! The queue size leveler (Hahn, Lee and Kim, MSST 2013; PAReset, section 2.2): programs that wait for
-//! a busy chip move to an idle one.
+//! a busy chip move to an idle one of their set.
 
 use crate::controller::commit::visits::Visits;
 use crate::controller::ftl::MappingLevel;
@@ -7,26 +7,36 @@ use crate::flash::Geometry;
 use crate::flash::unit::Phase;
 use crate::probe::Probe;
 use crate::request::{Lane, NONE, RequestId};
+use crate::sets::Sets;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 
 /// How many busy chips are compared by the length of their queues: a bound on the work.
 const CANDIDATES: usize = 8;
 
-/// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
-/// when they are taken out, so nobody has to take them out when that changes.
+/// Of each set, as programs stay within theirs.
 #[derive(Debug)]
 pub(crate) struct Levelling {
+    sets: Vec<Standing>,
+}
+
+/// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
+/// when they are taken out, so nobody has to take them out when that changes.
+#[derive(Clone, Debug)]
+struct Standing {
     idle: Visits,
     busy: Visits,
 }
 
 impl Levelling {
-    pub(crate) fn new(geometry: &Geometry) -> Levelling {
+    pub(crate) fn new(geometry: &Geometry, sets: Sets) -> Levelling {
         let none = Visits::new(geometry.channels, geometry.units_per_channel());
-        let mut idle = none.clone();
-        (0..geometry.units()).for_each(|unit| idle.add(unit));
-        Levelling { idle, busy: none }
+        let standing = |set| {
+            let mut idle = none.clone();
+            sets.units(set).for_each(|unit| idle.add(unit));
+            Standing { idle, busy: none.clone() }
+        };
+        Levelling { sets: (0..sets.count()).map(standing).collect() }
     }
 }
 
@@ -43,20 +53,22 @@ impl<P: Probe> Ssd<P> {
     /// in turn. False when there is none.
     #[cold]
     pub(crate) fn take_over(&mut self, now: Time, unit: u32) -> bool {
+        let set = self.sets.of_unit(unit) as usize;
         let mut longest = (0, NONE);
         let mut seen = [NONE; CANDIDATES];
         for slot in &mut seen {
-            let Some(other) = self.levelling.busy.next() else { break };
+            let Some(other) = self.levelling.sets[set].busy.next() else { break };
             let waiting = self.units[other].waiting(Lane::USER_WRITE);
             if waiting > 0 {
                 *slot = other;
                 longest = longest.max((waiting, other));
             }
         }
-        seen.into_iter().filter(|&other| other != NONE).for_each(|other| self.levelling.busy.add(other));
+        let busy = &mut self.levelling.sets[set].busy;
+        seen.into_iter().filter(|&other| other != NONE).for_each(|other| busy.add(other));
         let moved = longest.1 != NONE && longest.1 != unit && self.move_program(now, longest.1, unit);
         if !moved {
-            self.levelling.idle.add(unit);
+            self.levelling.sets[set].idle.add(unit);
         }
         moved
     }
@@ -107,7 +119,8 @@ impl<P: Probe> Ssd<P> {
         if self.is_at_rest(own) {
             return;
         }
-        while let Some(unit) = self.levelling.idle.next() {
+        let set = self.sets.of_unit(own) as usize;
+        while let Some(unit) = self.levelling.sets[set].idle.next() {
             if self.is_at_rest(unit)
                 && let Some(place) = self.place_for(unit, id)
             {
@@ -116,7 +129,7 @@ impl<P: Probe> Ssd<P> {
                 return self.commit(now);
             }
         }
-        self.levelling.busy.add(own);
+        self.levelling.sets[set].busy.add(own);
     }
 
     fn is_at_rest(&self, unit: u32) -> bool {

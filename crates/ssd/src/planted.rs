@@ -43,6 +43,10 @@ tailcut_base::planted_rules! {
         RestPrograms,
         /// A quiet period begins when what is under way has ended.
         AwaitRest,
+        /// Pages of a set are programmed on its own chips.
+        StayInSet,
+        /// A flush concerns the set that it names.
+        FlushOfSet,
     }
 }
 

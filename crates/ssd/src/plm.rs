@@ -5,7 +5,7 @@
 //! period in which the host may write. Writes let programs begin; collection goes on to rest until a plane
 //! falls below the low threshold: then the drive goes to the non-deterministic window by itself.
 //!
-//! A drive of ours is one NVM set. Reads and time in the deterministic window are not bounded: the model
+//! Each NVM set has a mode, windows and a log of its own ([`crate::sets`]). Reads and time in the deterministic window are not bounded: the model
 //! knows no read disturb and no loss of charge that would make a drive move data.
 
 use crate::probe::Probe;
@@ -14,7 +14,7 @@ use tailcut_base::control::ControlReply;
 use tailcut_base::plm::{Config, Events, Log, State, Window};
 use tailcut_base::{Nanos, Time};
 
-/// The mode of a drive.
+/// The mode of a set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PredictableLatency {
     is_enabled: bool,
@@ -30,58 +30,62 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn set_predictable_latency(
         &mut self,
         now: Time,
+        set: u32,
         is_enabled: bool,
         config: Config,
     ) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let was_enabled = self.predictable.is_enabled;
-        (self.predictable.is_enabled, self.predictable.config) = (is_enabled, config);
+        let predictable = &mut self.set_mut(set).predictable;
+        let was_enabled = predictable.is_enabled;
+        (predictable.is_enabled, predictable.config) = (is_enabled, config);
         if is_enabled != was_enabled {
-            (self.predictable.events, self.predictable.warned) = (Events::NONE, Events::NONE);
+            (predictable.events, predictable.warned) = (Events::NONE, Events::NONE);
             if is_enabled {
-                self.collect_until(now, Time::NEVER);
+                self.collect_until(now, set, Time::NEVER);
             } else {
-                self.end_run(now);
-                self.end_rest(now);
+                self.end_run(now, set);
+                self.end_rest(now, set);
             }
         }
         ControlReply::Done
     }
 
     /// What has been set.
-    pub(crate) fn predictable_latency(&self) -> ControlReply {
+    pub(crate) fn predictable_latency(&self, set: u32) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let PredictableLatency { is_enabled, config, .. } = self.predictable;
+        let PredictableLatency { is_enabled, config, .. } = self.set(set).predictable;
         ControlReply::PredictableLatency { is_enabled, config }
     }
 
     /// Goes to a window.
-    pub(crate) fn select_window(&mut self, now: Time, window: Window) -> ControlReply {
+    pub(crate) fn select_window(&mut self, now: Time, set: u32, window: Window) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        if !self.predictable.is_enabled {
+        let state = self.set_mut(set);
+        if !state.predictable.is_enabled {
             return ControlReply::Invalid;
         }
         match window {
             Window::Deterministic => {
-                self.predictable.warned = Events::NONE;
-                self.quiet.is_deterministic = true;
-                self.rest_from_now(now);
+                state.predictable.warned = Events::NONE;
+                state.quiet.is_deterministic = true;
+                self.rest_from_now(now, set);
             }
-            Window::NonDeterministic => self.collect_until(now, Time::NEVER),
+            Window::NonDeterministic => self.collect_until(now, set, Time::NEVER),
         }
         ControlReply::Done
     }
 
     /// The window that was selected, unless the drive has left it.
-    pub(crate) fn selected_window(&self) -> ControlReply {
-        match self.predictable.is_enabled {
-            true if self.quiet.is_deterministic => ControlReply::Window(Window::Deterministic),
+    pub(crate) fn selected_window(&self, set: u32) -> ControlReply {
+        let state = self.set(set);
+        match state.predictable.is_enabled {
+            true if state.quiet.is_deterministic => ControlReply::Window(Window::Deterministic),
             true => ControlReply::Window(Window::NonDeterministic),
             false if self.has_no_windows() => ControlReply::Unsupported,
             false => ControlReply::Invalid,
@@ -89,13 +93,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The log: reading it takes the events away.
-    pub(crate) fn predictable_latency_log(&mut self, now: Time) -> ControlReply {
+    pub(crate) fn predictable_latency_log(&mut self, now: Time, set: u32) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let state = self.window_state(now);
-        let planes = u64::from(self.geometry.plane_count());
-        let thresholds = self.collection.thresholds();
+        let state = self.window_state(now, set);
+        let planes = u64::from(self.sets.planes_each());
+        let thresholds = self.collection.thresholds(set);
         let spare_blocks = u64::from(thresholds.high - thresholds.low);
         let log = Log {
             state,
@@ -103,19 +107,20 @@ impl<P: Probe> Ssd<P> {
             reads_typical: u64::MAX,
             writes_typical: planes * spare_blocks * u64::from(self.geometry.pages),
             time_maximum_ms: u64::MAX,
-            rest_high_ms: millis(self.time_to_collect(spare_blocks)),
+            rest_high_ms: millis(self.time_to_collect(set, spare_blocks)),
             rest_low_ms: millis(self.time_to_rest()),
             reads_left: u64::MAX,
-            writes_left: self.writes_left(),
+            writes_left: self.writes_left(set),
             time_left_ms: u64::MAX,
         };
-        ControlReply::Log(Log { events: self.take_events(&log), ..log })
+        ControlReply::Log(Log { events: self.take_events(set, &log), ..log })
     }
 
     /// A deterministic window has taken more writes than it could.
-    pub(crate) fn note_exceeded(&mut self) {
-        let warning = Events::WRITES.when(!self.predictable.warned.contain(Events::WRITES));
-        self.predictable.events = self.predictable.events.and(warning).and(Events::EXCEEDED);
+    pub(crate) fn note_exceeded(&mut self, set: u32) {
+        let predictable = &mut self.set_mut(set).predictable;
+        let warning = Events::WRITES.when(!predictable.warned.contain(Events::WRITES));
+        predictable.events = predictable.events.and(warning).and(Events::EXCEEDED);
     }
 
     fn has_no_windows(&self) -> bool {
@@ -123,31 +128,30 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The deterministic window begins when what is under way has ended.
-    fn window_state(&mut self, now: Time) -> State {
-        let units = 0..self.units.len() as u32;
-        match (self.predictable.is_enabled, self.quiet.is_deterministic) {
+    fn window_state(&mut self, now: Time, set: u32) -> State {
+        let mut units = self.sets.units(set);
+        let state = self.set(set);
+        match (state.predictable.is_enabled, state.quiet.is_deterministic) {
             (false, _) => State::Off,
             (true, false) => State::NonDeterministic,
-            (true, true) if self.quiet.is_on() && !self.has_come_to_rest(now) => State::NonDeterministic,
-            (true, true) if units.into_iter().all(|unit| self.rests_from_collection(now, unit)) => {
-                State::Deterministic
-            }
+            (true, true) if self.is_quiet(set) && !self.has_come_to_rest(now, set) => State::NonDeterministic,
+            (true, true) if units.all(|unit| self.rests_from_collection(now, unit)) => State::Deterministic,
             (true, true) => State::NonDeterministic,
         }
     }
 
-    /// Page writes until a plane falls below the low threshold, if they go to the planes in turn; less
+    /// Page writes of a set until a plane of it falls below the low threshold, if they go to the planes in turn; less
     /// what is in the buffer already. A plane falls below it when it opens one block too many.
-    fn writes_left(&self) -> u64 {
-        let planes = self.geometry.plane_count();
-        let least = (0..planes).map(|plane| self.pages_above_low(plane)).min().unwrap_or(0);
-        (u64::from(planes) * least).saturating_sub(self.buffer.len() as u64)
+    fn writes_left(&self, set: u32) -> u64 {
+        let planes = self.sets.planes(set);
+        let least = planes.map(|plane| self.pages_above_low(plane)).min().unwrap_or(0);
+        (u64::from(self.sets.planes_each()) * least).saturating_sub(self.buffer.pages(set) as u64)
     }
 
     /// Pages that a plane can give to the first stream before it has fewer free blocks than `low`.
     fn pages_above_low(&self, plane: u32) -> u64 {
         let pages = u64::from(self.geometry.pages);
-        let low = self.collection.thresholds().low;
+        let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
         let Some(blocks) = self.ftl.free_blocks(plane).checked_sub(low) else { return 0 };
         u64::from(blocks) * pages + u64::from(self.ftl.pages_left(plane, 0))
     }
@@ -155,12 +159,12 @@ impl<P: Probe> Ssd<P> {
     /// The time in which every plane gains so many free blocks, if no reads come: victims as full as the
     /// mean block of a drive that is full of data, which is more than any sensible policy finds. The
     /// planes of a chip take turns.
-    fn time_to_collect(&self, blocks: u64) -> Nanos {
+    fn time_to_collect(&self, set: u32, blocks: u64) -> Nanos {
         let pages = u64::from(self.geometry.pages);
         let planes = u64::from(self.geometry.plane_count());
         let data = u64::from(self.ftl.logical_pages()).div_ceil(planes);
-        let kept =
-            u64::from(self.geometry.blocks - self.collection.thresholds().low.min(self.geometry.blocks - 1));
+        let low = self.collection.thresholds(set).low;
+        let kept = u64::from(self.geometry.blocks - low.min(self.geometry.blocks - 1));
         let valid = data.div_ceil(kept).min(pages - 1);
         let victims = (blocks * pages).div_ceil(pages - valid);
         self.time_of_victims(victims, valid)
@@ -177,8 +181,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The events that have come, of those that the host wants to hear of.
-    fn take_events(&mut self, log: &Log) -> Events {
-        let p = &mut self.predictable;
+    fn take_events(&mut self, set: u32, log: &Log) -> Events {
+        let p = &mut self.set_mut(set).predictable;
         let warnings = Events::READS
             .when(log.reads_left <= p.config.reads)
             .and(Events::WRITES.when(log.writes_left <= p.config.writes))

@@ -26,7 +26,7 @@ tailcut_base::choice! {
 pub struct Precondition {
     /// The state.
     pub state: PreparedState,
-    /// Share of the user capacity, from its beginning, that holds data, in parts per million.
+    /// Share of the user capacity, of each set from its beginning, that holds data, in parts per million.
     pub fill: u32,
 }
 
@@ -77,7 +77,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical
-    /// pages, from page 0 on, that hold data; their content is [`prepared_content`].
+    /// pages that hold data, of a drive of one set from page 0 on, else as many of each set; their content is [`prepared_content`].
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         if how.state == PreparedState::Empty {
             return 0;
@@ -86,13 +86,15 @@ impl<P: Probe> Ssd<P> {
             return self.fill_logical_blocks(how);
         }
         let planes = self.ftl.allocator().planes().to_vec();
+        let (each, pages_of_set) = (self.sets.planes_each(), self.sets.logical_pages());
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = (logical / planes.len() as u64) as u32;
         let mut random = Stream::new(seed, "precondition");
         let mut order: Vec<u32> = (0..per_plane).collect();
         let mut law: Option<(u32, Vec<f64>)> = None;
         for (turn, &plane) in planes.iter().enumerate() {
-            let logical_of = |k: u32| k * planes.len() as u32 + turn as u32;
+            let (set, turn) = (turn as u32 / each, turn as u32 % each);
+            let logical_of = |k: u32| set * pages_of_set + k * each + turn;
             if how.state == PreparedState::Sequential {
                 self.fill_plane_in_order(plane, per_plane, logical_of);
                 continue;
@@ -167,7 +169,8 @@ impl<P: Probe> Ssd<P> {
         let pages = self.geometry.pages;
         let blocks = self.ftl.free_blocks(plane);
         // Collection begins below the low mark, so in steady state just so many blocks are free.
-        let closed = blocks.saturating_sub(self.collection.thresholds().low + 1).max(1);
+        let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
+        let closed = blocks.saturating_sub(low + 1).max(1);
         let open = (pages / 2).min(mapped);
         let mapped = mapped - open;
         if self.config.gc.victim == VictimPolicy::Fifo {

@@ -485,7 +485,8 @@ impl<P: Probe> Ssd<P> {
             }
             mapping => {
                 assert_eq!(mapping, Mapping::Flash(page), "a valid page is mapped");
-                let entry = self.buffer.create(logical, NONE, self.medium.content(page));
+                let (set, content) = (self.sets.of_logical(logical), self.medium.content(page));
+                let entry = self.buffer.create(set, logical, NONE, content);
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);
                 self.buffer.leave_line(entry);

@@ -14,6 +14,7 @@ use crate::flash::medium::Faults;
 use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
+use crate::sets::SetsConfig;
 use tailcut_base::Nanos;
 
 tailcut_base::choice! {
@@ -138,6 +139,7 @@ fn m() -> SsdConfig {
             ideal: false,
         },
         wear: WearConfig { levelling: true, spread: 100 },
+        sets: SetsConfig::ONE,
     }
 }
 

@@ -9,11 +9,13 @@ use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
-    /// Sends dirty pages to flash, as far as the threshold wants it.
+    /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
-    pub(crate) fn write_back(&mut self, now: Time) {
-        while self.buffer.should_flush() && self.read_only.is_none() && !self.holds_programs(now) {
-            let entry = self.buffer.oldest_dirty().expect("the buffer said that there are dirty entries");
+    pub(crate) fn write_back(&mut self, now: Time, set: u32) {
+        while let Some(entry) = self.buffer.to_flush(set)
+            && self.takes_writes(set)
+            && !self.holds_programs(now, set)
+        {
             self.issue(now, entry);
         }
         self.wake(now);
@@ -93,7 +95,8 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
         let physical = self.buffer[entry].old;
         assert!(physical != NONE, "a page without an old version is whole");
-        self.quiet.merges += 1;
+        let set = self.buffer.set_of(entry);
+        self.set_mut(set).quiet.merges += 1;
         self.ftl.pin(physical);
         let (unit, place) = self.unit_of(physical);
         let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
@@ -108,7 +111,8 @@ impl<P: Probe> Ssd<P> {
     /// The rest of a page that is written in part is in the buffer.
     pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
         let MemoryRequest { owner: entry, physical, source: program, .. } = self.requests[id];
-        self.quiet.merges -= 1;
+        let set = self.buffer.set_of(entry);
+        self.set_mut(set).quiet.merges -= 1;
         self.medium.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {
@@ -176,7 +180,8 @@ impl<P: Probe> Ssd<P> {
     /// was written again meanwhile.
     pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: u32) {
         let e = self.buffer[entry];
-        self.settle(now, self.buffer.programmed_epoch(entry));
+        let set = self.buffer.set_of(entry);
+        self.settle(now, set, self.buffer.programmed_epoch(entry));
         self.release_waiters(now, e.programmed_waiters, Status::Success);
         self.buffer[entry].programmed_waiters = NONE;
         if e.readers != NONE {
@@ -202,12 +207,12 @@ impl<P: Probe> Ssd<P> {
             self.ftl.set(e.logical, Mapping::Flash(physical));
             self.release_entry(now, entry);
         }
-        self.write_back(now);
+        self.write_back(now, set);
     }
 
-    /// Settles a flush epoch and completes the flushes that waited for it.
-    pub(crate) fn settle(&mut self, now: Time, epoch: u64) {
-        self.buffer.settle(epoch, &mut self.flushed);
+    /// Settles a flush epoch of a set and completes the flushes that waited for it.
+    pub(crate) fn settle(&mut self, now: Time, set: u32, epoch: u64) {
+        self.buffer.settle(set, epoch, &mut self.flushed);
         while let Some(tag) = self.flushed.pop() {
             let t = &mut self.tags[tag];
             t.spans.add(Cause::Flush, now.since(t.mark));
@@ -242,12 +247,13 @@ impl<P: Probe> Ssd<P> {
 
     /// Frees an entry and lets writes that wait for room come in.
     pub(crate) fn release_entry(&mut self, now: Time, entry: u32) {
+        let set = self.buffer.set_of(entry);
         self.buffer.release(entry);
-        while let Some(&tag) = self.buffer.line.front() {
+        while let Some(&tag) = self.buffer.line(set).front() {
             if !self.admit(now, tag) {
                 break;
             }
-            self.buffer.line.pop_front();
+            self.buffer.line(set).pop_front();
         }
     }
 
@@ -263,7 +269,7 @@ impl<P: Probe> Ssd<P> {
         } else {
             self.buffer.epoch(entry)
         };
-        self.settle(now, epoch);
+        self.settle(now, self.buffer.set_of(entry), epoch);
         self.release_waiters(now, waiters, Status::Success);
         self.release_waiters(now, failed, Status::Success);
         if has_readers {

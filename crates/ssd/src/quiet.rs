@@ -1,6 +1,8 @@
 //! Quiet periods (`is_ready_for_read`; Shin 2017, section 5.3.2): the drive keeps from collection and from
 //! programs of buffered data, so that nothing is in the way of reads.
 //!
+//! Each NVM set has quiet periods of its own; what is said here of a drive holds for a set of it.
+//!
 //! The host asks until the answer is yes. From the first time on no collection starts, nor goes on beyond
 //! the copies and the erase that have come to their chips; and programs that have not begun wait in
 //! their chips' lines, with their data in the buffer, once all writes and flushes that the host has
@@ -20,7 +22,7 @@ use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::ControlReply;
 
-/// What rests.
+/// What rests of a set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quiet {
     /// Collection rests, but for planes below the low threshold.
@@ -29,7 +31,7 @@ pub(crate) struct Quiet {
     programs: bool,
     /// Collection goes on to rest when a write comes.
     pub(crate) is_deterministic: bool,
-    /// Units before this one have come to rest.
+    /// So many of the set's units, the first ones, have come to rest.
     at_rest: u32,
     /// Reads under way for the rest of pages that were written in part.
     pub(crate) merges: u32,
@@ -52,98 +54,120 @@ impl Quiet {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// Is the drive quiet? It is asked to be.
-    pub(crate) fn is_ready_for_read(&mut self, now: Time) -> ControlReply {
+    /// Is a set quiet? It is asked to be.
+    pub(crate) fn is_ready_for_read(&mut self, now: Time, set: u32) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
-        if !self.quiet.is_on() {
-            self.rest_from_now(now);
+        if !self.set(set).quiet.is_on() {
+            self.rest_from_now(now, set);
         }
-        ControlReply::Answer(self.has_come_to_rest(now))
+        ControlReply::Answer(self.has_come_to_rest(now, set))
     }
 
-    /// From now on nothing starts that can be put off.
-    pub(crate) fn rest_from_now(&mut self, now: Time) {
+    /// From now on nothing starts in a set that can be put off.
+    pub(crate) fn rest_from_now(&mut self, now: Time, set: u32) {
         self.steer();
-        self.end_run(now);
-        (self.quiet.collection, self.quiet.programs, self.quiet.at_rest) = (true, true, 0);
+        self.end_run(now, set);
+        let quiet = &mut self.set_mut(set).quiet;
+        (quiet.collection, quiet.programs, quiet.at_rest) = (true, true, 0);
+        self.is_any_quiet = true;
         // No window wakes a plane from now on. One that has stopped and come below the low threshold since
         // goes on now or not at all.
-        self.stop_window_timer();
-        self.window_opens(now);
+        self.stop_window_timer(set);
+        self.window_opens(now, set);
     }
 
-    /// A write or a flush has come: it ends a quiet period.
+    /// A write or a flush has come: it ends a quiet period of its set.
     #[inline]
-    pub(crate) fn write_begins(&mut self, now: Time) {
-        self.attendance.writes += 1;
-        if self.quiet.is_on() {
-            self.end_rest_for_write(now);
+    pub(crate) fn write_begins(&mut self, now: Time, set: u32) {
+        self.set_mut(set).writes += 1;
+        if self.is_quiet(set) {
+            self.end_rest_for_write(now, set);
         }
+    }
+
+    /// True while a quiet period of a set lasts, or is about to begin.
+    #[inline]
+    pub(crate) fn is_quiet(&self, set: u32) -> bool {
+        self.is_any_quiet && self.set(set).quiet.is_on()
     }
 
     #[cold]
-    fn end_rest_for_write(&mut self, now: Time) {
-        if !self.quiet.is_deterministic {
-            return self.end_rest(now);
+    fn end_rest_for_write(&mut self, now: Time, set: u32) {
+        if !self.set(set).quiet.is_deterministic {
+            return self.end_rest(now, set);
         }
-        self.quiet.programs = false;
-        self.begin_programs(now);
+        self.set_mut(set).quiet.programs = false;
+        self.count_quiet();
+        self.begin_programs(now, set);
     }
 
-    /// Ends a quiet period or a deterministic window, if there is one: what has been put off goes on.
-    pub(crate) fn end_rest(&mut self, now: Time) {
-        if !self.quiet.collection {
+    /// Ends a quiet period or a deterministic window of a set, if there is one: what has been put off goes on.
+    pub(crate) fn end_rest(&mut self, now: Time, set: u32) {
+        if !self.set(set).quiet.collection {
             return;
         }
-        (self.quiet.collection, self.quiet.programs, self.quiet.is_deterministic) = (false, false, false);
-        self.window_opens(now);
-        self.begin_programs(now);
+        self.end_quiet(set);
+        self.window_opens(now, set);
+        self.begin_programs(now, set);
+    }
+
+    fn end_quiet(&mut self, set: u32) {
+        let quiet = &mut self.set_mut(set).quiet;
+        (quiet.collection, quiet.programs, quiet.is_deterministic) = (false, false, false);
+        self.count_quiet();
+    }
+
+    fn count_quiet(&mut self) {
+        self.is_any_quiet = self.states.iter().any(|set| set.quiet.is_on());
     }
 
     /// Programs that have been put off begin.
-    fn begin_programs(&mut self, now: Time) {
-        self.wake_all_units();
-        self.write_back(now);
+    fn begin_programs(&mut self, now: Time, set: u32) {
+        self.wake_all_units(set);
+        self.write_back(now, set);
     }
 
-    fn wake_all_units(&mut self) {
-        for unit in 0..self.units.len() as u32 {
+    fn wake_all_units(&mut self, set: u32) {
+        for unit in self.sets.units(set) {
             self.woken.push(unit);
         }
     }
 
-    /// A plane has fallen below the low threshold: a deterministic window ends by itself.
-    pub(crate) fn window_exceeded(&mut self, now: Time) {
-        if self.quiet.is_deterministic {
-            (self.quiet.collection, self.quiet.programs, self.quiet.is_deterministic) = (false, false, false);
-            self.note_exceeded();
-            self.wake_all_units();
-            self.collect_soon(now);
+    /// A plane of a set has fallen below the low threshold: a deterministic window ends by itself.
+    pub(crate) fn window_exceeded(&mut self, now: Time, set: u32) {
+        if self.set(set).quiet.is_deterministic {
+            self.end_quiet(set);
+            self.note_exceeded(set);
+            self.wake_all_units(set);
+            self.collect_soon(now, set);
         }
     }
 
-    /// True while programs of buffered data rest: nobody waits for any.
+    /// True while programs of a set's buffered data rest: nobody waits for any.
     #[inline]
-    pub(crate) fn rests_programs(&self) -> bool {
-        self.quiet.programs && self.nobody_waits()
+    pub(crate) fn rests_programs(&self, set: u32) -> bool {
+        self.is_quiet(set) && self.nobody_waits(set)
     }
 
-    fn nobody_waits(&self) -> bool {
-        self.attendance.writes == 0 && self.quiet.followers == 0
+    fn nobody_waits(&self, set: u32) -> bool {
+        let state = self.set(set);
+        state.writes == 0 && state.quiet.followers == 0
     }
 
     /// True when a program has to wait for the end of a quiet period.
     #[inline]
     pub(crate) fn is_put_off(&self, id: RequestId) -> bool {
-        self.quiet.is_on() && self.rests(id)
+        self.is_any_quiet && self.rests(id)
     }
 
     #[cold]
     fn rests(&self, id: RequestId) -> bool {
-        self.requests[id].role == Role::Program
-            && self.nobody_waits()
+        let set = self.sets.of_unit(self.requests[id].unit);
+        self.is_quiet(set)
+            && self.requests[id].role == Role::Program
+            && self.nobody_waits(set)
             && !self.is_void(id)
             && holds(Rule::RestPrograms)
     }
@@ -154,34 +178,37 @@ impl<P: Probe> Ssd<P> {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             first == NONE || self.is_put_off(first)
         };
-        self.quiet.is_on()
+        self.is_quiet(self.sets.of_unit(unit))
             && self.units[unit].lanes_with_work(!Lane::USER_WRITE.mask()).next().is_none()
             && (0..self.places).all(rests)
     }
 
-    /// True when nothing is under way any more that has to end before a quiet period begins. Units that have
+    /// True when nothing is under way any more in a set that has to end before its quiet period begins. Units that have
     /// been found at rest stay so and are not looked at again: all calls of a period together cost one look
     /// at each.
-    pub(crate) fn has_come_to_rest(&mut self, now: Time) -> bool {
+    pub(crate) fn has_come_to_rest(&mut self, now: Time, set: u32) -> bool {
         if !holds(Rule::AwaitRest) {
             return true;
         }
-        if !self.rests_programs() || self.quiet.merges > 0 {
+        if !self.rests_programs(set) || self.set(set).quiet.merges > 0 {
             return false;
         }
-        while self.quiet.at_rest < self.units.len() as u32
-            && self.is_at_rest_from_all(now, self.quiet.at_rest)
-        {
-            self.quiet.at_rest += 1;
+        while self.set(set).quiet.at_rest < self.sets.units_each() {
+            let unit = self.sets.unit(set, self.set(set).quiet.at_rest);
+            if !self.is_at_rest_from_all(now, unit) {
+                self.nudge(now, unit);
+                // That may have been all that was missing: then no event follows.
+                if !self.rests_programs(set) || !self.is_at_rest_from_all(now, unit) {
+                    return false;
+                }
+            }
+            self.set_mut(set).quiet.at_rest += 1;
         }
-        if self.quiet.at_rest == self.units.len() as u32 {
-            return true;
-        }
-        self.nudge(now, self.quiet.at_rest);
-        false
+        true
     }
 
-    /// A trim may have made a copy pointless that had no page to go to: nobody has told its unit.
+    /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody has
+    /// told its unit.
     fn nudge(&mut self, now: Time, unit: u32) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);

@@ -113,7 +113,9 @@ impl<P: Probe> Ssd<P> {
     /// it is answered from the queue after all, which keeps its order.
     #[inline]
     fn must_follow(&mut self, tag: u32, entry: u32) -> bool {
-        !self.config.schedule.hit_manager && !self.quiet.is_on() && self.follows(tag, entry)
+        !self.config.schedule.hit_manager
+            && !self.is_quiet(self.buffer.set_of(entry))
+            && self.follows(tag, entry)
     }
 
     #[cold]
@@ -132,7 +134,8 @@ impl<P: Probe> Ssd<P> {
         request.logical = self.buffer[entry].logical;
         request.order = self.requests.next_order();
         let id = self.requests.add(request);
-        self.quiet.followers += 1;
+        let set = self.buffer.set_of(entry);
+        self.set_mut(set).quiet.followers += 1;
         self.requests[id].next = std::mem::replace(&mut self.buffer[entry].readers, id);
     }
 
@@ -143,7 +146,7 @@ impl<P: Probe> Ssd<P> {
         while list != NONE {
             let id = list;
             list = self.requests[id].next;
-            self.quiet.followers -= 1;
+            self.set_mut(self.sets.of_unit(unit)).quiet.followers -= 1;
             self.ftl.pin(physical);
             let r = &mut self.requests[id];
             (r.unit, r.place, r.physical, r.since) = (unit, place as u8, physical, now);
@@ -166,7 +169,7 @@ impl<P: Probe> Ssd<P> {
             self.requests.remove(list);
             list = next;
             self.scheduler.hastened_left();
-            self.quiet.followers -= 1;
+            self.set_mut(self.buffer.set_of(entry)).quiet.followers -= 1;
             let t = &mut self.tags[tag];
             t.content = content::fold(t.content, page, content);
             t.page_done(page);

@@ -1,4 +1,4 @@
-//! What happens when no erased page can be had: writes move to another plane, or the drive becomes
+//! What happens when no erased page can be had: writes move to another plane of their set, or the set becomes
 //! read-only.
 
 use crate::controller::buffer::EntryState;
@@ -58,30 +58,39 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// The drive has no room for another write and cannot make any. What is in the buffer stays
+    /// True unless a set has become read-only.
+    #[inline]
+    pub(crate) fn takes_writes(&self, set: u32) -> bool {
+        !self.is_any_read_only || self.set(set).read_only.is_none()
+    }
+
+    /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
     /// readable there; writes that wait are answered.
     pub(crate) fn become_read_only(&mut self, now: Time, plane: u32) {
-        if self.read_only.is_none() {
-            self.read_only = Some(format!(
+        let set = self.sets.of_plane(plane);
+        if self.takes_writes(set) {
+            let why = format!(
                 "at {now} plane {plane} had {} free blocks, {} blocks of the drive had gone bad, and collection had no victim \
                  that would free a block; more spare space (ftl.spare) would have kept it writable",
                 self.ftl.free_blocks(plane),
                 self.counters.bad_blocks
-            ));
+            );
+            self.set_mut(set).read_only = Some(why);
+            self.is_any_read_only = true;
         }
-        while let Some(tag) = self.buffer.line.pop_front() {
+        while let Some(tag) = self.buffer.line(set).pop_front() {
             self.tags[tag].status = Status::WriteProtected;
             if self.tags[tag].in_transit == 0 {
                 self.refuse(now, tag);
             }
         }
-        for entry in self.buffer.filling() {
+        for entry in self.buffer.filling(set) {
             // The write whose data it waits for has just been refused.
             let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
             self.release_waiters(now, waiters, Status::WriteProtected);
         }
         let mut flushes = Vec::new();
-        self.buffer.give_up_flushes(&mut flushes);
+        self.buffer.give_up_flushes(set, &mut flushes);
         for tag in flushes {
             let t = &mut self.tags[tag];
             t.status = Status::WriteProtected;
@@ -93,7 +102,7 @@ impl<P: Probe> Ssd<P> {
             // A program that has come to its chip has its page.
             return;
         }
-        for unit in 0..self.units.len() as u32 {
+        for unit in self.sets.units(set) {
             for place in 0..self.places {
                 self.strand_writes(now, unit, place);
             }

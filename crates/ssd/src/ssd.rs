@@ -17,14 +17,11 @@ use crate::flash::{Geometry, Layout};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::levelling::Levelling;
-use crate::plm::PredictableLatency;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
-use crate::quiet::Quiet;
 use crate::request::Requests;
-use crate::runs::Run;
+use crate::sets::{SetState, Sets};
 use crate::unqueued::Unqueued;
-use crate::windows::WindowSchedule;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -62,10 +59,14 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buffer: Buffer,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
-    pub(crate) windows: WindowSchedule,
-    pub(crate) run: Run,
-    pub(crate) quiet: Quiet,
-    pub(crate) predictable: PredictableLatency,
+    pub(crate) sets: Sets,
+    pub(crate) states: Vec<SetState>,
+    /// The host has begun to say when the drive collects.
+    pub(crate) is_steered: bool,
+    /// Some set has a quiet period, or is about to.
+    pub(crate) is_any_quiet: bool,
+    /// Some set takes no more writes.
+    pub(crate) is_any_read_only: bool,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
@@ -76,8 +77,6 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
     pub(crate) attendance: Attendance,
-    /// Why no more writes are taken; `None` while they are.
-    pub(crate) read_only: Option<String>,
     /// A transaction is being composed: chips are woken when it has been.
     pub(crate) composing: bool,
     /// Units that have been given work, to be started at the end of the present step.
@@ -106,6 +105,7 @@ impl<P: Probe> Ssd<P> {
     pub fn watched(config: &SsdConfig, seed: u64, content: bool, probe: P) -> Ssd<P> {
         let geometry = config.geometry.clone();
         let medium = Medium::new(&geometry, &config.faults, seed, content);
+        let sets = Sets::new(&config.sets, &config.ftl, &geometry);
         let ftl = Ftl::new(
             &config.ftl,
             &geometry,
@@ -113,6 +113,7 @@ impl<P: Probe> Ssd<P> {
             config.gc.choices,
             config.gc_reserve(),
             &medium,
+            sets,
         );
         let units = geometry.units();
         Ssd {
@@ -128,21 +129,21 @@ impl<P: Probe> Ssd<P> {
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
-            buffer: Buffer::new(&config.buffer, geometry.page_bytes),
-            collection: Collection::new(&config.gc, &config.wear, &geometry, seed),
-            windows: WindowSchedule::default(),
-            run: Run::default(),
-            quiet: Quiet::default(),
-            predictable: PredictableLatency::default(),
-            levelling: Levelling::new(&geometry),
+            buffer: Buffer::new(&config.buffer, geometry.page_bytes, sets.count()),
+            collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
+            sets,
+            states: (0..sets.count()).map(|_| SetState::default()).collect(),
+            is_steered: false,
+            is_any_quiet: false,
+            is_any_read_only: false,
+            levelling: Levelling::new(&geometry, sets),
             inference: Inference::new(),
-            forecast: Forecast::new(&geometry),
+            forecast: Forecast::new(&geometry, sets.count()),
             preemption: Preemption::new(&config.preempt, units, geometry.pages),
             timers: timers(&geometry, config.preempt.time_programs),
             completions: Vec::new(),
             counters: Counters::default(),
             attendance: Attendance::default(),
-            read_only: None,
             composing: false,
             woken: Woken::default(),
             flushed: Vec::new(),
@@ -160,9 +161,9 @@ impl<P: Probe> Ssd<P> {
         &self.config
     }
 
-    /// Why the drive takes no more writes, once it does not.
+    /// Why the drive, or a set of it, takes no more writes, once it does not.
     pub fn read_only(&self) -> Option<&str> {
-        self.read_only.as_deref()
+        self.states.iter().find_map(|set| set.read_only.as_deref())
     }
 
     /// The latest moment that the drive's timers can hold.
@@ -213,11 +214,20 @@ impl<P: Probe> Ssd<P> {
 
     fn refusal(&self, command: &Command) -> Option<Status> {
         if command.op == Op::Flush {
-            return None;
+            let names_no_set = self.sets.are_many() && command.sector >= self.sectors;
+            return names_no_set.then_some(Status::InvalidField);
         }
         let end = command.sector.checked_add(u64::from(command.sectors));
         let fits = command.sectors > 0 && end.is_some_and(|end| end <= self.sectors);
-        (!fits || command.sectors > SECTORS_MAX).then_some(Status::InvalidField)
+        let is_good = fits && command.sectors <= SECTORS_MAX && self.stays_in_set(command);
+        (!is_good).then_some(Status::InvalidField)
+    }
+
+    /// Sets are namespaces: no command is for two of them.
+    #[inline]
+    fn stays_in_set(&self, command: &Command) -> bool {
+        let last = command.sector + u64::from(command.sectors) - 1;
+        self.set_of_sector(command.sector) == self.set_of_sector(last)
     }
 
     /// The drive begins to work on a command.
@@ -252,15 +262,10 @@ impl<P: Probe> Ssd<P> {
     /// Serves a timer of the drive as a whole.
     #[cold]
     fn serve_drive(&mut self, now: Time, slot: usize) {
-        if self.windows.is_steered() && slot + 1 == self.timers.slots() {
-            self.window_opens(now);
-            if !self.run.is_on(now) {
-                return;
-            }
-            // A deterministic window may just have ended by itself, and with it the rest of programs.
+        if self.is_steered && slot + 1 == self.timers.slots() {
+            return self.window_timer_expires(now);
         }
-        // The drive may have become quiet.
-        self.write_back(now);
+        self.look_for_silence(now);
     }
 
     /// Serves what has arrived over the link.
@@ -301,7 +306,10 @@ impl<P: Probe> Ssd<P> {
             spans: t.spans,
         });
         self.counters.count(&t.command, self.page_sectors);
-        self.attendance.writes -= u32::from(matches!(t.command.op, Op::Write | Op::Flush));
+        if matches!(t.command.op, Op::Write | Op::Flush) {
+            let set = self.set_of_tag(tag);
+            self.set_mut(set).writes -= 1;
+        }
         self.tags.release(tag);
         self.unqueued.leave();
         self.attendance.leave(now, self.units.held(now));
@@ -378,7 +386,7 @@ impl<P: Probe> Device for Ssd<P> {
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
         self.attendance.enter(now, self.units.held(now));
         if matches!(command.op, Op::Write | Op::Flush) {
-            self.write_begins(now);
+            self.write_begins(now, self.set_of_sector(command.sector));
         }
         if self.unqueued.enter(tag, command.op) {
             self.begin(now, tag, command.op);
@@ -431,7 +439,8 @@ impl<P: Probe> Device for Ssd<P> {
         u64::from(sum)
     }
 
+    /// Of a drive of several sets see [`Ssd::control_set`]: a call that says no set is not known.
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
-        self.answer(now, call)
+        if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, 0, call) }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::NONE;
 use crate::ssd::Ssd;
@@ -58,23 +59,24 @@ impl<P: Probe> Ssd<P> {
         if e.dirty_again {
             self.buffer[entry].dirty_again = false;
             self.buffer[entry].waiters = NONE;
-            self.settle(now, self.buffer.epoch(entry));
+            self.settle(now, self.buffer.set_of(entry), self.buffer.epoch(entry));
             self.release_waiters(now, e.waiters, Status::Success);
         }
     }
 
-    /// Takes a flush.
+    /// Takes a flush of a set.
     pub(crate) fn flush(&mut self, now: Time, tag: u32) {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }
-        if self.read_only.is_some() && !self.buffer.is_durable() {
+        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { 0 };
+        if !self.takes_writes(set) && !self.buffer.is_durable(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);
         }
-        if self.buffer.flush(tag) {
+        if self.buffer.flush(set, tag) {
             return self.complete_over_link(now, tag);
         }
-        self.write_back(now);
+        self.write_back(now, set);
     }
 }

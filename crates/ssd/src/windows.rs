@@ -16,27 +16,23 @@ use crate::ssd::Ssd;
 use tailcut_base::control::{ControlReply, Windows};
 use tailcut_base::{Nanos, Time};
 
-/// The windows of a drive, and the planes that wait for the next one.
+/// The windows of a set, and the planes that wait for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct WindowSchedule {
     windows: Option<Windows>,
     /// Planes with work that was put off, each once.
     waiting: Vec<u32>,
-    /// For each plane whether it stands in `waiting`.
+    /// For each plane of the drive whether it stands in `waiting`; empty until the host says when to collect.
     is_waiting: Vec<bool>,
+    /// When those that wait are looked at.
+    due: Option<Time>,
 }
 
 impl WindowSchedule {
-    /// True when the drive has windows.
+    /// True when the set has windows.
     #[inline]
     pub(crate) fn are_set(&self) -> bool {
         self.windows.is_some()
-    }
-
-    /// True once the host has said anything of when the drive collects.
-    #[inline]
-    pub(crate) fn is_steered(&self) -> bool {
-        !self.is_waiting.is_empty()
     }
 
     /// True when collection may start: within a window, and always where there are none.
@@ -59,9 +55,9 @@ impl<P: Probe> Ssd<P> {
         self.timers.slots() - 1
     }
 
-    /// Gives the drive windows. Refused where they are none, and where collection has no time of its own
+    /// Gives a set windows. Refused where they are none, and where collection has no time of its own
     /// that could be put off.
-    pub(crate) fn set_windows(&mut self, now: Time, windows: Windows) -> ControlReply {
+    pub(crate) fn set_windows(&mut self, now: Time, set: u32, windows: Windows) -> ControlReply {
         if self.block_mapped.is_some() || self.config.gc.ideal {
             return ControlReply::Unsupported;
         }
@@ -70,74 +66,108 @@ impl<P: Probe> Ssd<P> {
             return ControlReply::Invalid;
         }
         self.steer();
-        self.windows.windows = Some(windows);
-        self.aim(now);
-        self.end_rest(now);
-        self.look_at_all_planes(now);
+        self.set_mut(set).windows.windows = Some(windows);
+        self.begin_anew(now, set);
         ControlReply::Done
     }
 
     /// Takes the windows away: what waits for one goes on.
-    pub(crate) fn clear_windows(&mut self, now: Time) -> ControlReply {
-        if self.windows.are_set() {
-            self.windows.windows = None;
-            self.aim(now);
-            self.end_rest(now);
-            self.look_at_all_planes(now);
+    pub(crate) fn clear_windows(&mut self, now: Time, set: u32) -> ControlReply {
+        if self.set(set).windows.are_set() {
+            self.set_mut(set).windows.windows = None;
+            self.begin_anew(now, set);
         }
         ControlReply::Done
     }
 
+    /// When planes of a set may collect has changed.
+    pub(crate) fn begin_anew(&mut self, now: Time, set: u32) {
+        self.aim(now, set);
+        self.end_rest(now, set);
+        self.look_at_all_planes(now, set);
+    }
+
     /// The host has begun to say when the drive collects: from now on planes may have to wait.
     pub(crate) fn steer(&mut self) {
-        if !self.windows.is_steered() {
-            self.windows.is_waiting = vec![false; self.geometry.plane_count() as usize];
+        if !self.is_steered {
+            self.is_steered = true;
+            let planes = self.geometry.plane_count() as usize;
+            for set in &mut self.states {
+                set.windows.is_waiting = vec![false; planes];
+            }
             self.timers = self.timers.with_one_more();
         }
     }
 
-    /// Up to what planes collect has changed.
-    pub(crate) fn aim(&mut self, now: Time) {
-        self.collection.collect_ahead(self.windows.are_set() || self.run.is_on(now));
+    /// Up to what planes of a set collect has changed.
+    pub(crate) fn aim(&mut self, now: Time, set: u32) {
+        let state = self.set(set);
+        let ahead = state.windows.are_set() || state.run.is_on(now);
+        self.collection.collect_ahead(set, ahead);
     }
 
-    /// What planes may do has changed: every one of them finds out anew whether it has to wait.
-    pub(crate) fn look_at_all_planes(&mut self, now: Time) {
-        self.stop_window_timer();
-        self.enter_all_planes();
-        self.window_opens(now);
+    /// What planes of a set may do has changed: every one of them finds out anew whether it has to wait.
+    pub(crate) fn look_at_all_planes(&mut self, now: Time, set: u32) {
+        self.stop_window_timer(set);
+        self.enter_all_planes(set);
+        self.window_opens(now, set);
     }
 
-    /// No plane is looked at until one waits.
-    pub(crate) fn stop_window_timer(&mut self) {
-        self.timers.clear(self.window_timer());
+    /// No plane of a set is looked at until one waits.
+    pub(crate) fn stop_window_timer(&mut self, set: u32) {
+        self.look_at(set, None);
     }
 
-    fn enter_all_planes(&mut self) {
-        self.windows.waiting.clear();
-        self.windows.waiting.extend(0..self.geometry.plane_count());
-        self.windows.is_waiting.fill(true);
+    /// The planes of a set that wait are looked at then. One timer serves all sets.
+    fn look_at(&mut self, set: u32, at: Option<Time>) {
+        self.set_mut(set).windows.due = at;
+        let first = self.states.iter().filter_map(|set| set.windows.due).min();
+        self.timers.set_or_clear(self.window_timer(), first.unwrap_or(Time::NEVER));
+    }
+
+    /// The timer of the windows has expired.
+    #[cold]
+    pub(crate) fn window_timer_expires(&mut self, now: Time) {
+        for set in 0..self.sets.count() {
+            if self.set(set).windows.due.is_none_or(|due| due > now) {
+                continue;
+            }
+            self.stop_window_timer(set);
+            self.window_opens(now, set);
+            if self.set(set).run.is_on(now) {
+                // A deterministic window may just have ended by itself, and with it the rest of programs.
+                self.write_back(now, set);
+            }
+        }
+    }
+
+    fn enter_all_planes(&mut self, set: u32) {
+        let planes = self.sets.planes(set);
+        let windows = &mut self.set_mut(set).windows;
+        windows.waiting.clear();
+        windows.waiting.extend(planes.clone());
+        planes.for_each(|plane| windows.is_waiting[plane as usize] = true);
     }
 
     /// As [`Ssd::look_at_all_planes`], but in an event of its own, because the present one is in the midst
     /// of a plane.
-    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time) {
-        self.enter_all_planes();
-        let slot = self.window_timer();
-        self.timers.set(slot, now + Nanos(1));
+    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time, set: u32) {
+        self.enter_all_planes(set);
+        self.look_at(set, Some(now + Nanos(1)));
     }
 
-    /// A window begins: planes that have waited for it go on, all of them before any chip starts, so
-    /// that they can share transactions.
+    /// A window of a set begins: planes that have waited for it go on, all of them before any chip starts,
+    /// so that they can share transactions.
     #[cold]
-    pub(crate) fn window_opens(&mut self, now: Time) {
-        let mut waiting = std::mem::take(&mut self.windows.waiting);
+    pub(crate) fn window_opens(&mut self, now: Time, set: u32) {
+        let mut waiting = std::mem::take(&mut self.set_mut(set).windows.waiting);
         for plane in waiting.drain(..) {
-            self.windows.is_waiting[plane as usize] = false;
+            self.set_mut(set).windows.is_waiting[plane as usize] = false;
             self.go_on_collecting(now, plane);
         }
-        if self.windows.waiting.is_empty() {
-            self.windows.waiting = waiting;
+        let windows = &mut self.set_mut(set).windows;
+        if windows.waiting.is_empty() {
+            windows.waiting = waiting;
         }
         self.wake(now);
     }
@@ -146,16 +176,18 @@ impl<P: Probe> Ssd<P> {
     /// end of a quiet period, or until the host asks for it again. Jobs that cannot are counted.
     #[inline]
     pub(crate) fn must_wait(&mut self, now: Time, plane: u32) -> bool {
-        self.windows.is_steered() && self.waits(now, plane)
+        self.is_steered && self.waits(now, plane)
     }
 
     #[cold]
     fn waits(&mut self, now: Time, plane: u32) -> bool {
+        let set = self.sets.of_plane(plane);
+        let state = self.set(set);
         let stays_hosted = self.collection.is_hosted(plane)
-            && !self.run.is_on(now)
-            && !self.windows.are_set()
+            && !state.run.is_on(now)
+            && !state.windows.are_set()
             && holds(Rule::EndRun);
-        if self.collection_is_free(now) && !stays_hosted
+        if self.collection_is_free(now, set) && !stays_hosted
             || self.collection.cannot_stop(plane, self.config.gc.preemptible)
         {
             return false;
@@ -164,44 +196,47 @@ impl<P: Probe> Ssd<P> {
             self.force_collection(plane);
             return false;
         }
-        self.wait(now, plane);
+        self.wait(now, set, plane);
         true
     }
 
-    /// True when collection that can be put off may start now. A quiet period goes before windows, and so
-    /// does what the host asks for.
-    pub(crate) fn collection_is_free(&self, now: Time) -> bool {
-        !self.quiet.rests_collection() && (self.run.is_on(now) || self.windows.lets_start(now))
+    /// True when collection in a set that can be put off may start now. A quiet period goes before windows,
+    /// and so does what the host asks for.
+    pub(crate) fn collection_is_free(&self, now: Time, set: u32) -> bool {
+        let state = self.set(set);
+        !state.quiet.rests_collection() && (state.run.is_on(now) || state.windows.lets_start(now))
     }
 
     /// True when a plane collects in any case.
     pub(crate) fn is_below_low(&self, plane: u32) -> bool {
-        self.ftl.free_blocks(plane) < self.collection.thresholds().low.max(self.config.gc_reserve() + 1)
+        let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
+        self.ftl.free_blocks(plane) < low.max(self.config.gc_reserve() + 1)
     }
 
     /// Has a plane looked at again when the next window begins, or a quiet period ends.
-    fn wait(&mut self, now: Time, plane: u32) {
-        let is_first = self.windows.wait(plane);
-        let Some(windows) = self.windows.windows.filter(|_| !self.quiet.rests_collection()) else { return };
+    fn wait(&mut self, now: Time, set: u32, plane: u32) {
+        let state = self.set_mut(set);
+        let is_first = state.windows.wait(plane);
+        let Some(windows) = state.windows.windows.filter(|_| !state.quiet.rests_collection()) else { return };
         let next = windows.next_after(now);
         if is_first && next < self.horizon() {
-            let slot = self.window_timer();
-            self.timers.set(slot, next);
+            self.look_at(set, Some(next));
         }
     }
 
     /// A plane may go on with the job that it has stopped, or start the next one.
     pub(crate) fn go_on_collecting(&mut self, now: Time, plane: u32) {
-        self.end_run_in_time(now);
+        let set = self.sets.of_plane(plane);
+        self.end_run_in_time(now, set);
         if self.collection.is_busy(plane) {
-            if self.is_erase_deferred(plane) && self.windows.are_set() {
+            if self.is_erase_deferred(plane) && self.set(set).windows.are_set() {
                 // Windows say now when it goes on.
                 let job = self.job(plane);
                 (job.deferred, job.paused) = (false, true);
             }
             return self.resume_collection(now, plane);
         }
-        let is_wanted = self.collection.is_wanted(plane, self.ftl.free_blocks(plane));
+        let is_wanted = self.collection.is_wanted(set, plane, self.ftl.free_blocks(plane));
         if is_wanted && !self.must_wait(now, plane) {
             self.start_collection(now, plane, false);
         }

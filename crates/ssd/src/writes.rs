@@ -13,7 +13,8 @@ impl<P: Probe> Ssd<P> {
     /// Takes a write.
     #[inline]
     pub(crate) fn write(&mut self, now: Time, tag: u32) {
-        if self.read_only.is_some() {
+        let set = self.set_of_tag(tag);
+        if !self.takes_writes(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);
         }
@@ -31,9 +32,9 @@ impl<P: Probe> Ssd<P> {
         for page in 0..self.tags[tag].pages {
             self.enter_buffer(tag, page);
         }
-        if !self.buffer.line.is_empty() || !self.admit(now, tag) {
-            self.buffer.line.push_back(tag);
-            self.write_back(now);
+        if !self.buffer.line(set).is_empty() || !self.admit(now, tag) {
+            self.buffer.line(set).push_back(tag);
+            self.write_back(now, set);
         }
     }
 
@@ -105,7 +106,7 @@ impl<P: Probe> Ssd<P> {
             Mapping::Flash(physical) => (physical, if whole { 0 } else { self.medium.content(physical) }),
             _ => (NONE, 0),
         };
-        let entry = self.buffer.create(logical, old, base);
+        let entry = self.buffer.create(self.sets.of_logical(logical), logical, old, base);
         self.ftl.set(logical, Mapping::Buffer(entry));
         self.merge(tag, page, entry);
         entry
@@ -134,6 +135,7 @@ impl<P: Probe> Ssd<P> {
                 }
             }
         }
+        let set = self.set_of_tag(tag);
         let t = &mut self.tags[tag];
         t.in_transit -= 1;
         if t.status == Status::WriteProtected {
@@ -147,7 +149,7 @@ impl<P: Probe> Ssd<P> {
                 self.complete(now, tag);
             }
         }
-        self.write_back(now);
+        self.write_back(now, set);
     }
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
@@ -161,7 +163,7 @@ impl<P: Probe> Ssd<P> {
             };
             let never_programmed = match self.buffer[entry].state {
                 EntryState::Stranded => true,
-                EntryState::Filling => self.read_only.is_some(),
+                EntryState::Filling => !self.takes_writes(self.buffer.set_of(entry)),
                 _ => false,
             };
             if never_programmed {

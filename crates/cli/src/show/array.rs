@@ -81,12 +81,13 @@ fn by_group(log: &LogReport) -> String {
 }
 
 fn reads(array: &ArrayReport) -> String {
+    let members = if array.over_sets { "sets of a drive" } else { "drives" };
     let name = match array.groups {
-        1 => format!("{} over {} drives", array.layout, array.drives),
+        1 => format!("{} over {} {members}", array.layout, array.drives),
         groups if array.epochs.is_some() && array.log.is_none() => {
-            format!("{} over {} drives in {groups} token groups", array.layout, array.drives)
+            format!("{} over {} {members} in {groups} token groups", array.layout, array.drives)
         }
-        groups => format!("{} over {groups} R-groups of {} drives", array.layout, array.drives / groups),
+        groups => format!("{} over {groups} R-groups of {} {members}", array.layout, array.drives / groups),
     };
     let steered = match array.epochs {
         Some(_) => "because their drive had the token",

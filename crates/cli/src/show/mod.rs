@@ -75,6 +75,9 @@ fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
 
 fn drives(report: &Report) -> String {
     match &report.array {
+        Some(array) if array.over_sets => {
+            format!("{} over {} sets of {}", array.layout, array.drives, report.drive_name)
+        }
         Some(array) => format!("{} over {} x {}", array.layout, array.drives, report.drive_name),
         None => report.drive_name.clone(),
     }

@@ -35,6 +35,16 @@ tailcut_base::choice! {
 }
 
 tailcut_base::choice! {
+    /// What the members of an array are.
+    pub enum Members {
+        /// Drives of their own.
+        Drives = "drives",
+        /// The NVM sets of one drive.
+        Sets = "sets",
+    }
+}
+
+tailcut_base::choice! {
     /// Which reads go around a drive that serves, to the others of its group.
     pub enum ReadPolicy {
         /// None: a read waits for the drive that has its data.
@@ -85,8 +95,10 @@ impl LayoutKind {
 /// An array, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
-    /// Drives; 0 for a single drive without an array.
+    /// Members, which are drives or what appears as such; 0 for a single drive without an array.
     pub drives: u32,
+    /// What they are.
+    pub members: Members,
     /// How data is laid out.
     pub layout: LayoutKind,
     /// R-groups of a SWAN array, token groups of epochs; 1 for all others.
@@ -118,6 +130,7 @@ impl Default for ArrayConfig {
     fn default() -> ArrayConfig {
         ArrayConfig {
             drives: 0,
+            members: Members::Drives,
             layout: LayoutKind::Raid5,
             groups: 1,
             depth: 4096,
@@ -252,6 +265,12 @@ impl Configure for ArrayConfig {
             "Drives in the array; 0 for a single drive without an array.",
             &mut self.drives,
             0..=1024,
+        );
+        choose(
+            visit,
+            "members",
+            "What these drives are: drives of their own, or the NVM sets of one drive, each of which appears as a drive.",
+            &mut self.members,
         );
         choose(visit, "layout", "How data is laid out.", &mut self.layout);
         count_u32(

@@ -32,7 +32,7 @@ pub mod requests;
 pub mod rig;
 pub mod turns;
 
-pub use config::{ArrayConfig, LayoutKind, ReadPolicy};
+pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
 pub use layout::{Condition, Layout};
 pub use opening::{Found, OpenError, Opening};

@@ -5,8 +5,10 @@
 //! block out in the order in which it is given them, so the content is known at that moment.
 
 mod contents;
+mod members;
 mod preparation;
 
+pub use members::{Member, Members};
 pub use preparation::Fill;
 
 use contents::Contents;
@@ -15,7 +17,7 @@ use tailcut_base::device::{Identify, content};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Submit, Time};
 use tailcut_host::array::{Array, ArrayConfig};
-use tailcut_host::{BLOCK_SECTORS, Disk, Fingerprint, Request, Response};
+use tailcut_host::{BLOCK_SECTORS, Fingerprint, Request, Response};
 use tailcut_ssd::{Probe, Ssd};
 
 /// An array and its drives.
@@ -23,6 +25,8 @@ use tailcut_ssd::{Probe, Ssd};
 pub struct SimulatedArray<P: Probe = ()> {
     array: Array<Fingerprint>,
     drives: Vec<Ssd<P>>,
+    members: Members,
+    /// Of each member.
     contents: Vec<Contents>,
     /// The next event of each drive, and behind them that of the array.
     timers: Timers,
@@ -37,16 +41,18 @@ pub struct SimulatedArray<P: Probe = ()> {
 }
 
 impl<P: Probe> SimulatedArray<P> {
-    /// An array over these new drives, which keep no fingerprints themselves.
+    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the only
+    /// one.
     pub fn new(config: &ArrayConfig, drives: Vec<Ssd<P>>) -> SimulatedArray<P> {
-        let identities: Vec<Identify> = drives.iter().map(Device::identify).collect();
-        let disks: Vec<Disk> = identities.iter().map(Disk::of).collect();
-        let model = format!("{} over {} x {}", config.layout, drives.len(), identities[0].model);
+        let members = Members::of(config, &drives);
+        let disks = members.disks(&drives);
+        let model = format!("{} over {} {}", config.layout, members.name(), drives[0].identify().model);
         SimulatedArray {
             array: Array::fresh(config, &disks),
             contents: disks.iter().map(|disk| Contents::new(disk.blocks)).collect(),
             timers: Timers::new(drives.len() + 1),
             drives,
+            members,
             ready: Vec::new(),
             ready_at: Time::ZERO,
             completions: Vec::new(),
@@ -80,8 +86,8 @@ impl<P: Probe> SimulatedArray<P> {
     fn pump(&mut self, now: Time) {
         loop {
             let sent = std::mem::take(self.array.sent());
-            for (drive, request) in sent {
-                self.send(now, drive, request);
+            for (member, request) in sent {
+                self.send(now, member, request);
             }
             let answers = std::mem::take(self.array.answers());
             for answer in answers {
@@ -97,15 +103,17 @@ impl<P: Probe> SimulatedArray<P> {
 
     /// Makes the calls that the array wants; drives reply at once.
     fn make_calls(&mut self, now: Time) {
-        for (drive, call) in std::mem::take(self.array.controls()) {
-            let reply = self.drives[drive].control(now, call);
+        for (member, call) in std::mem::take(self.array.controls()) {
+            let Member { drive, set, .. } = self.members.get(member);
+            let reply = self.drives[drive].control_set(now, set, call);
             self.timers.set_or_clear(drive, self.drives[drive].next_event());
-            self.array.control_answered(now, drive, call, reply);
+            self.array.control_answered(now, member, call, reply);
         }
     }
 
-    /// Hands a request to a drive.
-    fn send(&mut self, now: Time, drive: usize, request: Request<Fingerprint>) {
+    /// Hands a request to a member.
+    fn send(&mut self, now: Time, member: usize, request: Request<Fingerprint>) {
+        let Member { drive, first_sector, .. } = self.members.get(member);
         let command = Command {
             id: CommandId(request.id),
             op: request.op,
@@ -113,13 +121,14 @@ impl<P: Probe> SimulatedArray<P> {
             class: request.class,
             fail_fast: request.fail_fast,
             stream: 0,
-            sector: request.block * BLOCK_SECTORS,
+            sector: first_sector + request.block * BLOCK_SECTORS,
             sectors: request.blocks * BLOCK_SECTORS as u32,
             content: 0,
         };
         let answer = self.drives[drive].submit(now, &command);
         assert_eq!(answer, Submit::Accepted, "the array keeps to what its drives say of themselves");
-        self.contents[drive].submitted(request);
+        self.members.asked(member, request.id);
+        self.contents[member].submitted(request);
         self.timers.set_or_clear(drive, self.drives[drive].next_event());
     }
 
@@ -152,10 +161,11 @@ impl<P: Probe> SimulatedArray<P> {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
         for completion in completions.drain(..) {
-            let data = self.contents[drive].completed(completion.id);
+            let member = self.members.of_request(drive, completion.id);
+            let data = self.contents[member].completed(completion.id);
             let (id, status, busy_for) = (completion.id.0, completion.status, completion.busy_for);
             let spans = completion.spans;
-            self.array.answered(now, drive, Response { id, status, data, busy_for, spans });
+            self.array.answered(now, member, Response { id, status, data, busy_for, spans });
         }
         self.completions = completions;
         self.timers.set_or_clear(drive, self.drives[drive].next_event());

@@ -1,7 +1,7 @@
 //! How an array is prepared: one that writes in place by constructing what writing would lead to, a
 //! log by writing to it before anything counts.
 
-use super::SimulatedArray;
+use super::{Member, SimulatedArray};
 use crate::workload::{Pace, Request, Source};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
@@ -45,16 +45,16 @@ impl<P: Probe> SimulatedArray<P> {
         let taken = self.array.submit(Time::ZERO, request);
         assert!(taken.is_ok(), "an array without requests takes one");
         while !self.array.sent().is_empty() || !self.array.controls().is_empty() {
-            for (drive, call) in std::mem::take(self.array.controls()) {
-                let reply = self.reply_at_once(drive, call);
-                self.array.control_answered(Time::ZERO, drive, call, reply);
+            for (member, call) in std::mem::take(self.array.controls()) {
+                let reply = self.reply_at_once(member, call);
+                self.array.control_answered(Time::ZERO, member, call, reply);
             }
-            for (drive, request) in std::mem::take(self.array.sent()) {
+            for (member, request) in std::mem::take(self.array.sent()) {
                 let id = request.id;
-                self.contents[drive].submitted(request);
-                let data = self.contents[drive].completed(tailcut_base::CommandId(id));
+                self.contents[member].submitted(request);
+                let data = self.contents[member].completed(tailcut_base::CommandId(id));
                 let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
-                self.array.answered(Time::ZERO, drive, Response { id, status, data, busy_for, spans });
+                self.array.answered(Time::ZERO, member, Response { id, status, data, busy_for, spans });
             }
         }
         let answers = std::mem::take(self.array.answers());
@@ -62,11 +62,13 @@ impl<P: Probe> SimulatedArray<P> {
     }
 
     /// A drive that takes no time is always ready, and has nothing to say of its blocks.
-    fn reply_at_once(&mut self, drive: usize, call: Control) -> ControlReply {
-        match (call, self.drives[drive].control(Time::ZERO, Control::FreeBlocks)) {
+    fn reply_at_once(&mut self, member: usize, call: Control) -> ControlReply {
+        let Member { drive, set, .. } = self.members.get(member);
+        let mut ask = |call| self.drives[drive].control_set(Time::ZERO, set, call);
+        match (call, ask(Control::FreeBlocks)) {
             (_, ControlReply::Unsupported) => ControlReply::Unsupported,
             (Control::IsReadyForRead, _) => ControlReply::Answer(true),
-            (Control::EraseBlockSize, _) => self.drives[drive].control(Time::ZERO, call),
+            (Control::EraseBlockSize, _) => ask(call),
             _ => ControlReply::Invalid,
         }
     }

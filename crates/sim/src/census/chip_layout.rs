@@ -1,6 +1,7 @@
 //! Where pages lie when the logical address alone decides.
 
 use tailcut_ssd::Preset;
+use tailcut_ssd::Sets;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Allocator, Order};
 use tailcut_ssd::flash::{Geometry, Layout};
 
@@ -31,7 +32,7 @@ impl ChipLayout {
     /// The layout of a drive of this geometry whose planes are used in this order.
     pub fn new(geometry: &Geometry, order: Order) -> ChipLayout {
         let numbering = Layout::new(geometry);
-        let allocator = Allocator::new(Allocation::Static, order, geometry);
+        let allocator = Allocator::new(Allocation::Static, order, geometry, Sets::one(geometry));
         ChipLayout {
             turns: allocator.planes().iter().map(|&plane| numbering.unit_of_plane(plane)).collect(),
             pages: u64::from(geometry.pages),

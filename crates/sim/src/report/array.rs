@@ -5,9 +5,9 @@ use crate::storage::Storage;
 use crate::world::{Witness, World};
 use serde::{Deserialize, Serialize};
 use tailcut_base::SECTOR_BYTES;
-use tailcut_host::array::Array;
 use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::{GroupReads, LogFigures};
+use tailcut_host::array::{Array, Members};
 use tailcut_host::{BLOCK_BYTES, Fingerprint};
 use tailcut_ssd::Figures;
 
@@ -18,8 +18,11 @@ pub struct ArrayReport {
     pub layout: String,
     /// R-groups.
     pub groups: u32,
-    /// Drives.
+    /// Members.
     pub drives: u32,
+    /// They are the NVM sets of one drive.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_sets: bool,
     /// When the sources that count began, in ns since the start of preparation.
     pub prepared_ns: u64,
     /// Reads of stored blocks that the layout asked for.
@@ -138,6 +141,7 @@ impl ArrayReport {
             layout: scenario.array.layout.to_string(),
             groups: scenario.array.groups,
             drives: scenario.array.drives,
+            over_sets: scenario.array.members == Members::Sets,
             prepared_ns: world.prepared().map_or(0, |at| at.0),
             reads: reads.begun,
             steered: reads.steered,

@@ -7,6 +7,7 @@
 mod array_loads;
 mod array_tail;
 mod beyond_epochs;
+mod beyond_epochs_sets;
 mod beyond_read_importance;
 mod epoch_writes;
 pub mod evaluation;
@@ -122,6 +123,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_6::Readers,
         &epoch_writes::WriteLoad,
         &beyond_epochs::BeyondEpochs,
+        &beyond_epochs_sets::InsideOneSsd,
     ]
 }
 

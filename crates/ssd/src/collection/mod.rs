@@ -28,18 +28,32 @@ pub(crate) struct Collection {
     /// Erases of each plane since wear was last looked at.
     erases_since_check: Vec<u32>,
     random: Stream,
-    thresholds: GcThresholds,
-    /// Planes with fewer free blocks than this collect: `low`, or `high` for a drive that has windows to
-    /// collect ahead in, and while the host has it collect.
-    wanted: u32,
+    /// Of each set.
+    aims: Vec<Aim>,
     copies: u32,
     levelling: bool,
     spread: u32,
 }
 
+/// Up to what planes collect.
+#[derive(Clone, Copy, Debug)]
+struct Aim {
+    thresholds: GcThresholds,
+    /// Planes with fewer free blocks than this collect: `low`, or `high` for a set that has windows to
+    /// collect ahead in, and while the host has it collect.
+    wanted: u32,
+}
+
 impl Collection {
-    pub(crate) fn new(gc: &GcConfig, wear: &WearConfig, geometry: &Geometry, seed: u64) -> Collection {
+    pub(crate) fn new(
+        gc: &GcConfig,
+        wear: &WearConfig,
+        geometry: &Geometry,
+        sets: u32,
+        seed: u64,
+    ) -> Collection {
         let planes = geometry.plane_count() as usize;
+        let aim = Aim { thresholds: GcThresholds { low: gc.low, high: gc.high }, wanted: gc.low };
         Collection {
             jobs: vec![None; planes],
             running: 0,
@@ -47,8 +61,7 @@ impl Collection {
             pinned: vec![0; planes],
             erases_since_check: vec![0; planes],
             random: Stream::new(seed, "gc.victim"),
-            thresholds: GcThresholds { low: gc.low, high: gc.high },
-            wanted: gc.low,
+            aims: vec![aim; sets as usize],
             copies: gc.copies,
             levelling: wear.levelling,
             spread: wear.spread,
@@ -93,18 +106,17 @@ impl Collection {
         self.pinned[plane as usize]
     }
 
-    pub(crate) fn thresholds(&self) -> GcThresholds {
-        self.thresholds
+    pub(crate) fn thresholds(&self, set: u32) -> GcThresholds {
+        self.aims[set as usize].thresholds
     }
 
-    pub(crate) fn set_thresholds(&mut self, thresholds: GcThresholds) {
-        self.thresholds = thresholds;
+    pub(crate) fn set_thresholds(&mut self, set: u32, thresholds: GcThresholds) {
+        self.aims[set as usize].thresholds = thresholds;
     }
 
-    /// True while a collection runs: not one that has been put off and has no page on its way.
-    pub(crate) fn is_running(&self) -> bool {
-        let runs = |job: &Job| job.moving > 0 || !job.paused && !job.deferred;
-        self.running > 0 && self.jobs.iter().flatten().any(runs)
+    /// True while a collection of a plane runs: not one that has been put off and has no page on its way.
+    fn runs(&self, plane: u32) -> bool {
+        self.jobs[plane as usize].is_some_and(|job| job.moving > 0 || !job.paused && !job.deferred)
     }
 
     /// True when the job of a plane has an operation under way or committed.
@@ -122,8 +134,13 @@ impl Collection {
     }
 
     /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
-    pub(crate) fn is_wanted(&self, plane: u32, free: u32) -> bool {
-        free < self.wanted || self.has_bad(plane)
+    pub(crate) fn is_wanted(&self, set: u32, plane: u32, free: u32) -> bool {
+        free < self.wanted(set) || self.has_bad(plane)
+    }
+
+    #[inline]
+    fn wanted(&self, set: u32) -> u32 {
+        self.aims[set as usize].wanted
     }
 
     /// Page copies of one job under way at a time.
@@ -131,9 +148,10 @@ impl Collection {
         self.copies
     }
 
-    /// Says whether planes collect up to the high threshold, or only below the low one.
-    pub(crate) fn collect_ahead(&mut self, ahead: bool) {
-        self.wanted = if ahead { self.thresholds.high } else { self.thresholds.low };
+    /// Says whether planes of a set collect up to the high threshold, or only below the low one.
+    pub(crate) fn collect_ahead(&mut self, set: u32, ahead: bool) {
+        let aim = &mut self.aims[set as usize];
+        aim.wanted = if ahead { aim.thresholds.high } else { aim.thresholds.low };
     }
 
     /// True when the job of a plane goes on although a window closes.
@@ -148,18 +166,24 @@ impl Collection {
 }
 
 impl<P: Probe> Ssd<P> {
+    /// True while a collection runs in a set.
+    pub(crate) fn is_collecting(&self, set: u32) -> bool {
+        self.collection.running > 0 && self.sets.planes(set).any(|plane| self.collection.runs(plane))
+    }
+
     /// Starts a collection where a plane is short of free blocks.
     #[inline]
     pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
-        let is_short = self.ftl.free_blocks(plane) < self.collection.wanted;
+        let wanted = self.collection.wanted(self.sets.of_plane(plane));
+        let is_short = self.ftl.free_blocks(plane) < wanted;
         if !is_short || self.block_mapped.is_some() {
             return;
         }
-        if self.windows.is_steered() && !self.is_still_short(now, plane) {
+        if self.is_steered && !self.is_still_short(now, plane) {
             return;
         }
         if self.config.gc.ideal {
-            return self.collect_at_once(now, plane, self.collection.wanted);
+            return self.collect_at_once(now, plane, wanted);
         }
         if !self.collection.is_busy(plane) {
             if !self.must_wait(now, plane) {
@@ -176,16 +200,18 @@ impl<P: Probe> Ssd<P> {
 
     /// Starts collections of an idle unit that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
-        if self.block_mapped.is_some() || self.quiet.rests_collection() {
+        let set = self.sets.of_unit(unit);
+        if self.block_mapped.is_some() || self.set(set).quiet.rests_collection() {
             return;
         }
+        let high = self.collection.thresholds(set).high;
         for place in 0..self.places {
             let plane = self.layout.plane_at(unit, place);
             if self.config.gc.ideal {
-                self.collect_at_once(now, plane, self.collection.thresholds.high);
+                self.collect_at_once(now, plane, high);
                 continue;
             }
-            let wanted = self.ftl.free_blocks(plane) < self.collection.thresholds.high;
+            let wanted = self.ftl.free_blocks(plane) < high;
             if wanted && self.goes_on_in_background(now, plane) {
                 return self.wake(now);
             }
@@ -219,8 +245,10 @@ impl<P: Probe> Ssd<P> {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
-        let forced = !self.collection_is_free(now);
-        let is_hosted = self.run.is_on(now) && self.ftl.free_blocks(plane) >= self.collection.thresholds.low;
+        let set = self.sets.of_plane(plane);
+        let forced = !self.collection_is_free(now, set);
+        let low = self.collection.thresholds(set).low;
+        let is_hosted = self.set(set).run.is_on(now) && self.ftl.free_blocks(plane) >= low;
         if forced {
             self.count_forced();
         }
@@ -251,7 +279,8 @@ impl<P: Probe> Ssd<P> {
         self.collection.jobs[plane as usize] = None;
         self.collection.running -= 1;
         let has_bad = self.collection.has_bad(plane);
-        if !has_bad && self.ftl.free_blocks(plane) >= self.collection.thresholds.low {
+        let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
+        if !has_bad && self.ftl.free_blocks(plane) >= low {
             self.level_wear(now, plane);
         }
         if !self.collection.is_busy(plane) {

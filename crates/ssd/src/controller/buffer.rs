@@ -14,7 +14,7 @@ use tailcut_base::device::content::Change;
 /// Buffer configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferConfig {
-    /// Bytes of write-back buffer; 0 for write-through.
+    /// Bytes of write-back buffer, over all sets; 0 for write-through.
     pub size: u64,
     /// Dirty share of the buffer, in parts per million, above which the oldest pages go to flash.
     pub flush_above: u32,
@@ -86,6 +86,8 @@ pub struct Entry {
     pub trimmed: bool,
     /// Stream of its last write.
     pub stream: u8,
+    /// The set of its logical page.
+    set: u16,
     /// The flush epoch that it belongs to.
     epoch: u64,
     /// The flush epoch of the data being programmed.
@@ -114,23 +116,50 @@ struct Epoch {
     flushes: Vec<u32>,
 }
 
-/// The buffer.
+/// What a set has of the buffer.
 #[derive(Clone, Debug)]
-pub struct Buffer {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-    capacity: usize,
+struct Share {
     used: usize,
-    threshold: usize,
-    /// A capacitor makes the buffer durable.
-    pub capacitor: bool,
     dirty_first: u32,
     dirty_last: u32,
     dirty: usize,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
     /// Tags that wait for room, oldest first.
-    pub line: VecDeque<u32>,
+    line: VecDeque<u32>,
+}
+
+impl Share {
+    fn new() -> Share {
+        Share {
+            used: 0,
+            dirty_first: NONE,
+            dirty_last: NONE,
+            dirty: 0,
+            epochs: VecDeque::from([Epoch::default()]),
+            first_epoch: 0,
+            line: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    fn join_epoch(&mut self) -> u64 {
+        self.epochs.back_mut().expect("there is always an epoch").pending += 1;
+        self.first_epoch + self.epochs.len() as u64 - 1
+    }
+}
+
+/// The buffer, divided evenly between the sets of the drive.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Pages of each set that have room.
+    capacity: usize,
+    threshold: usize,
+    /// A capacitor makes the buffer durable.
+    pub capacitor: bool,
+    shares: Vec<Share>,
     /// Writes merged into an entry that was there already.
     pub write_hits: u64,
     /// Pages read from the buffer.
@@ -138,22 +167,16 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer for pages of `page_bytes`.
-    pub fn new(config: &BufferConfig, page_bytes: u64) -> Buffer {
-        let capacity = (config.size / page_bytes) as usize;
+    /// An empty buffer for pages of `page_bytes` of so many sets.
+    pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
+        let capacity = (config.size / page_bytes) as usize / sets as usize;
         Buffer {
             entries: Vec::new(),
             free: Vec::new(),
             capacity,
-            used: 0,
             threshold: (capacity as u64 * u64::from(config.flush_above) / 1_000_000) as usize,
             capacitor: config.capacitor,
-            dirty_first: NONE,
-            dirty_last: NONE,
-            dirty: 0,
-            epochs: VecDeque::from([Epoch::default()]),
-            first_epoch: 0,
-            line: VecDeque::new(),
+            shares: vec![Share::new(); sets as usize],
             write_hits: 0,
             read_hits: 0,
         }
@@ -165,40 +188,61 @@ impl Buffer {
         self.capacity == 0
     }
 
-    /// Pages in the buffer.
-    pub fn len(&self) -> usize {
-        self.used
+    #[inline(always)]
+    fn share(&self, set: u32) -> &Share {
+        &self.shares[set as usize]
     }
 
-    /// True when nothing is in the buffer.
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
+    #[inline(always)]
+    fn share_mut(&mut self, set: u32) -> &mut Share {
+        &mut self.shares[set as usize]
     }
 
-    /// Dirty entries that are not on their way to flash.
+    /// The set of an entry's logical page.
+    #[inline(always)]
+    pub fn set_of(&self, id: u32) -> u32 {
+        u32::from(self.entries[id as usize].set)
+    }
+
+    /// Pages of a set in the buffer.
+    pub fn pages(&self, set: u32) -> usize {
+        self.share(set).used
+    }
+
+    /// Dirty entries of a set that are not on their way to flash.
     #[inline]
-    pub fn dirty(&self) -> usize {
-        self.dirty
+    pub fn dirty(&self, set: u32) -> usize {
+        self.share(set).dirty
     }
 
-    /// True when more entries are dirty than the threshold allows, or when somebody waits for room
-    /// or for a flush.
+    /// Tags that wait for room for pages of a set, oldest first.
     #[inline]
-    pub fn should_flush(&self) -> bool {
-        self.dirty > self.threshold || (self.dirty > 0 && (!self.line.is_empty() || self.epochs.len() > 1))
+    pub fn line(&mut self, set: u32) -> &mut VecDeque<u32> {
+        &mut self.share_mut(set).line
     }
 
-    /// True while dirty entries may stay where they are: at least half of the buffer is free, and nobody
-    /// waits for room or for a flush.
+    /// The oldest dirty entry of a set, when more are dirty than the threshold allows, or when somebody waits
+    /// for room or for a flush.
+    #[inline(always)]
+    pub fn to_flush(&self, set: u32) -> Option<u32> {
+        let share = self.share(set);
+        let should_flush = share.dirty > self.threshold
+            || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1));
+        should_flush.then_some(share.dirty_first)
+    }
+
+    /// True while dirty entries of a set may stay where they are: at least half of its share is free, and
+    /// nobody waits for room or for a flush.
     #[inline]
-    pub fn can_wait(&self) -> bool {
-        self.used * 2 <= self.capacity && self.line.is_empty() && self.epochs.len() == 1
+    pub fn can_wait(&self, set: u32) -> bool {
+        let share = self.share(set);
+        share.used * 2 <= self.capacity && share.line.is_empty() && share.epochs.len() == 1
     }
 
-    /// Makes an entry for a logical page whose flash version is `old` (or [`NONE`]) with content
+    /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`NONE`]) with content
     /// `base`. It has no room yet: see [`Buffer::make_room`].
-    #[inline]
-    pub fn create(&mut self, logical: u32, old: u32, base: u32) -> u32 {
+    #[inline(always)]
+    pub fn create(&mut self, set: u32, logical: u32, old: u32, base: u32) -> u32 {
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -211,7 +255,8 @@ impl Buffer {
             dirty_again: false,
             trimmed: false,
             stream: 0,
-            epoch: self.join_epoch(),
+            set: set as u16,
+            epoch: self.share_mut(set).join_epoch(),
             programmed_epoch: 0,
             waiters: NONE,
             programmed_waiters: NONE,
@@ -232,27 +277,28 @@ impl Buffer {
     }
 
     /// Gives an entry room, if it has none. False when there is none left.
-    #[inline]
+    #[inline(always)]
     pub fn make_room(&mut self, id: u32) -> bool {
         let entry = &mut self.entries[id as usize];
         if entry.has_room {
             return true;
         }
-        if self.used >= self.capacity {
+        let share = &mut self.shares[usize::from(entry.set)];
+        if share.used >= self.capacity {
             return false;
         }
         entry.has_room = true;
-        self.used += 1;
+        share.used += 1;
         true
     }
 
     /// Merges a write into an entry.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, id: u32, change: Change, sectors: u64, whole: bool, stream: u8) {
         let again = self.entries[id as usize].state == EntryState::Programming
             && !self.entries[id as usize].dirty_again;
         if again {
-            let epoch = self.join_epoch();
+            let epoch = self.share_mut(self.set_of(id)).join_epoch();
             self.entries[id as usize].epoch = epoch;
         }
         let entry = &mut self.entries[id as usize];
@@ -268,40 +314,36 @@ impl Buffer {
     }
 
     /// Puts a filled entry at the end of the dirty line.
-    #[inline]
+    #[inline(always)]
     pub fn make_dirty(&mut self, id: u32) {
-        let last = self.dirty_last;
         let entry = &mut self.entries[id as usize];
+        let share = &mut self.shares[usize::from(entry.set)];
+        let last = share.dirty_last;
         entry.state = EntryState::Dirty;
         (entry.prev, entry.next) = (last, NONE);
         match last {
-            NONE => self.dirty_first = id,
+            NONE => share.dirty_first = id,
             last => self.entries[last as usize].next = id,
         }
-        self.dirty_last = id;
-        self.dirty += 1;
-    }
-
-    /// The oldest dirty entry.
-    #[inline]
-    pub fn oldest_dirty(&self) -> Option<u32> {
-        (self.dirty_first != NONE).then_some(self.dirty_first)
+        share.dirty_last = id;
+        share.dirty += 1;
     }
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
-    #[inline]
+    #[inline(always)]
     pub fn leave_line(&mut self, id: u32) {
-        let Entry { prev, next, state, .. } = self.entries[id as usize];
+        let Entry { prev, next, state, set, .. } = self.entries[id as usize];
         assert_eq!(state, EntryState::Dirty);
+        let share = &mut self.shares[usize::from(set)];
         match prev {
-            NONE => self.dirty_first = next,
+            NONE => share.dirty_first = next,
             prev => self.entries[prev as usize].next = next,
         }
         match next {
-            NONE => self.dirty_last = prev,
+            NONE => share.dirty_last = prev,
             next => self.entries[next as usize].prev = prev,
         }
-        self.dirty -= 1;
+        share.dirty -= 1;
         self.entries[id as usize].state = EntryState::Issued;
     }
 
@@ -320,15 +362,16 @@ impl Buffer {
         entry.base
     }
 
-    /// Settles the account of the data that has reached flash (or was trimmed before). Flush
+    /// Settles the account of the data of a set that has reached flash (or was trimmed before). Flush
     /// commands that can complete are appended to `flushes`.
-    #[inline]
-    pub fn settle(&mut self, epoch: u64, flushes: &mut Vec<u32>) {
-        let at = (epoch - self.first_epoch) as usize;
-        self.epochs[at].pending -= 1;
-        while self.epochs.len() > 1 && self.epochs[0].pending == 0 {
-            let epoch = self.epochs.pop_front().expect("there are two");
-            self.first_epoch += 1;
+    #[inline(always)]
+    pub fn settle(&mut self, set: u32, epoch: u64, flushes: &mut Vec<u32>) {
+        let share = self.share_mut(set);
+        let at = (epoch - share.first_epoch) as usize;
+        share.epochs[at].pending -= 1;
+        while share.epochs.len() > 1 && share.epochs[0].pending == 0 {
+            let epoch = share.epochs.pop_front().expect("there are two");
+            share.first_epoch += 1;
             flushes.extend(epoch.flushes);
         }
     }
@@ -346,50 +389,45 @@ impl Buffer {
     }
 
     /// Frees an entry.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
-        self.used -= usize::from(entry.has_room);
+        self.shares[usize::from(entry.set)].used -= usize::from(entry.has_room);
         self.free.push(id);
     }
 
-    /// The entries whose data is with the host or on the link; looks at them all.
-    pub fn filling(&self) -> Vec<u32> {
+    /// The entries of a set whose data is with the host or on the link; looks at all entries.
+    pub fn filling(&self, set: u32) -> Vec<u32> {
         (0u32..)
             .zip(&self.entries)
-            .filter(|(_, e)| e.state == EntryState::Filling)
+            .filter(|(_, e)| e.state == EntryState::Filling && u32::from(e.set) == set)
             .map(|(id, _)| id)
             .collect()
     }
 
-    /// True when nothing is pending.
-    pub fn is_durable(&self) -> bool {
-        self.epochs.iter().all(|epoch| epoch.pending == 0)
+    /// True when nothing of a set is pending.
+    pub fn is_durable(&self, set: u32) -> bool {
+        self.share(set).epochs.iter().all(|epoch| epoch.pending == 0)
     }
 
-    /// Gives up all flush commands that wait: appends them to `flushes`.
-    pub fn give_up_flushes(&mut self, flushes: &mut Vec<u32>) {
-        flushes.extend(self.epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
+    /// Gives up all flush commands that wait for a set: appends them to `flushes`.
+    pub fn give_up_flushes(&mut self, set: u32, flushes: &mut Vec<u32>) {
+        flushes.extend(self.share_mut(set).epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
     }
 
-    /// A flush command: true when nothing is pending and it can complete at once; otherwise it is
+    /// A flush command for a set: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
-    pub fn flush(&mut self, tag: u32) -> bool {
-        if self.is_durable() {
+    pub fn flush(&mut self, set: u32, tag: u32) -> bool {
+        if self.is_durable(set) {
             return true;
         }
-        self.epochs.back_mut().expect("there is always an epoch").flushes.push(tag);
-        self.epochs.push_back(Epoch::default());
+        let epochs = &mut self.share_mut(set).epochs;
+        epochs.back_mut().expect("there is always an epoch").flushes.push(tag);
+        epochs.push_back(Epoch::default());
         false
-    }
-
-    #[inline]
-    fn join_epoch(&mut self) -> u64 {
-        self.epochs.back_mut().expect("there is always an epoch").pending += 1;
-        self.first_epoch + self.epochs.len() as u64 - 1
     }
 }
 

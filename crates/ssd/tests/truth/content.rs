@@ -67,12 +67,13 @@ impl Load {
     }
 
     fn apply(&self, step: Step, pair: &mut Pair) {
+        let set = u32::from(step.length) % pair.sets().count();
         // Now and then a drive with windows is given them anew, or loses them.
         if self.windows.is_some() && step.choice % 32 == 31 {
-            pair.set_windows(self.windows.filter(|_| step.gap.is_multiple_of(2)));
+            pair.set_windows(set, self.windows.filter(|_| step.gap.is_multiple_of(2)));
         }
         if self.controls && (step.choice / 64).is_multiple_of(4) {
-            pair.control(call(step, pair.now));
+            pair.control(set, call(step, pair.now));
         }
         let page = pair.sectors() / pair.pages();
         pair.pass(Nanos(self.gap * u64::from(step.gap) / 255));
@@ -83,7 +84,8 @@ impl Load {
             here
         });
         let first = u64::from(step.place) % self.pages;
-        let pages = (1 + u64::from(step.length) % self.largest).min(self.pages - first);
+        let room = pair.pages_from(first).min(self.pages - first);
+        let pages = (1 + u64::from(step.length) % self.largest).min(room);
         let (sector, sectors) = (first * page, (pages * page) as u32);
         let stream = step.length % 4;
         let fua = self.fua && step.gap.is_multiple_of(3);
@@ -97,7 +99,7 @@ impl Load {
             2 => pair.submit(Op::Write, sector + cut, kept, fua, stream),
             3 if step.gap.is_multiple_of(2) => pair.submit(Op::Trim, sector, sectors, false, 0),
             3 => pair.submit(Op::Trim, sector + cut, kept, false, 0),
-            _ => pair.submit(Op::Flush, 0, 0, false, 0),
+            _ => pair.submit(Op::Flush, sector, 0, false, 0),
         }
     }
 }
@@ -203,14 +205,18 @@ impl Swarm {
         let result = runner.run(&strategy, |(seed, steps)| {
             let mut pair = Pair::new(&tuned(seed), seed);
             let load = self.load(seed, pair.pages());
-            if load.windows.is_some() {
-                pair.set_windows(load.windows);
+            for set in 0..pair.sets().count() {
+                if load.windows.is_some() {
+                    pair.set_windows(set, load.windows);
+                }
             }
             for step in steps {
                 load.apply(step, &mut pair);
             }
-            if load.controls {
-                pair.wait_for_quiet();
+            for set in 0..pair.sets().count() {
+                if load.controls {
+                    pair.wait_for_quiet(set);
+                }
             }
             end(pair.finish().counts());
             Ok(())

@@ -24,6 +24,7 @@ mod quiet;
 mod schedulers;
 mod scheduling;
 mod script;
+mod sets;
 mod sos;
 mod stripes;
 mod theory;

@@ -6,7 +6,7 @@ use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::{Counters, Ssd, SsdConfig};
+use tailcut_ssd::{Counters, Sets, Ssd, SsdConfig};
 
 use crate::quiet::Watch;
 
@@ -48,7 +48,7 @@ const CLASSES: [Class; 3] = match (Class::new(1), Class::new(2)) {
 impl Pair {
     /// An empty drive, and a list of zeros.
     pub fn new(config: &SsdConfig, seed: u64) -> Pair {
-        let ssd = Ssd::watched(config, seed, true, Watch::default());
+        let ssd = Ssd::watched(config, seed, true, Watch::new(config));
         let identity = ssd.identify();
         let page_sectors = u64::from(identity.page_sectors);
         let pages = (identity.sectors / page_sectors) as usize;
@@ -76,6 +76,22 @@ impl Pair {
         self.pages.len() as u64
     }
 
+    /// The sets of the drive.
+    pub fn sets(&self) -> Sets {
+        self.ssd.sets()
+    }
+
+    /// The set of a sector.
+    fn set_of(&self, sector: u64) -> u32 {
+        (sector / (self.sectors() / u64::from(self.sets().count()))) as u32
+    }
+
+    /// How many pages there are from a page to the end of its set.
+    pub fn pages_from(&self, page: u64) -> u64 {
+        let each = self.pages() / u64::from(self.sets().count());
+        each - page % each
+    }
+
     /// Lets time pass; completions on the way are checked.
     pub fn pass(&mut self, time: Nanos) {
         let until = self.now + time;
@@ -83,11 +99,11 @@ impl Pair {
         self.now = until;
     }
 
-    /// Gives the drive windows of collection, or takes them away. Drives that have no use for them say so.
-    pub fn set_windows(&mut self, windows: Option<Windows>) {
+    /// Gives a set windows of collection, or takes them away. Drives that have no use for them say so.
+    pub fn set_windows(&mut self, set: u32, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
-        let reply = self.ssd.control(self.now, call);
-        self.ssd.probe.end_quiet(self.now);
+        let reply = self.ssd.control_set(self.now, set, call);
+        self.ssd.probe.end_quiet(self.now, set);
         let config = self.ssd.config();
         let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
         let expected =
@@ -113,7 +129,7 @@ impl Pair {
         self.next_content += 1;
         loop {
             match self.ssd.submit(self.now, &command) {
-                Submit::Accepted => break self.ends_quiet(op),
+                Submit::Accepted => break self.ends_quiet(op, sector),
                 Submit::Refused(status) => panic!("{command:?} was refused: {status:?}"),
                 Submit::Busy => self.step("a tag"),
             }
@@ -123,39 +139,41 @@ impl Pair {
         self.pending.insert(command.id.0, pending);
     }
 
-    /// Makes a call of the control interface. Drives that map by block, or collect in no time, may have no use
+    /// Makes a call of the control interface of a set. Drives that map by block, or collect in no time, may have no use
     /// for it; values may not fit. The watch is told of quiet periods.
-    pub fn control(&mut self, call: Control) {
-        let reply = self.ssd.control(self.now, call);
+    pub fn control(&mut self, set: u32, call: Control) {
+        let reply = self.ssd.control_set(self.now, set, call);
         let config = self.ssd.config();
         if reply == ControlReply::Unsupported {
             assert!(config.gc.ideal || config.ftl.mapping == MappingLevel::Block, "{call:?} is known");
         }
         match (call, reply) {
-            (Control::IsReadyForRead, ControlReply::Answer(true)) => self.ssd.probe.begin_quiet(self.now),
+            (Control::IsReadyForRead, ControlReply::Answer(true)) => {
+                self.ssd.probe.begin_quiet(self.now, set)
+            }
             (Control::IsReadyForRead, ControlReply::Answer(false)) => {
-                assert!(!self.ssd.probe.is_quiet(), "a quiet period has ended without a reason");
+                assert!(!self.ssd.probe.is_quiet(set), "a quiet period has ended without a reason");
             }
             (Control::IsGcRunning | Control::PredictableLatencyLog, _) => {}
-            _ => self.ssd.probe.end_quiet(self.now),
+            _ => self.ssd.probe.end_quiet(self.now, set),
         }
     }
 
-    fn ends_quiet(&mut self, op: Op) {
+    fn ends_quiet(&mut self, op: Op, sector: u64) {
         if matches!(op, Op::Write | Op::Flush) {
-            self.ssd.probe.end_quiet(self.now);
+            self.ssd.probe.end_quiet(self.now, self.set_of(sector));
         }
     }
 
-    /// Waits for a quiet period, which must come when nothing is asked of the drive.
-    pub fn wait_for_quiet(&mut self) {
+    /// Waits for a quiet period of a set, which must come when nothing is asked of the drive.
+    pub fn wait_for_quiet(&mut self, set: u32) {
         if self.ssd.config().ftl.mapping == MappingLevel::Block {
             return;
         }
         self.drain();
         loop {
-            self.control(Control::IsReadyForRead);
-            if self.ssd.probe.is_quiet() {
+            self.control(set, Control::IsReadyForRead);
+            if self.ssd.probe.is_quiet(set) {
                 return;
             }
             self.step("a quiet period");

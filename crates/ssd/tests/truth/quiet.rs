@@ -7,33 +7,48 @@ use crate::drives;
 use tailcut_base::control::{Control, ControlReply, GcThresholds};
 use tailcut_base::{Nanos, Op, Time};
 use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::probe::Member;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{ChipRecord, Probe, SsdConfig};
+use tailcut_ssd::{ChipRecord, Probe, Sets, SsdConfig};
 
-/// Sees to it that chips are quiet when they have to be.
-#[derive(Debug, Default)]
+/// Sees to it that chips are quiet when they have to be, and do the work of their own set only.
+#[derive(Debug)]
 pub struct Watch {
+    sets: Sets,
+    /// Of each set.
+    periods: Vec<Period>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Period {
     since: Option<Time>,
     /// The last quiet period that has ended.
     last: Option<(Time, Time)>,
 }
 
 impl Watch {
-    /// The drive says that it is ready for reads.
-    pub fn begin_quiet(&mut self, now: Time) {
-        self.since.get_or_insert(now);
+    /// For a drive of this kind.
+    pub fn new(config: &SsdConfig) -> Watch {
+        let sets = Sets::new(&config.sets, &config.ftl, &config.geometry);
+        Watch { sets, periods: vec![Period::default(); sets.count() as usize] }
     }
 
-    /// Something has come that ends the period.
-    pub fn end_quiet(&mut self, now: Time) {
-        if let Some(since) = self.since.take() {
-            self.last = Some((since, now));
+    /// A set says that it is ready for reads.
+    pub fn begin_quiet(&mut self, now: Time, set: u32) {
+        self.periods[set as usize].since.get_or_insert(now);
+    }
+
+    /// Something has come that ends the period of a set.
+    pub fn end_quiet(&mut self, now: Time, set: u32) {
+        let period = &mut self.periods[set as usize];
+        if let Some(since) = period.since.take() {
+            period.last = Some((since, now));
         }
     }
 
-    /// True in a quiet period.
-    pub fn is_quiet(&self) -> bool {
-        self.since.is_some()
+    /// True in a quiet period of a set.
+    pub fn is_quiet(&self, set: u32) -> bool {
+        self.periods[set as usize].since.is_some()
     }
 }
 
@@ -41,12 +56,17 @@ impl Probe for Watch {
     const WATCHES: bool = true;
 
     fn transaction(&mut self, record: ChipRecord) {
+        let set = self.sets.of_unit(record.unit);
+        let is_own = |member: &Member| self.sets.of_logical(member.logical) == set;
+        let stays = record.kind == Kind::Erase || record.members.iter().all(is_own);
+        assert!(stays, "a chip of set {set} has worked for another: {record:?}");
         if record.kind == Kind::UserRead && record.members.iter().all(|member| member.command.is_some()) {
             return;
         }
-        let begins = self.since.unwrap_or(Time::NEVER);
+        let period = &self.periods[set as usize];
+        let begins = period.since.unwrap_or(Time::NEVER);
         assert!(record.end <= begins, "a quiet period that began at {begins:?} has seen {record:?}");
-        if let Some((since, until)) = self.last {
+        if let Some((since, until)) = period.last {
             let is_outside = record.end <= since || record.start >= until;
             assert!(is_outside, "the quiet period {since:?} to {until:?} has seen {record:?}");
         }

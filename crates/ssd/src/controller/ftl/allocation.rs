@@ -1,6 +1,7 @@
 //! Page allocation: which plane a write goes to.
 
 use crate::flash::Geometry;
+use crate::sets::Sets;
 
 tailcut_base::choice! {
     /// How a write finds its plane.
@@ -68,30 +69,47 @@ tailcut_base::choice! {
     }
 }
 
-/// Hands out planes.
+/// Hands out planes, to each set its own.
 #[derive(Clone, Debug)]
 pub struct Allocator {
-    /// The planes in the order of use.
+    /// The planes in the order of use, those of one set after those of another.
     planes: Vec<u32>,
     allocation: Allocation,
-    turn: u32,
+    /// Planes of a set.
+    each: u32,
+    /// Of each set.
+    turns: Vec<Turn>,
+}
+
+/// Which of the planes of a set is next, and where they begin and end.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    next: u32,
+    first: u32,
+    end: u32,
 }
 
 impl Allocator {
     /// The allocator for a geometry.
-    pub fn new(allocation: Allocation, order: Order, geometry: &Geometry) -> Allocator {
-        let planes = (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
-        Allocator { planes, allocation, turn: 0 }
+    pub fn new(allocation: Allocation, order: Order, geometry: &Geometry, sets: Sets) -> Allocator {
+        let mut planes: Vec<u32> =
+            (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
+        planes.sort_by_key(|&plane| sets.of_plane(plane));
+        let each = sets.planes_each();
+        let turn = |set| Turn { next: set * each, first: set * each, end: (set + 1) * each };
+        Allocator { planes, allocation, each, turns: (0..sets.count()).map(turn).collect() }
     }
 
-    /// The plane for the next write of a logical page.
+    /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
+    /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
-    pub fn next(&mut self, logical: u32) -> u32 {
+    pub fn next(&mut self, set: u32, logical: u32) -> u32 {
+        let turn = &mut self.turns[set as usize];
         match self.allocation {
-            Allocation::Static => self.planes[logical as usize % self.planes.len()],
+            Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
             Allocation::Dynamic => {
-                let plane = self.planes[self.turn as usize];
-                self.turn = if self.turn as usize + 1 == self.planes.len() { 0 } else { self.turn + 1 };
+                let plane = self.planes[turn.next as usize];
+                turn.next = if turn.next + 1 == turn.end { turn.first } else { turn.next + 1 };
                 plane
             }
         }
@@ -102,7 +120,7 @@ impl Allocator {
         self.allocation == Allocation::Dynamic
     }
 
-    /// The planes in the order of use.
+    /// The planes in the order of use, set by set.
     pub fn planes(&self) -> &[u32] {
         &self.planes
     }
@@ -127,7 +145,9 @@ fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Preset;
     use crate::flash::geometry::ReadyBusy;
+    use crate::sets::{SetsBy, SetsConfig};
     use tailcut_base::config::Choice;
 
     fn geometry() -> Geometry {
@@ -144,10 +164,14 @@ mod tests {
         }
     }
 
+    fn one() -> Sets {
+        Sets::one(&geometry())
+    }
+
     #[test]
     fn every_order_uses_every_plane_once() {
         for &order in Order::all() {
-            let mut planes = Allocator::new(Allocation::Dynamic, order, &geometry()).planes;
+            let mut planes = Allocator::new(Allocation::Dynamic, order, &geometry(), one()).planes;
             planes.sort_unstable();
             assert!(planes.iter().copied().eq(0..48), "{order}");
         }
@@ -155,11 +179,22 @@ mod tests {
 
     #[test]
     fn the_first_letter_changes_fastest() {
-        let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry());
+        let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
         // 16 planes per channel, 8 per chip: channels first, then the next chip.
-        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0)).collect();
+        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0, 0)).collect();
         assert_eq!(planes, [0, 16, 32, 8]);
-        let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry());
-        assert_eq!([allocator.next(0), allocator.next(1), allocator.next(4)], [0, 1, 4]);
+        let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry(), one());
+        assert_eq!([0, 1, 4].map(|logical| allocator.next(0, logical)), [0, 1, 4]);
+    }
+
+    #[test]
+    fn sets_take_turns_of_their_own_among_their_own_planes() {
+        let config = SetsConfig { count: 3, by: SetsBy::Channels };
+        let sets = Sets::new(&config, &Preset::M.config().ftl, &geometry());
+        let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), sets);
+        let planes: Vec<u32> = [0, 0, 2, 0, 2, 1].map(|set| allocator.next(set, 0)).to_vec();
+        assert_eq!(planes, [0, 8, 32, 4, 40, 16]);
+        let mut allocator = Allocator::new(Allocation::Static, Order::Cwdp, &geometry(), sets);
+        assert_eq!([16, 17].map(|logical| allocator.next(1, logical)), [16, 24]);
     }
 }

@@ -7,6 +7,8 @@ pub mod stripes;
 
 use crate::flash::medium::Medium;
 use crate::flash::{Geometry, Layout};
+use crate::planted::{Rule, holds};
+use crate::sets::Sets;
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
@@ -181,6 +183,7 @@ pub struct Ftl {
     planes: Vec<Plane>,
     closed: ClosedBlocks,
     allocator: Allocator,
+    sets: Sets,
     geometry: Geometry,
     layout: Layout,
     stripes: Stripes,
@@ -198,6 +201,7 @@ impl Ftl {
         choices: u32,
         reserve: u32,
         medium: &Medium,
+        sets: Sets,
     ) -> Ftl {
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = vec![block; geometry.block_count() as usize];
@@ -217,7 +221,8 @@ impl Ftl {
             blocks,
             planes,
             closed: ClosedBlocks::new(victim, choices, geometry),
-            allocator: Allocator::new(config.allocation, config.order, geometry),
+            allocator: Allocator::new(config.allocation, config.order, geometry, sets),
+            sets,
             geometry: geometry.clone(),
             layout: Layout::new(geometry),
             stripes: Stripes::new(config.stripe, geometry.pages),
@@ -267,16 +272,17 @@ impl Ftl {
         self.streams as u8
     }
 
-    /// The plane that the next write of a logical page goes to under page-level mapping. Under dynamic allocation planes
-    /// without room for the host are passed over, as long as there is one with room.
+    /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping. Under dynamic
+    /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
-        let first = self.allocator.next(logical);
+        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { 0 };
+        let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
         }
-        for _ in 1..self.planes.len() {
-            let plane = self.allocator.next(logical);
+        for _ in 1..self.sets.planes_each() {
+            let plane = self.allocator.next(set, logical);
             if self.can_allocate(plane, frontier) {
                 return plane;
             }

@@ -1,0 +1,380 @@
+//! NVM sets (NVMe base specification 1.4, section 4.9): a drive divided so that work in one part does not
+//! disturb another.
+//!
+//! A set has chips of its own, and with them its frontiers, free blocks, victims and wear; its own part of
+//! the addresses, a namespace that follows that of the set before; its own thresholds, runs of collection,
+//! windows and quiet periods; its own share of the buffer, its own flushes. What sets share is the controller,
+//! the link and the tags, of which each set has an equal share if the host keeps to it; and with
+//! [`SetsBy::Chips`] the buses. A drive that is not divided is one set.
+//!
+//! The buffer is divided evenly: in one that sets shared, a write could wait for programs of another
+//! set, and a quiet set would have to program to make room for another's data.
+
+use crate::SsdConfig;
+use crate::controller::ftl::{FtlConfig, MappingLevel};
+use crate::controller::tags::Protocol;
+use crate::flash::Geometry;
+use crate::plm::PredictableLatency;
+use crate::probe::Probe;
+use crate::quiet::Quiet;
+use crate::runs::Run;
+use crate::ssd::Ssd;
+use crate::windows::WindowSchedule;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::divisor::Divisor;
+use tailcut_base::{Device, Time};
+
+tailcut_base::choice! {
+    /// What a drive is divided by.
+    pub enum SetsBy {
+        /// Each set has channels of its own: sets share no bus.
+        Channels = "channels",
+        /// Each set has ready/busy lines (chips, or dies) of its own on every channel: sets share buses.
+        Chips = "chips",
+    }
+}
+
+/// Into how many sets a drive is divided, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetsConfig {
+    /// Sets of equal size.
+    pub count: u32,
+    /// What each has of its own.
+    pub by: SetsBy,
+}
+
+impl SetsConfig {
+    /// A drive that is not divided.
+    pub const ONE: SetsConfig = SetsConfig { count: 1, by: SetsBy::Channels };
+}
+
+impl Configure for SetsConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        count_u32(
+            visit,
+            "count",
+            "NVM sets of equal size, each with flash and addresses of its own; 1 for a drive that is not divided.",
+            &mut self.count,
+            1..=64,
+        );
+        choose(
+            visit,
+            "by",
+            "Channels: each set has channels of its own; chips: ready/busy lines of its own on all channels.",
+            &mut self.by,
+        );
+    }
+}
+
+impl SsdConfig {
+    /// What keeps this drive from being divided as configured: the key to blame, what is wrong and
+    /// what would be right.
+    ///
+    /// # Errors
+    /// The first such key and message.
+    pub fn check_sets(&self) -> Result<(), (&'static str, String)> {
+        if self.sets.count == 1 {
+            return Ok(());
+        }
+        self.check_division().map_err(|message| ("sets.count", message))?;
+        self.check_kind().map_err(|message| ("sets.count", message.into()))?;
+        self.check_shares()
+    }
+
+    fn check_division(&self) -> Result<(), String> {
+        let SetsConfig { count, by } = self.sets;
+        let (parts, what) = match by {
+            SetsBy::Channels => (self.geometry.channels, "channels (geometry.channels)"),
+            SetsBy::Chips => {
+                (self.geometry.units_per_channel(), "ready/busy lines of a channel (geometry.chips)")
+            }
+        };
+        if parts.is_multiple_of(count) {
+            return Ok(());
+        }
+        Err(format!("the {parts} {what} cannot be shared out to {count} sets: use a divisor of {parts}"))
+    }
+
+    fn check_kind(&self) -> Result<(), &'static str> {
+        if self.ftl.mapping == MappingLevel::Block {
+            return Err(
+                "a drive that maps by block is one set: set sets.count = 1, or ftl.mapping = \"page\"",
+            );
+        }
+        if self.queue.protocol == Protocol::Ahci {
+            return Err("a drive with AHCI is one set: its flushes have the whole drive to themselves; set \
+                        sets.count = 1, or queue.protocol = \"nvme\"");
+        }
+        Ok(())
+    }
+
+    /// Each set needs a tag, and a page of the buffer where there is one.
+    fn check_shares(&self) -> Result<(), (&'static str, String)> {
+        let (count, depth, size) = (self.sets.count, self.queue.depth, self.buffer.size);
+        if depth < count {
+            let message = format!("{depth} tags cannot be shared out to {count} sets: raise queue.depth");
+            return Err(("queue.depth", message));
+        }
+        let needed = self.geometry.page_bytes * u64::from(count);
+        if size > 0 && size < needed {
+            let message = format!(
+                "{size} bytes of buffer do not give each of {count} sets a page: set buffer.size to at least \
+                 {needed}, or to 0"
+            );
+            return Err(("buffer.size", message));
+        }
+        Ok(())
+    }
+}
+
+/// How parts of one kind, planes or ready/busy lines, are dealt out to the sets: within each `stride`
+/// numbers the first `run` go to the first set, the next to the second, and so on.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    stride: Divisor,
+    run: Divisor,
+    /// Parts of a set.
+    each: u32,
+}
+
+impl Shares {
+    fn new(all: u32, stride: u32, count: u32) -> Shares {
+        Shares { stride: Divisor::new(stride), run: Divisor::new(stride / count), each: all / count }
+    }
+
+    #[inline]
+    fn set_of(&self, part: u32) -> u32 {
+        self.run.quotient(self.stride.remainder(part))
+    }
+
+    #[inline]
+    fn part(&self, set: u32, at: u32) -> u32 {
+        self.run.quotient(at) * self.stride.get() + set * self.run.get() + self.run.remainder(at)
+    }
+}
+
+/// Which part of a drive belongs to which set.
+#[derive(Clone, Copy, Debug)]
+pub struct Sets {
+    count: u32,
+    planes: Shares,
+    units: Shares,
+    /// Logical pages of a set.
+    pages: Divisor,
+}
+
+impl Sets {
+    /// The sets of a drive.
+    pub fn new(config: &SetsConfig, ftl: &FtlConfig, geometry: &Geometry) -> Sets {
+        let pages = ftl.logical_pages(geometry) / config.count;
+        Sets { pages: Divisor::new(pages.max(1)), ..Sets::of_flash(config, geometry) }
+    }
+
+    /// A drive that is not divided.
+    pub fn one(geometry: &Geometry) -> Sets {
+        Sets::of_flash(&SetsConfig::ONE, geometry)
+    }
+
+    fn of_flash(config: &SetsConfig, geometry: &Geometry) -> Sets {
+        let SetsConfig { count, by } = *config;
+        let (planes, units) = (geometry.plane_count(), geometry.units());
+        let strides = if by == SetsBy::Chips { geometry.channels } else { 1 };
+        Sets {
+            count,
+            planes: Shares::new(planes, planes / strides, count),
+            units: Shares::new(units, units / strides, count),
+            pages: Divisor::new(u32::MAX),
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// True when the drive is divided.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.count > 1
+    }
+
+    /// The set of a logical page.
+    #[inline]
+    pub fn of_logical(&self, logical: u32) -> u32 {
+        if self.count == 1 { 0 } else { self.pages.quotient(logical) }
+    }
+
+    /// The set of a plane.
+    #[inline]
+    pub fn of_plane(&self, plane: u32) -> u32 {
+        if self.count == 1 { 0 } else { self.planes.set_of(plane) }
+    }
+
+    /// The set of a ready/busy line.
+    #[inline]
+    pub fn of_unit(&self, unit: u32) -> u32 {
+        if self.count == 1 { 0 } else { self.units.set_of(unit) }
+    }
+
+    /// Logical pages of a set.
+    pub fn logical_pages(&self) -> u32 {
+        self.pages.get()
+    }
+
+    /// Planes of a set.
+    #[inline]
+    pub fn planes_each(&self) -> u32 {
+        self.planes.each
+    }
+
+    /// Ready/busy lines of a set.
+    pub fn units_each(&self) -> u32 {
+        self.units.each
+    }
+
+    /// The planes of a set, in ascending order.
+    pub fn planes(self, set: u32) -> impl Iterator<Item = u32> + Clone {
+        (0..self.planes.each).map(move |at| self.planes.part(set, at))
+    }
+
+    /// The ready/busy lines of a set, in ascending order.
+    pub fn units(self, set: u32) -> impl Iterator<Item = u32> + Clone {
+        (0..self.units.each).map(move |at| self.units.part(set, at))
+    }
+
+    /// One of the ready/busy lines of a set.
+    #[inline]
+    pub fn unit(&self, set: u32, at: u32) -> u32 {
+        self.units.part(set, at)
+    }
+}
+
+/// What the drive keeps of each set.
+#[derive(Debug, Default)]
+pub(crate) struct SetState {
+    pub(crate) windows: WindowSchedule,
+    pub(crate) run: Run,
+    pub(crate) quiet: Quiet,
+    pub(crate) predictable: PredictableLatency,
+    /// Writes and flushes of the set in the drive.
+    pub(crate) writes: u32,
+    /// Why it takes no more writes; `None` while it does.
+    pub(crate) read_only: Option<String>,
+}
+
+impl<P: Probe> Ssd<P> {
+    /// The sets that the drive is divided into.
+    pub fn sets(&self) -> Sets {
+        self.sets
+    }
+
+    /// What a set says of itself, as a device of its own. Its sector 0 is sector `set` × its sectors of the
+    /// drive.
+    pub fn identify_set(&self, set: u32) -> Identify {
+        let whole = self.identify();
+        let count = self.sets.count();
+        assert!(set < count, "the drive has {count} sets");
+        let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
+        Identify { sectors, queue_depth, ..whole }
+    }
+
+    /// A call of the control interface that concerns one set; see [`Device::control`].
+    pub fn control_set(&mut self, now: Time, set: u32, call: Control) -> ControlReply {
+        assert!(set < self.sets.count(), "the drive has {} sets", self.sets.count());
+        self.answer(now, set, call)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, set: u32) -> &SetState {
+        &self.states[set as usize]
+    }
+
+    #[inline]
+    pub(crate) fn set_mut(&mut self, set: u32) -> &mut SetState {
+        &mut self.states[set as usize]
+    }
+
+    /// The set that a command with this first sector is for.
+    #[inline]
+    pub(crate) fn set_of_sector(&self, sector: u64) -> u32 {
+        if self.sets.are_many() { (sector / self.sectors_of_set()) as u32 } else { 0 }
+    }
+
+    pub(crate) fn sectors_of_set(&self) -> u64 {
+        u64::from(self.sets.logical_pages()) * u64::from(self.page_sectors)
+    }
+
+    /// The set that a command in the drive is for.
+    #[inline]
+    pub(crate) fn set_of_tag(&self, tag: u32) -> u32 {
+        self.set_of_sector(self.tags[tag].command.sector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Preset;
+
+    fn sets(count: u32, by: SetsBy) -> (Sets, Geometry) {
+        let mut config = Preset::M.config();
+        config.sets = SetsConfig { count, by };
+        config.check_sets().expect("a divisor");
+        (Sets::new(&config.sets, &config.ftl, &config.geometry), config.geometry)
+    }
+
+    #[test]
+    fn every_part_belongs_to_one_set_and_a_line_to_that_of_its_planes() {
+        for (count, by) in
+            [(1, SetsBy::Channels), (2, SetsBy::Channels), (4, SetsBy::Chips), (8, SetsBy::Chips)]
+        {
+            let (sets, geometry) = sets(count, by);
+            let mut planes = Vec::new();
+            for set in 0..count {
+                assert!(sets.planes(set).all(|plane| sets.of_plane(plane) == set));
+                assert!(sets.units(set).all(|unit| sets.of_unit(unit) == set));
+                assert!(
+                    sets.planes(set).all(|plane| sets.of_unit(plane / geometry.places_per_unit()) == set)
+                );
+                planes.extend(sets.planes(set));
+            }
+            planes.sort_unstable();
+            assert!(planes.into_iter().eq(0..geometry.plane_count()), "{count} by {by:?}");
+        }
+    }
+
+    #[test]
+    fn sets_by_channels_share_no_channel_and_sets_by_chips_share_all() {
+        let (by_channels, geometry) = sets(4, SetsBy::Channels);
+        let (by_chips, _) = sets(4, SetsBy::Chips);
+        let channel = |unit: u32| unit / geometry.units_per_channel();
+        assert!(by_channels.units(1).all(|unit| (2..4).contains(&channel(unit))));
+        let mut channels: Vec<u32> = by_chips.units(1).map(channel).collect();
+        channels.dedup();
+        assert!(channels.into_iter().eq(0..geometry.channels));
+    }
+
+    #[test]
+    fn what_cannot_be_divided_is_refused_with_the_remedy() {
+        let problem = |change: &dyn Fn(&mut SsdConfig)| {
+            let mut config = Preset::M.config();
+            config.sets.count = 2;
+            change(&mut config);
+            config.check_sets().expect_err("it cannot be divided")
+        };
+        let (key, message) = problem(&|config| config.sets.count = 3);
+        assert!(key == "sets.count" && message.contains("8 channels") && message.contains("divisor of 8"));
+        let (_, message) = problem(&|config| config.sets = SetsConfig { count: 5, by: SetsBy::Chips });
+        assert!(message.contains("8 ready/busy lines of a channel"), "{message}");
+        let (_, message) = problem(&|config| config.ftl.mapping = MappingLevel::Block);
+        assert!(message.contains("ftl.mapping = \"page\""), "{message}");
+        let (_, message) = problem(&|config| config.queue.protocol = Protocol::Ahci);
+        assert!(message.contains("queue.protocol = \"nvme\""), "{message}");
+        let (key, message) = problem(&|config| config.buffer.size = 4096);
+        assert!(key == "buffer.size" && message.contains("8192"), "{message}");
+        assert_eq!(problem(&|config| config.queue.depth = 1).0, "queue.depth");
+    }
+}
