@@ -333,8 +333,8 @@ impl<B> Drives<B> {
     /// The drive has nothing more to do with the token.
     pub(in crate::array) fn end_epoch(&mut self, now: Time, drive: usize, share: Nanos) {
         let gate = self.gate_mut(drive);
-        let was_cut = gate.calls.take_cut();
-        gate.pace.end(now, share, was_cut);
+        let collected = gate.calls.take_collected();
+        gate.pace.end(now, share, collected);
         (gate.stage, gate.quota) = (Stage::Rest, 0);
         if !gate.has_work() || !gate.has_sent {
             // What could not be sent waits for requests that went before the drive had a gate.

@@ -11,8 +11,8 @@ use tailcut_base::control::{Control, ControlReply};
 impl<B: Block> Epochs<B> {
     /// What an epoch has written is durable: the drive makes up for it, in what time is left.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        let until = self.turn.began() + self.share / 8 * 7;
         let line = &mut self.lines[drive];
+        let until = self.turn.began() + line.pace.last_collection(self.share);
         line.stage = Stage::Collecting;
         core.drives.control(drive, line.calls.begin(now, until, self.share / 2, &mut self.figures));
     }

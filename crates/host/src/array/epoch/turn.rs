@@ -158,8 +158,8 @@ impl<B: Block> Epochs<B> {
         let line = &mut self.lines[drive];
         line.stage = Stage::Rest;
         line.quota = 0;
-        let was_cut = line.calls.take_cut();
-        line.pace.end(now, self.share, was_cut);
+        let collected = line.calls.take_collected();
+        line.pace.end(now, self.share, collected);
         self.working_less(now);
         self.walk_on(now, core);
     }

@@ -24,12 +24,21 @@ pub struct Calls {
     is_asked: bool,
     /// It has collected in this epoch.
     is_collecting: bool,
-    /// It was told to collect, and was still at it when its time was over, or not.
-    was_cut: Option<bool>,
+    /// How its collection went, if it was told to collect.
+    collected: Option<Collected>,
     /// Until when it is waited for.
     until: Time,
     /// How long it may take to come to rest.
     rest: Nanos,
+}
+
+/// How a collection went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// The drive was still at it when its time was over.
+    pub was_cut: bool,
+    /// Since when it came to rest.
+    pub resting: Time,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +76,7 @@ impl Calls {
     pub fn begin(&mut self, now: Time, until: Time, rest: Nanos, figures: &mut EpochFigures) -> Control {
         self.rest = rest;
         if now >= until {
-            self.was_cut = Some(true);
+            self.collected = Some(Collected { was_cut: true, resting: now });
             return self.come_to_rest(now, figures);
         }
         (self.phase, self.until, self.is_collecting) = (Phase::Collecting, until, false);
@@ -134,7 +143,7 @@ impl Calls {
         if now < self.until && (is_running || has_begun) {
             return Next::Poll;
         }
-        self.was_cut = Some(is_running);
+        self.collected = Some(Collected { was_cut: is_running, resting: now });
         Next::Ask(self.come_to_rest(now, figures))
     }
 
@@ -150,9 +159,9 @@ impl Calls {
         Some(self.ask(call))
     }
 
-    /// True, once, when the last collection was cut short.
-    pub fn take_cut(&mut self) -> Option<bool> {
-        std::mem::take(&mut self.was_cut)
+    /// How the last collection went, once.
+    pub fn take_collected(&mut self) -> Option<Collected> {
+        self.collected.take()
     }
 
     /// The drive is lost.

@@ -1,5 +1,6 @@
 //! What a drive can do in an epoch, as far as earlier ones have shown.
 
+use super::calls::Collected;
 use tailcut_base::{Nanos, Time};
 
 /// The speed of a drive in its epochs: what writing takes, and what collecting takes that makes up for it.
@@ -26,6 +27,8 @@ pub struct Pace {
     collecting: Nanos,
     /// The collection of the last epoch was cut short.
     was_cut: bool,
+    /// What it takes to come to rest behind a collection, as far as is known.
+    rest: Option<Nanos>,
 }
 
 impl Default for Pace {
@@ -41,6 +44,7 @@ impl Default for Pace {
             writing: Nanos::ZERO,
             collecting: Nanos::ZERO,
             was_cut: false,
+            rest: None,
         }
     }
 }
@@ -75,14 +79,21 @@ impl Pace {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// The epoch is over; if the drive was told to collect, `was_cut` says whether it had to stop before it was
-    /// done. What was left goes on in the next epoch: planes are written alike, so they have to collect at the
+    /// Until when a drive may collect, from the epoch's beginning: it has to come to rest within the epoch, or the
+    /// next group gets the token too late.
+    pub fn last_collection(&self, share: Nanos) -> Nanos {
+        share - self.rest.map_or(share / 2, |rest| rest.max(share / 8)).min(share / 2)
+    }
+
+    /// The epoch is over; if the drive was told to collect, `collected` says how that went. What was left goes on in the next epoch: planes are written alike, so they have to collect at the
     /// same time, which takes longer than one epoch now and then. But a drive that is cut again and again does not
     /// keep up. Then collection counts twice, and less is written, until it does.
-    pub fn end(&mut self, now: Time, share: Nanos, was_cut: Option<bool>) {
+    pub fn end(&mut self, now: Time, share: Nanos, collected: Option<Collected>) {
         let down = self.durable.since(self.ended);
         self.wind_down = down.max((self.wind_down * 7 + down) / 8).min(share / 2);
-        let Some(was_cut) = was_cut else { return };
+        let Some(Collected { was_cut, resting }) = collected else { return };
+        let rested = now.since(resting);
+        self.rest = Some(self.rest.map_or(rested, |rest| rested.max((rest * 7 + rested) / 8)));
         let counts = if was_cut && self.was_cut { 2 } else { 1 };
         self.was_cut = was_cut;
         let (wrote, collected) = (self.durable.since(self.began), now.since(self.durable) * counts);

@@ -168,7 +168,7 @@ impl Tokens {
             return self.end(now, drives, drive);
         }
         gate.stage = Stage::Collecting;
-        let until = self.turns[group].began() + self.share / 8 * 7;
+        let until = self.turns[group].began() + gate.pace.last_collection(self.share);
         let call = gate.calls.begin(now, until, self.share / 2, &mut self.figures);
         drives.control(drive, call);
     }
