@@ -21,5 +21,9 @@ tailcut_base::planted_rules! {
         BatchesAreWhole,
         /// A drive counts as rebuilt only when a checkpoint has been written to it.
         CopiesAreRebuilt,
+        /// A tag is free again when its completion has been fetched.
+        TagsAreReleased,
+        /// A thread looks whether its request has ended before it sleeps.
+        LooksBeforeItSleeps,
     }
 }

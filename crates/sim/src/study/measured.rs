@@ -1,6 +1,7 @@
 //! What one run of a study showed.
 
 use super::Run;
+use crate::path::HostFigures;
 use crate::ending::{RunFailed, run_to_end};
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
@@ -33,6 +34,8 @@ pub struct Measured {
     pub log: Option<LogFigures>,
     /// What its array did, if it has epochs; with what it did during preparation.
     pub epochs: Option<EpochFigures>,
+    /// What its host did, if one is modelled.
+    pub host: Option<HostFigures>,
     /// What was done in each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
@@ -83,6 +86,10 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
         let world = scenario.array_world(|| (), (), false).map_err(input)?;
         return measure_world(run, world, is_over);
     }
+    if scenario.host.is_on() {
+        let world = scenario.host_world(|| (), (), false).map_err(input)?;
+        return measure_world(run, world, is_over);
+    }
     let world = scenario.world((), (), false).map_err(input)?;
     measure_world(run, world, is_over)
 }
@@ -117,6 +124,7 @@ fn measure_world<S: Storage>(
         writes: world.stats.op(Op::Write).latency.clone(),
         log: world.device.array().and_then(|array| array.log_figures()),
         epochs: world.device.array().and_then(|array| array.epoch_figures()),
+        host: world.device.host_figures(),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
     })

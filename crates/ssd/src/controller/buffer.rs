@@ -170,6 +170,11 @@ impl Buffer {
         self.used
     }
 
+    /// Pages that have room at once.
+    pub fn room(&self) -> u64 {
+        if self.line.is_empty() { self.capacity.saturating_sub(self.used) as u64 } else { 0 }
+    }
+
     /// True when nothing is in the buffer.
     pub fn is_empty(&self) -> bool {
         self.used == 0

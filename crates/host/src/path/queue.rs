@@ -1,0 +1,153 @@
+//! Requests on their way through the path: waiting for a tag, in flight, fetched.
+//!
+//! Full is an answer: a request without a tag stands in the software FIFO of its queue until somebody issues it. That
+//! somebody does is the strategy's matter; [`PathQueue::waiting`] says that there is something to do.
+
+use super::hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
+use crate::planted::{Rule, holds};
+use std::collections::VecDeque;
+use tailcut_base::{Nanos, Time};
+
+/// A completion that has been taken from the controller, whose tag is free again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The request.
+    pub request: RequestId,
+    /// The queue that has a free tag now.
+    pub queue: QueueId,
+}
+
+/// The requests of a path.
+#[derive(Clone, Debug)]
+pub struct PathQueue {
+    controller: Controller,
+    fifos: Vec<VecDeque<RequestId>>,
+    /// The tag of each request in flight; by request.
+    tags: Vec<Option<Tag>>,
+    /// For the batch of one call.
+    batch: Vec<Tag>,
+    waiting: u32,
+}
+
+impl PathQueue {
+    /// Over a controller without requests; requests are named 0 … `requests` - 1.
+    pub fn new(controller: Controller, requests: u32) -> PathQueue {
+        let fifo = || VecDeque::with_capacity(requests as usize);
+        PathQueue {
+            fifos: (0..controller.queues()).map(|_| fifo()).collect(),
+            tags: vec![None; requests as usize],
+            batch: Vec::with_capacity(1),
+            waiting: 0,
+            controller,
+        }
+    }
+
+    /// The controller.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// The controller, for its interrupts.
+    pub fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+
+    /// A request joins the FIFO of its queue.
+    #[inline]
+    pub fn enqueue(&mut self, request: RequestId, queue: QueueId) {
+        self.fifos[queue as usize].push_back(request);
+        self.waiting += 1;
+    }
+
+    /// How many requests wait in the FIFO of a queue.
+    #[inline]
+    pub fn waiting(&self, queue: QueueId) -> usize {
+        self.fifos[queue as usize].len()
+    }
+
+    /// How many wait in all FIFOs.
+    pub fn waiting_in_all(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Issues the first request of a FIFO; none when it is empty or the device is busy.
+    #[inline]
+    pub fn issue(&mut self, now: Time, queue: QueueId) -> Option<RequestId> {
+        if self.fifos[queue as usize].is_empty() {
+            return None;
+        }
+        self.batch.clear();
+        self.controller.get_free_tags(queue, 1, &mut self.batch);
+        let &tag = self.batch.first()?;
+        let request = self.fifos[queue as usize].pop_front().expect("one waits");
+        self.waiting -= 1;
+        self.controller.bind_tag_cmd(tag, request);
+        self.controller.begin_cmd(tag, now);
+        self.controller.issue_tags(&self.batch);
+        let before = self.tags[request as usize].replace(tag);
+        assert_eq!(before, None, "request {request} is issued once");
+        Some(request)
+    }
+
+    /// The device has carried out a request: the interrupt that this raises, unless its waiter looks by itself.
+    #[inline]
+    pub fn completed(&mut self, request: RequestId, is_quiet: bool) -> Option<Vector> {
+        let tag = self.tags[request as usize].expect("it is in flight");
+        self.controller.notice(tag, is_quiet)
+    }
+
+    /// Takes the oldest completion that an interrupt speaks for.
+    #[inline]
+    pub fn fetch(&mut self, vector: Vector) -> Option<Fetched> {
+        let tag = self.controller.fetch_event(vector)?;
+        Some(self.release(tag))
+    }
+
+    /// Takes the completion of one request, if it has come and nobody has taken it.
+    #[inline]
+    pub fn fetch_own(&mut self, request: RequestId) -> Option<Fetched> {
+        let tag = self.tags[request as usize]?;
+        self.controller.fetch_tag(tag).then(|| self.release(tag))
+    }
+
+    #[inline]
+    fn release(&mut self, tag: Tag) -> Fetched {
+        let request = self.controller.detach_tag_cmd(tag);
+        if holds(Rule::TagsAreReleased) {
+            self.controller.release_tags(&[tag]);
+        }
+        self.tags[request as usize] = None;
+        Fetched { request, queue: tag.queue }
+    }
+
+    /// A request has been post-processed: how long it was with the controller.
+    #[inline]
+    pub fn end(&mut self, request: RequestId, now: Time) -> Nanos {
+        self.controller.end_cmd(request, now)
+    }
+
+    /// The interrupt that speaks for a request in flight.
+    #[inline]
+    pub fn vector_of(&self, request: RequestId) -> Option<Vector> {
+        self.tags[request as usize].map(|tag| self.controller.vector_of(tag.queue))
+    }
+}
+
+/// What a thread knows of its request when it is about to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// Its completion has been taken from the controller.
+    pub is_fetched: bool,
+    /// It has been post-processed.
+    pub is_finished: bool,
+}
+
+impl Waiter {
+    /// True when the thread has nothing to do for its request but wait. It must look before it sleeps: who ended the
+    /// request while the thread was awake has woken nobody.
+    #[inline]
+    pub fn may_wait(self, finisher: super::Finisher) -> bool {
+        let mine = self.is_fetched && finisher == super::Finisher::Waiter;
+        !(self.is_finished || mine) || !holds(Rule::LooksBeforeItSleeps)
+    }
+}

@@ -1,0 +1,187 @@
+//! Threads of the kernel and of the background.
+
+use super::SimulatedHost;
+use super::alarms::Alarm;
+use super::duty::{Duty, Step};
+use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
+use tailcut_base::{Nanos, Time};
+use tailcut_host::path::LowLevelDriver;
+use tailcut_ssd::Probe;
+
+/// What a thread that is none of the workload does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Looks for completions on a timer.
+    Poll,
+    /// Issues what found no tag.
+    QueueRun,
+    /// Serves the completions of a vector.
+    Interrupt(u32),
+    /// Reads from a device of its own.
+    BackgroundIo,
+    /// Computes.
+    BackgroundCpu,
+}
+
+/// Such a thread at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Helper {
+    pub role: Role,
+    pub duty: Duty,
+    stage: HelperStage,
+    /// The vector or queue that it looks at next.
+    at: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HelperStage {
+    /// Woken, or with nothing under way.
+    Start,
+    /// Looking.
+    Looking,
+    /// Serving a completion.
+    Serving,
+    /// Issuing.
+    Issuing,
+    /// A background thread on its way to its device.
+    Entering,
+    /// On its way back.
+    Returning,
+}
+
+/// A background thread that computes gets the core for so long at a time; nothing happens at the end.
+const STRETCH: Nanos = Nanos::millis(1);
+
+impl Helper {
+    pub fn new(role: Role) -> Helper {
+        Helper { role, duty: Duty::default(), stage: HelperStage::Start, at: 0 }
+    }
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    /// A thread that is none of the workload has come to the end of a piece.
+    pub(super) fn helper_goes_on(&mut self, now: Time, cpu: usize, thread: ThreadId) {
+        let number = thread as usize - self.workers.len();
+        match self.helpers[number].role {
+            Role::Poll => self.poll_goes_on(now, cpu, number),
+            Role::QueueRun => self.queue_run_goes_on(now, cpu, number),
+            Role::Interrupt(vector) => self.interrupt_thread_goes_on(now, cpu, number, vector),
+            Role::BackgroundIo => self.background_io_goes_on(now, cpu, number, thread),
+            Role::BackgroundCpu => {
+                self.machine.run(now, cpu, Level::Thread, Piece::preemptible(STRETCH, Spent::Background));
+            }
+        }
+    }
+
+    fn helper(&mut self, now: Time, cpu: usize, number: usize, stage: HelperStage, piece: Piece) {
+        self.helpers[number].stage = stage;
+        self.machine.run(now, cpu, Level::Thread, piece);
+    }
+
+    fn helper_sleeps(&mut self, now: Time, cpu: usize, number: usize) {
+        self.helpers[number].stage = HelperStage::Start;
+        self.machine.block(now, cpu);
+    }
+
+    fn poll_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
+        match self.helpers[number].stage {
+            HelperStage::Start => self.look(now, cpu, number, 0),
+            HelperStage::Serving if self.serves_on(now, cpu, number) => {}
+            _ => {
+                let vectors = self.path.controller().vectors();
+                let from = self.helpers[number].at;
+                let found = (from..vectors).find(|&v| self.path.controller().check_event(v));
+                match found {
+                    Some(vector) => self.serve_vector(now, cpu, number, vector),
+                    None => {
+                        self.alarms.set(now + self.config.poll_interval, Alarm::Poll);
+                        self.helper_sleeps(now, cpu, number);
+                    }
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, now: Time, cpu: usize, number: usize, at: u32) {
+        self.helpers[number].at = at;
+        self.helper(now, cpu, number, HelperStage::Looking, Piece::kernel(costs::CHECK, Spent::Poll));
+    }
+
+    fn serve_vector(&mut self, now: Time, cpu: usize, number: usize, vector: u32) {
+        self.helpers[number].at = vector;
+        self.helpers[number].duty = Duty { step: Step::Fetch, vector, ..Duty::default() };
+        let piece = self.piece_of(Step::Fetch, Level::Thread);
+        self.helper(now, cpu, number, HelperStage::Serving, piece);
+    }
+
+    /// Carries out a step of a completion; true when there is another.
+    fn serves_on(&mut self, now: Time, cpu: usize, number: usize) -> bool {
+        let mut duty = self.helpers[number].duty;
+        let next = self.do_duty(now, cpu, &mut duty);
+        self.helpers[number].duty = duty;
+        let Some(step) = next else { return false };
+        let piece = self.piece_of(step, Level::Thread);
+        self.helper(now, cpu, number, HelperStage::Serving, piece);
+        true
+    }
+
+    fn interrupt_thread_goes_on(&mut self, now: Time, cpu: usize, number: usize, vector: u32) {
+        if self.helpers[number].stage == HelperStage::Serving && self.serves_on(now, cpu, number) {
+            return;
+        }
+        if self.path.controller().check_event(vector) {
+            return self.serve_vector(now, cpu, number, vector);
+        }
+        self.helper_sleeps(now, cpu, number);
+    }
+
+    pub(super) fn wake_queue_run(&mut self, now: Time) {
+        let thread = self.queue_run.expect("a strategy with queue runs has their thread");
+        self.machine.wake(now, thread);
+    }
+
+    /// Issues as long as there is something to issue and a tag for it.
+    fn queue_run_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
+        if self.helpers[number].stage == HelperStage::Start {
+            self.helpers[number].at = 0;
+        } else if !self.issue(now, self.helpers[number].at, None) {
+            self.helpers[number].at += 1;
+        }
+        let queues = self.path.controller().queues();
+        let from = self.helpers[number].at;
+        let waits = |from: u32| (from..queues).find(|&queue| self.path.waiting(queue) > 0);
+        let again = || if self.queue_run_again { waits(0) } else { None };
+        let Some(queue) = waits(from).or_else(again) else {
+            return self.helper_sleeps(now, cpu, number);
+        };
+        self.queue_run_again &= queue >= from;
+        self.helpers[number].at = queue;
+        self.helper(now, cpu, number, HelperStage::Issuing, Piece::kernel(costs::ISSUE, Spent::Issue));
+    }
+
+    fn background_io_goes_on(&mut self, now: Time, cpu: usize, number: usize, thread: ThreadId) {
+        match self.helpers[number].stage {
+            HelperStage::Start => {
+                let work = costs::ENTER + costs::BUILD_DIRECT + costs::ISSUE;
+                let piece = Piece::kernel(work, Spent::Background);
+                self.helper(now, cpu, number, HelperStage::Entering, piece);
+            }
+            HelperStage::Entering => {
+                let device = self.config.background_latency;
+                let late = Nanos(self.background_stream.below(device.0 / 5 + 1));
+                self.alarms.set(now + (device - device / 10) + late, Alarm::Background { thread });
+                self.helpers[number].stage = HelperStage::Looking;
+                self.machine.block(now, cpu);
+            }
+            HelperStage::Looking => {
+                let work = costs::FINISH_DIRECT + costs::RETURN;
+                self.helper(now, cpu, number, HelperStage::Returning, Piece::kernel(work, Spent::Background));
+            }
+            _ => {
+                self.background_done += 1;
+                let piece = Piece::preemptible(self.config.application, Spent::Background);
+                self.helper(now, cpu, number, HelperStage::Start, piece);
+            }
+        }
+    }
+}
