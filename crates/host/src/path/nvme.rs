@@ -8,14 +8,14 @@ use tailcut_base::{Nanos, Time};
 #[derive(Clone, Debug)]
 pub struct Nvme {
     tags: Tags,
-    cores: u32,
+    pairs: u32,
 }
 
 impl Nvme {
-    /// `drives` drives, each with a queue pair of `depth` entries for each of `cores` cores.
-    pub fn new(drives: u32, cores: u32, depth: u32) -> Nvme {
-        assert!(drives > 0 && cores > 0 && depth > 0, "there is something to issue to, and from");
-        Nvme { tags: Tags::new(drives * cores, depth, cores), cores }
+    /// `drives` drives, each with `pairs` queue pairs of `depth` entries, for as many cores or for more that share them.
+    pub fn new(drives: u32, pairs: u32, depth: u32) -> Nvme {
+        assert!(drives > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");
+        Nvme { tags: Tags::new(drives * pairs, depth, pairs), pairs }
     }
 }
 
@@ -84,7 +84,7 @@ impl LowLevelDriver for Nvme {
     }
     #[inline]
     fn vector_of(&self, queue: QueueId) -> Vector {
-        queue % self.cores
+        queue % self.pairs
     }
     fn vectors(&self) -> u32 {
         self.tags.vectors()
@@ -94,7 +94,7 @@ impl LowLevelDriver for Nvme {
     }
     #[inline]
     fn queue_for(&self, drive: u32, core: u32) -> QueueId {
-        drive * self.cores + core
+        drive * self.pairs + core % self.pairs
     }
     fn in_flight(&self) -> u32 {
         self.tags.in_flight()

@@ -92,13 +92,14 @@ struct Frame {
     is_active: bool,
     /// The owner owes the next piece.
     waits: bool,
-    left: Nanos,
+    /// Work left, in thousandths of a nanosecond: speeds are thousandths, so that nothing is lost to rounding.
+    left: u64,
     on: Spent,
     preemptible: bool,
 }
 
 const INACTIVE: Frame =
-    Frame { is_active: false, waits: false, left: Nanos::ZERO, on: Spent::Idle, preemptible: false };
+    Frame { is_active: false, waits: false, left: 0, on: Spent::Idle, preemptible: false };
 
 /// What stands between a thread and its next piece when it gets a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,8 +275,8 @@ impl Machine {
         let level = self.top(cpu).expect("an idle core has no events");
         let irq = self.cpus[cpu].irq;
         let frame = &mut self.cpus[cpu].levels[level as usize];
-        if frame.left > Nanos::ZERO {
-            self.switch(now, cpu);
+        if frame.left > 0 {
+            self.go_on(now, cpu);
             return None;
         }
         match level {
@@ -303,7 +304,7 @@ impl Machine {
         if c.prelude == Prelude::Switch && c.last != thread {
             c.prelude = Prelude::Refill;
             c.last = thread;
-            c.levels[0].left = costs::REFILL;
+            c.levels[0].left = costs::REFILL.0 * ALONE;
             c.levels[0].on = Spent::Refill;
             self.plan(now, cpu);
             return None;
@@ -500,7 +501,7 @@ impl Machine {
             return;
         }
         self.settle(now, cpu);
-        self.cpus[cpu].levels[0].left = Nanos::ZERO;
+        self.cpus[cpu].levels[0].left = 0;
         if self.top(cpu) == Some(Level::Thread) {
             self.plan(now, cpu);
         }
@@ -552,7 +553,7 @@ impl Machine {
         let thread = c.current.expect("a thread runs");
         let t = &mut self.threads[thread as usize];
         let frame = &c.levels[0];
-        t.saved = Piece { work: frame.left, on: frame.on, preemptible: frame.preemptible };
+        t.saved = Piece { work: Nanos(frame.left.div_ceil(ALONE)), on: frame.on, preemptible: frame.preemptible };
         t.state = State::Ready;
         t.ready_since = now;
         c.queue.push(thread, t.key(), t.weight);
@@ -602,7 +603,7 @@ impl Machine {
         c.since = now;
         let Some(level) = top else { return c.time.add(Spent::Idle, elapsed) };
         let frame = &mut c.levels[level as usize];
-        frame.left = frame.left.saturating_sub(Nanos(elapsed.0 * c.rate / ALONE));
+        frame.left = frame.left.saturating_sub(elapsed.0 * c.rate);
         c.time.add(frame.on, elapsed);
         let Some(thread) = c.current else { return };
         let t = &mut self.threads[thread as usize];
@@ -624,7 +625,7 @@ impl Machine {
             return self.timers.clear(cpu);
         }
         let c = &self.cpus[cpu];
-        let mut left = Nanos((frame.left.0 * ALONE).div_ceil(c.rate));
+        let mut left = Nanos(frame.left.div_ceil(c.rate));
         if level == Level::Thread && !c.queue.is_empty() && self.may_switch(cpu) && left > Nanos::ZERO {
             let of_slice = self.slice(cpu).saturating_sub(c.ran);
             left = left.min(Nanos(of_slice.0.max(1)));
@@ -656,12 +657,12 @@ impl Machine {
 impl Frame {
     #[inline]
     fn begin(&mut self, left: Nanos, on: Spent) {
-        *self = Frame { is_active: true, waits: false, left, on, preemptible: false };
+        *self = Frame { is_active: true, waits: false, left: left.0 * ALONE, on, preemptible: false };
     }
 
     #[inline]
     fn set(&mut self, piece: Piece) {
-        (self.left, self.on, self.preemptible) = (piece.work, piece.on, piece.preemptible);
+        (self.left, self.on, self.preemptible) = (piece.work.0 * ALONE, piece.on, piece.preemptible);
     }
 }
 

@@ -30,10 +30,10 @@ pub(super) enum Step {
 /// One completion on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Duty {
-    pub step: Step,
-    pub vector: Vector,
-    request: RequestId,
-    queue: QueueId,
+    pub(super) step: Step,
+    pub(super) vector: Vector,
+    pub(super) request: RequestId,
+    pub(super) queue: QueueId,
 }
 
 impl<P: Probe> SimulatedHost<P> {

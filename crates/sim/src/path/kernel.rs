@@ -49,7 +49,7 @@ enum HelperStage {
     Returning,
 }
 
-/// A background thread that computes gets the core for so long at a time; nothing happens at the end.
+/// The work of a background thread that computes is counted in pieces of this length.
 const STRETCH: Nanos = Nanos::millis(1);
 
 impl Helper {
@@ -68,6 +68,7 @@ impl<P: Probe> SimulatedHost<P> {
             Role::Interrupt(vector) => self.interrupt_thread_goes_on(now, cpu, number, vector),
             Role::BackgroundIo => self.background_io_goes_on(now, cpu, number, thread),
             Role::BackgroundCpu => {
+                self.background_done += 1;
                 self.machine.run(now, cpu, Level::Thread, Piece::preemptible(STRETCH, Spent::Background));
             }
         }
@@ -84,7 +85,8 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     fn poll_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
-        match self.helpers[number].stage {
+        let stage = self.helpers[number].stage;
+        match stage {
             HelperStage::Start => self.look(now, cpu, number, 0),
             HelperStage::Serving if self.serves_on(now, cpu, number) => {}
             _ => {

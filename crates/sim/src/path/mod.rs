@@ -348,8 +348,9 @@ fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
     match config.controller {
         ControllerKind::Ahci => Controller::Ahci(Ahci::new(config.drives, drive.queue_depth.min(ahci::SLOTS))),
         ControllerKind::Nvme => {
-            let depth = (drive.queue_depth / cpus).max(1);
-            Controller::Nvme(Nvme::new(config.drives, cpus, depth))
+            // A drive with fewer entries than there are cores has queue pairs that cores share.
+            let pairs = cpus.min(drive.queue_depth);
+            Controller::Nvme(Nvme::new(config.drives, pairs, drive.queue_depth / pairs))
         }
     }
 }

@@ -7,6 +7,7 @@
 mod array;
 mod curve;
 mod drive;
+mod host;
 mod lifetime;
 mod limits;
 mod requests;
@@ -18,6 +19,7 @@ pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use lifetime::Lifetime;
+pub use host::{CpuShare, HostReport};
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
@@ -48,6 +50,9 @@ pub struct Report {
     /// The array, where the drives form one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayReport>,
+    /// The host, where one is modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
     /// The sources of the workload, one line each.
@@ -122,6 +127,7 @@ impl Report {
                 .device
                 .array()
                 .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
+            host: world.device.host_figures().map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             sources: world.sources().map(describe).collect(),
             interrupted,

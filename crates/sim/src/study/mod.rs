@@ -17,8 +17,11 @@ mod pareset_12;
 mod pareset_7;
 mod row;
 mod shin;
+mod shin_3;
 mod shin_4;
+mod shin_4_host;
 mod shin_6;
+mod shin_host;
 mod sprinkler_1;
 mod sprinkler_10;
 mod sprinkler_11;
@@ -116,6 +119,13 @@ pub fn all() -> &'static [&'static dyn Study] {
         &swan_8::Ycsb,
         &swan_12::Inside,
         &swan_eq1::Sizes,
+        &shin_3::Drives,
+        &shin_3::Sizes,
+        &shin_3::LongestHandler,
+        &shin_3::PollInterval,
+        &shin_4_host::Prediction,
+        &shin_4_host::Precompletion,
+        &shin_4_host::Multidepth,
         &array_tail::ArrayTail,
         &shin_4::ReadTail,
         &shin_6::Readers,

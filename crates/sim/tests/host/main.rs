@@ -1,0 +1,5 @@
+//! The modelled host: its cores, its I/O path, and both together.
+
+mod liveness;
+mod machine;
+mod timelines;
