@@ -470,10 +470,10 @@ impl Machine {
     }
 
     /// Where a woken thread goes: where it was, if that is idle or it is pinned; else to an idle core, one with an
-    /// idle sibling first; else where it was.
+    /// idle sibling first; else where it was. A core without a thread is idle, whatever interrupts it (`idle_cpu`).
     fn place_of(&self, thread: ThreadId) -> usize {
         let t = &self.threads[thread as usize];
-        let is_idle = |cpu: usize| !self.cpus[cpu].is_busy && self.cpus[cpu].queue.is_empty();
+        let is_idle = |cpu: usize| self.cpus[cpu].current.is_none() && self.cpus[cpu].queue.is_empty();
         if t.is_pinned || is_idle(t.cpu) {
             return t.cpu;
         }

@@ -81,7 +81,7 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     pub(super) fn figures_of_host(&self) -> HostFigures {
-        let until = self.ready_at;
+        let until = self.now;
         let (from, before, switches) = self.measured.clone().unwrap_or_else(|| {
             let zero = vec![CpuTime::default(); self.machine.cpus()];
             (Time::ZERO, zero, 0)

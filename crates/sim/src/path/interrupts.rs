@@ -169,7 +169,6 @@ impl<P: Probe> SimulatedHost<P> {
     pub(super) fn soft_goes_on(&mut self, now: Time, cpu: usize) {
         let request = self.soft[cpu].request;
         let next = match self.soft[cpu].step.take() {
-            None | Some(Step::Kick) if self.soft[cpu].list.is_empty() => None,
             Some(Step::Finish) => {
                 self.finish(now, request);
                 self.wake_step(now, request).or_else(|| self.kick_step(request))
@@ -178,12 +177,11 @@ impl<P: Probe> SimulatedHost<P> {
                 self.wake_worker(now, request);
                 self.kick_step(request)
             }
-            step => {
-                if step == Some(Step::Kick) {
-                    self.wake_queue_run(now);
-                }
-                self.next_soft(cpu)
+            Some(Step::Kick) => {
+                self.wake_queue_run(now);
+                None
             }
+            _ => None,
         };
         let next = next.or_else(|| self.next_soft(cpu));
         let Some(step) = next else { return self.machine.leave_soft(now, cpu) };

@@ -31,6 +31,8 @@ pub(super) struct Helper {
     stage: HelperStage,
     /// The vector or queue that it looks at next.
     at: u32,
+    /// Completions that the poll thread found when it looked, and still serves.
+    budget: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ const STRETCH: Nanos = Nanos::millis(1);
 
 impl Helper {
     pub fn new(role: Role) -> Helper {
-        Helper { role, duty: Duty::default(), stage: HelperStage::Start, at: 0 }
+        Helper { role, duty: Duty::default(), stage: HelperStage::Start, at: 0, budget: 0 }
     }
 }
 
@@ -87,14 +89,21 @@ impl<P: Probe> SimulatedHost<P> {
     fn poll_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
         let stage = self.helpers[number].stage;
         match stage {
-            HelperStage::Start => self.look(now, cpu, number, 0),
+            HelperStage::Start => self.look(now, cpu, number),
             HelperStage::Serving if self.serves_on(now, cpu, number) => {}
-            _ => {
-                let vectors = self.path.controller().vectors();
-                let from = self.helpers[number].at;
-                let found = (from..vectors).find(|&v| self.path.controller().check_event(v));
-                match found {
-                    Some(vector) => self.serve_vector(now, cpu, number, vector),
+            stage => {
+                let controller = self.path.controller();
+                let vectors = 0..controller.vectors();
+                if stage == HelperStage::Looking {
+                    // A cycle serves what it finds when it begins.
+                    self.helpers[number].budget = vectors.clone().map(|v| controller.events(v)).sum();
+                }
+                let found = vectors.into_iter().find(|&v| self.path.controller().check_event(v));
+                match found.filter(|_| self.helpers[number].budget > 0) {
+                    Some(vector) => {
+                        self.helpers[number].budget -= 1;
+                        self.serve_vector(now, cpu, number, vector);
+                    }
                     None => {
                         self.alarms.set(now + self.config.poll_interval, Alarm::Poll);
                         self.helper_sleeps(now, cpu, number);
@@ -104,13 +113,11 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    fn look(&mut self, now: Time, cpu: usize, number: usize, at: u32) {
-        self.helpers[number].at = at;
+    fn look(&mut self, now: Time, cpu: usize, number: usize) {
         self.helper(now, cpu, number, HelperStage::Looking, Piece::kernel(costs::CHECK, Spent::Poll));
     }
 
     fn serve_vector(&mut self, now: Time, cpu: usize, number: usize, vector: u32) {
-        self.helpers[number].at = vector;
         self.helpers[number].duty = Duty { step: Step::Fetch, vector, ..Duty::default() };
         let piece = self.piece_of(Step::Fetch, Level::Thread);
         self.helper(now, cpu, number, HelperStage::Serving, piece);

@@ -43,7 +43,7 @@ const ALARMS: usize = 1;
 const UPLINK: usize = 2;
 const FIRST_DRIVE: usize = 3;
 
-/// Capacity of a drive is rounded down to this, so that no aligned request crosses from one drive to the next.
+/// The capacity of one of several drives is rounded down to this, so that no aligned request crosses from one drive to the next.
 const DRIVE_UNIT: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// A host and its drives.
@@ -52,6 +52,8 @@ pub struct SimulatedHost<P: Probe = ()> {
     config: HostConfig,
     strategy: Strategy,
     drives: Vec<Ssd<P>>,
+    /// The last event.
+    now: Time,
     /// Sectors of each drive that can be addressed.
     drive_sectors: u64,
     path: PathQueue,
@@ -108,7 +110,11 @@ impl<P: Probe> SimulatedHost<P> {
         }
         let mut host = SimulatedHost {
             strategy,
-            drive_sectors: identity.sectors / DRIVE_UNIT * DRIVE_UNIT,
+            now: Time::ZERO,
+            drive_sectors: match drives.len() {
+                1 => identity.sectors,
+                _ => identity.sectors / DRIVE_UNIT * DRIVE_UNIT,
+            },
             path: PathQueue::new(controller, config.threads),
             timers: Timers::new(FIRST_DRIVE + drives.len()),
             alarms: Alarms::default(),
@@ -193,6 +199,7 @@ impl<P: Probe> SimulatedHost<P> {
     /// Serves the next event, which is due at `now`.
     #[inline]
     fn serve(&mut self, now: Time, slot: usize) {
+        self.now = now;
         match slot {
             MACHINE => match self.machine.serve(now) {
                 None => {}
@@ -358,10 +365,7 @@ fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
 impl<P: Probe> Device for SimulatedHost<P> {
     fn identify(&self) -> Identify {
         let drive = self.drives[0].identify();
-        let sectors = match self.drives.len() as u64 {
-            1 => drive.sectors,
-            count => count * self.drive_sectors,
-        };
+        let sectors = self.drives.len() as u64 * self.drive_sectors;
         Identify {
             model: format!("{} x {} behind {}", self.drives.len(), drive.model, self.config.strategy),
             sectors,

@@ -2,4 +2,5 @@
 
 mod liveness;
 mod machine;
+mod studies;
 mod timelines;
