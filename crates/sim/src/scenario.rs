@@ -460,27 +460,26 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedHost<P>, W>, InputError> {
-        let is_alone = self.host.drives == 1;
-        let mut drives = Vec::new();
-        let mut mapped = 0;
+        let (mut drives, mut checkers) = (Vec::new(), Vec::new());
         for number in 0..self.host.drives {
             let seed = self.drive_seed(number);
-            let mut drive = Ssd::watched(&self.device, seed, self.content && is_alone, probe());
+            let mut drive = Ssd::watched(&self.device, seed, self.content, probe());
             drive.has_room_for(&self.precondition).map_err(InputError::Drive)?;
-            mapped = drive.precondition(&self.precondition, seed);
+            let mapped = drive.precondition(&self.precondition, seed);
+            let identity = drive.identify();
+            let mut checker = Checker::off();
+            if self.content {
+                checker = Checker::new(identity.sectors, identity.page_sectors);
+                checker.prepare(mapped, prepared_content);
+            }
             drives.push(drive);
+            checkers.push(checker);
         }
-        let host = SimulatedHost::new(&self.host, drives, self.run.ramp, self.seed);
-        let identity = host.identify();
-        let sources = self.sources(identity.sectors, skip_bad_lines)?;
+        let host = SimulatedHost::new(&self.host, drives, checkers, self.run.ramp, self.seed);
+        let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
-        // Fingerprints depend on the page of the drive, so several drives behind one another are not checked.
-        let mut checker = Checker::off();
-        if self.content && is_alone {
-            checker = Checker::new(identity.sectors, identity.page_sectors);
-            checker.prepare(mapped, prepared_content);
-        }
-        Ok(World::witnessed(host, checker, sources, self.run.clone(), witness))
+        // The host checks each of its drives: only it knows the order in which requests reach them.
+        Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
     }
 
     /// Equal drives have random streams of their own.

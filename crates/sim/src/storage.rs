@@ -25,6 +25,11 @@ pub trait Storage: Device {
         self.drives().iter().map(|drive| drive.figures(now)).collect()
     }
 
+    /// True while it checks by itself what each of its drives returns.
+    fn checks_content(&self) -> bool {
+        false
+    }
+
     /// What the host before it did, if one is modelled.
     fn host_figures(&self) -> Option<HostFigures> {
         None

@@ -59,7 +59,12 @@ impl Rerun {
         Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness))
     }
 
-    fn chips_and_requests(&self, window: Window, drives: Vec<Ssd<Chips>>, requests: Requests) -> (Chips, Requests) {
+    fn chips_and_requests(
+        &self,
+        window: Window,
+        drives: Vec<Ssd<Chips>>,
+        requests: Requests,
+    ) -> (Chips, Requests) {
         let chips = drives.into_iter().map(|drive| drive.probe).collect();
         let geometry = &self.scenario.device.geometry;
         (Chips::of_drives(window, chips, geometry.units(), geometry.channels), requests)

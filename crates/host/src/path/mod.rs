@@ -3,6 +3,7 @@
 //! * [`hal`]: the operations of HIOPS-HAL that a low-level driver implements;
 //! * [`ahci`], [`nvme`]: two of them, over emulated controllers;
 //! * [`strategy`]: who fetches, post-processes and issues, when to poll and when to spin, as data;
+//! * [`window`]: when a thread should be told of an end that is near;
 //! * [`queue`]: requests that wait for a tag, in flight, and at their end.
 //!
 //! What executes a strategy (contexts on modelled cores in virtual time; threads in real time) reads the description and
@@ -14,9 +15,11 @@ pub mod nvme;
 pub mod queue;
 pub mod strategy;
 mod tags;
+pub mod window;
 
 pub use ahci::Ahci;
 pub use hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 pub use nvme::Nvme;
 pub use queue::{Fetched, PathQueue};
 pub use strategy::{Drain, Finisher, Issuer, Layers, Strategy, StrategyName, Wait};
+pub use window::Window;

@@ -143,7 +143,8 @@ impl Strategy {
     }
 
     fn with(self, name: StrategyName) -> Strategy {
-        let polling = Strategy { interrupts: false, has_poll_thread: true, finisher: Finisher::Waiter, ..self };
+        let polling =
+            Strategy { interrupts: false, has_poll_thread: true, finisher: Finisher::Waiter, ..self };
         match name {
             StrategyName::Scsi => Strategy {
                 layers: Layers::Scsi,
@@ -168,7 +169,9 @@ impl Strategy {
             return Err("the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a path without it".into());
         }
         if !self.interrupts && !self.has_poll_thread && self.wait != Wait::Spin {
-            return Err("without interrupts somebody must look for completions: add \"poll\" or \"spin\"".into());
+            return Err(
+                "without interrupts somebody must look for completions: add \"poll\" or \"spin\"".into()
+            );
         }
         Ok(())
     }

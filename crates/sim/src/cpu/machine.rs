@@ -553,7 +553,8 @@ impl Machine {
         let thread = c.current.expect("a thread runs");
         let t = &mut self.threads[thread as usize];
         let frame = &c.levels[0];
-        t.saved = Piece { work: Nanos(frame.left.div_ceil(ALONE)), on: frame.on, preemptible: frame.preemptible };
+        t.saved =
+            Piece { work: Nanos(frame.left.div_ceil(ALONE)), on: frame.on, preemptible: frame.preemptible };
         t.state = State::Ready;
         t.ready_since = now;
         c.queue.push(thread, t.key(), t.weight);

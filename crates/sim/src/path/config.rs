@@ -51,6 +51,8 @@ pub struct HostConfig {
     pub poll_interval: Nanos,
     /// How long before the end of a read the drive announces it.
     pub window: Nanos,
+    /// From then on the window follows the time that threads take to be on their cores.
+    pub window_feedback: bool,
     /// What else runs.
     pub background: Background,
     /// How many such threads.
@@ -74,6 +76,7 @@ impl Default for HostConfig {
             uplink: 0,
             poll_interval: Nanos::micros(16),
             window: Nanos::micros(8),
+            window_feedback: false,
             background: Background::None,
             background_threads: 8,
             background_latency: Nanos::micros(100),
@@ -115,7 +118,13 @@ impl Configure for HostConfig {
             &mut self.threads,
             1..=4096,
         );
-        count_u32(visit, "priority", "Nice level of these threads plus 20: 0 goes first.", &mut self.priority, 0..=39);
+        count_u32(
+            visit,
+            "priority",
+            "Nice level of these threads plus 20: 0 goes first.",
+            &mut self.priority,
+            0..=39,
+        );
         visit.time(
             "application",
             "What the application does on a core for each request.",
@@ -142,8 +151,19 @@ impl Configure for HostConfig {
             &mut self.window,
             Nanos(0)..=Nanos::millis(100),
         );
+        visit.flag(
+            "window_feedback",
+            "That is where the window begins; from then on it follows how long threads take to be on their cores.",
+            &mut self.window_feedback,
+        );
         choose(visit, "background", "What else runs on the cores.", &mut self.background);
-        count_u32(visit, "background_threads", "How many such threads.", &mut self.background_threads, 1..=1024);
+        count_u32(
+            visit,
+            "background_threads",
+            "How many such threads.",
+            &mut self.background_threads,
+            1..=1024,
+        );
         visit.time(
             "background_latency",
             "How long a request of a background thread is with its device.",
@@ -165,7 +185,10 @@ impl HostConfig {
         if self.controller == ControllerKind::Ahci && self.drives > ahci::PORTS {
             visit.problem(
                 "drives",
-                format!("an AHCI controller has {} ports; use fewer drives or controller = \"nvme\"", ahci::PORTS),
+                format!(
+                    "an AHCI controller has {} ports; use fewer drives or controller = \"nvme\"",
+                    ahci::PORTS
+                ),
             );
         }
     }

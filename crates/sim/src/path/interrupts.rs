@@ -126,12 +126,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.path.controller_mut().acknowledge(vector);
         if self.strategy.finisher == Finisher::InterruptThread {
             self.hard[cpu].waking = self.irq_threads[vector as usize];
-            return self.hard(
-                now,
-                cpu,
-                HandlerStage::Waking,
-                Piece::kernel(costs::WAKE, Spent::Interrupt),
-            );
+            return self.hard(now, cpu, HandlerStage::Waking, Piece::kernel(costs::WAKE, Spent::Interrupt));
         }
         self.hard[cpu].budget = match self.strategy.drain {
             Drain::AsFound => self.path.controller().events(vector),

@@ -20,6 +20,7 @@ pub use figures::{Handlers, HostFigures, PredictionFigures};
 
 use crate::cpu::{CpuTime, Event, Machine, ThreadId};
 use crate::storage::Storage;
+use crate::world::Checker;
 use alarms::{Alarm, Alarms};
 use interrupts::{Handler, Soft};
 use kernel::{Helper, Role};
@@ -33,7 +34,7 @@ use tailcut_base::{
 };
 use tailcut_host::path::{
     Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, PathQueue, QueueId, RequestId, Strategy, Wait,
-    ahci,
+    Window, ahci,
 };
 use tailcut_ssd::{Prediction, Probe, Ssd};
 use worker::{Stage, Worker};
@@ -47,7 +48,6 @@ const FIRST_DRIVE: usize = 3;
 const DRIVE_UNIT: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// A host and its drives.
-#[derive(Debug)]
 pub struct SimulatedHost<P: Probe = ()> {
     config: HostConfig,
     strategy: Strategy,
@@ -85,6 +85,9 @@ pub struct SimulatedHost<P: Probe = ()> {
     background_done: u64,
     buffer_hits: u64,
     handlers: Handlers,
+    window: Window,
+    /// What each drive must return, by the order in which it is asked.
+    checkers: Vec<Checker>,
     /// Where the measurement began.
     measured: Option<(Time, Vec<CpuTime>, u64)>,
 }
@@ -98,8 +101,16 @@ struct Uplink {
 }
 
 impl<P: Probe> SimulatedHost<P> {
-    /// A host with these drives, all alike and ready for use. What it does until `ramp` does not count in its figures.
-    pub fn new(config: &HostConfig, mut drives: Vec<Ssd<P>>, ramp: Nanos, seed: u64) -> SimulatedHost<P> {
+    /// A host with these drives, all alike and ready for use, and a checker for each that knows what is on it. What it
+    /// does until `ramp` does not count in its figures.
+    pub fn new(
+        config: &HostConfig,
+        mut drives: Vec<Ssd<P>>,
+        checkers: Vec<Checker>,
+        ramp: Nanos,
+        seed: u64,
+    ) -> SimulatedHost<P> {
+        assert_eq!(drives.len(), checkers.len(), "each drive is checked, or not, by itself");
         let strategy = config.described();
         let machine = Machine::new(config.cores as usize, config.siblings);
         let identity = drives[0].identify();
@@ -138,6 +149,8 @@ impl<P: Probe> SimulatedHost<P> {
             background_done: 0,
             buffer_hits: 0,
             handlers: Handlers::default(),
+            window: Window::new(config.window, config.window_feedback),
+            checkers,
             measured: None,
             config: config.clone(),
             machine,
@@ -254,6 +267,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
         assert_eq!(worker.mark, now, "all time up to the device is accounted for");
         let (drive, command) = (worker.drive, worker.command);
+        // Requests that are in flight together have no order before they reach the drive.
+        worker.expected = self.checkers[drive].submitted(&command);
         let answer = self.drives[drive].submit(now, &command);
         assert_eq!(answer, Submit::Accepted, "the host keeps to what its drives say of themselves");
         self.look_at_drive(drive);
@@ -270,8 +285,9 @@ impl<P: Probe> SimulatedHost<P> {
         self.drives[drive].take_predictions(&mut predictions);
         for Prediction { id, ends } in predictions.drain(..) {
             let generation = self.workers[id.0 as usize].generation;
-            let at = Time(ends.0.saturating_sub(self.config.window.0));
-            self.alarms.set(at, Alarm::Notice { worker: id.0, generation });
+            let at = Time(ends.0.saturating_sub(self.window.length().0));
+            // One whose moment has passed is announced at once.
+            self.alarms.set(at.max(self.now), Alarm::Notice { worker: id.0, generation });
         }
         self.predictions = predictions;
     }
@@ -294,6 +310,8 @@ impl<P: Probe> SimulatedHost<P> {
         worker.spans.extend(&completion.spans);
         assert_eq!(completion.spans.total(), now.since(worker.mark), "the drive's account is complete");
         worker.mark = now;
+        let (op, number) = (worker.command.op, u64::from(request));
+        self.checkers[worker.drive].completed(op, completion, worker.expected, number);
         (worker.status, worker.content) = (completion.status, completion.content);
         worker.busy_for = completion.busy_for;
         if self.uplink.rate == 0 || worker.command.op != Op::Read {
@@ -334,6 +352,7 @@ impl<P: Probe> SimulatedHost<P> {
             return;
         }
         worker.looks_itself = true;
+        worker.noticed = now;
         let vector = self.path.vector_of(request).expect("it is in flight");
         let cpu = self.cpu_of_vector(vector);
         self.notices[cpu].push_back(request);
@@ -353,7 +372,9 @@ impl<P: Probe> SimulatedHost<P> {
 
 fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
     match config.controller {
-        ControllerKind::Ahci => Controller::Ahci(Ahci::new(config.drives, drive.queue_depth.min(ahci::SLOTS))),
+        ControllerKind::Ahci => {
+            Controller::Ahci(Ahci::new(config.drives, drive.queue_depth.min(ahci::SLOTS)))
+        }
         ControllerKind::Nvme => {
             // A drive with fewer entries than there are cores has queue pairs that cores share.
             let pairs = cpus.min(drive.queue_depth);
@@ -426,6 +447,10 @@ impl<P: Probe> Storage for SimulatedHost<P> {
         &self.drives
     }
 
+    fn checks_content(&self) -> bool {
+        self.checkers.iter().all(Checker::is_on)
+    }
+
     fn host_figures(&self) -> Option<HostFigures> {
         Some(self.figures_of_host())
     }
@@ -433,7 +458,9 @@ impl<P: Probe> Storage for SimulatedHost<P> {
     fn why_stuck(&self) -> String {
         let waiting = self.path.waiting_in_all();
         let in_flight = self.path.controller().in_flight();
-        format!("{waiting} requests wait for a tag, {in_flight} tags are taken, and no thread will ever run again")
+        format!(
+            "{waiting} requests wait for a tag, {in_flight} tags are taken, and no thread will ever run again"
+        )
     }
 
     fn read_only(&self) -> Option<String> {

@@ -104,6 +104,10 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A thread looks where its request stands, and waits if it must.
     fn wait(&mut self, now: Time, cpu: usize, id: RequestId) {
+        let noticed = std::mem::replace(&mut self.workers[id as usize].noticed, Time::NEVER);
+        if noticed != Time::NEVER {
+            self.window.observe(now.since(noticed));
+        }
         let worker = &self.workers[id as usize];
         let waiter = queue::Waiter { is_fetched: worker.is_fetched, is_finished: worker.is_finished };
         if !waiter.may_wait(self.strategy.finisher) {

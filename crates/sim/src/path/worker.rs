@@ -60,6 +60,10 @@ pub(super) struct Worker {
     /// Of its present request, to tell late notices apart.
     pub generation: u32,
     pub submitted: Time,
+    /// When the drive announced its end; never, once the thread has been on a core since then.
+    pub noticed: Time,
+    /// What a read must return.
+    pub expected: u64,
     /// Up to where its latency is accounted for.
     pub mark: Time,
     pub spans: Spans,
@@ -95,6 +99,8 @@ impl Worker {
             looks_itself: false,
             generation: 0,
             submitted: Time::ZERO,
+            noticed: Time::NEVER,
+            expected: 0,
             mark: Time::ZERO,
             spans: Spans::new(),
             status: Status::Success,

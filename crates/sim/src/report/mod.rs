@@ -18,8 +18,8 @@ mod waits;
 pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
-pub use lifetime::Lifetime;
 pub use host::{CpuShare, HostReport};
+pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
 pub use steady::SteadyReport;
@@ -127,11 +127,14 @@ impl Report {
                 .device
                 .array()
                 .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
-            host: world.device.host_figures().map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
+            host: world
+                .device
+                .host_figures()
+                .map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             sources: world.sources().map(describe).collect(),
             interrupted,
-            content_checked: world.is_checking(),
+            content_checked: world.is_checking() || world.device.checks_content(),
             completed: world.completed(),
             from_ns: stats.from.0,
             until_ns: stats.until.0,

@@ -1,8 +1,8 @@
 //! What one run of a study showed.
 
 use super::Run;
-use crate::path::HostFigures;
 use crate::ending::{RunFailed, run_to_end};
+use crate::path::HostFigures;
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
 use crate::storage::Storage;

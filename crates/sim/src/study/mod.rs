@@ -7,6 +7,7 @@
 mod array_loads;
 mod array_tail;
 mod beyond_read_importance;
+mod beyond_window;
 mod epoch_writes;
 pub mod evaluation;
 mod interval;
@@ -126,6 +127,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_4_host::Prediction,
         &shin_4_host::Precompletion,
         &shin_4_host::Multidepth,
+        &beyond_window::FeedbackWindow,
         &array_tail::ArrayTail,
         &shin_4::ReadTail,
         &shin_6::Readers,

@@ -122,8 +122,9 @@ pub fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32
     scenario
 }
 
-/// Background threads: the dissertation says of what kind, not how many. Its POLL beside CPU threads had a fifth of a core
-/// ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on each of eight cores.
+/// Threads beside: the dissertation does not say how many. Its POLL beside CPU threads had a fifth of a core
+/// ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on each of eight hardware
+/// threads; of I/O threads there are as many.
 pub const BACKGROUND_THREADS: u32 = 32;
 
 /// With threads beside the workload.

@@ -92,6 +92,7 @@ fn every_request_is_answered_and_every_core_accounted_for() {
         assert_eq!(measured.errors(), 0, "seed {seed}");
         let figures = measured.host.as_ref().expect("there is a host");
         assert_eq!(figures.time.total(), figures.elapsed * figures.cpus as u64, "seed {seed}");
+        assert!(measured.report.content_checked, "seed {seed}");
         assert!(measured.kind(Op::Read).is_some(), "seed {seed}");
     }
 }

@@ -27,6 +27,14 @@ fn figure(rows: &[Row], case: &str, quantity: &str) -> f64 {
     row.and_then(|row| row.measured).unwrap_or_else(|| panic!("{case}: {quantity}"))
 }
 
+/// Rows that are off by more than a quarter say why.
+#[test]
+fn what_differs_is_explained() {
+    for id in ["shin-3.2", "shin-3.9", "shin-4.1"] {
+        assert!(quick(id).iter().all(|row| !row.is_off() || row.note.is_some()), "{id}");
+    }
+}
+
 #[test]
 fn fewer_contexts_feed_more_drives() {
     let rows = quick("shin-3.2");
@@ -46,7 +54,11 @@ fn handlers_get_shorter_as_work_leaves_them() {
 
 #[test]
 fn the_uplink_bounds_large_reads() {
-    quick("shin-3.8");
+    let rows = quick("shin-3.8");
+    for bytes in [4096.0, 16_384.0] {
+        let reads = figure(&rows, &format!("IRQ I/O, {bytes} B"), "reads");
+        assert!((0.97..=1.0001).contains(&(reads * bytes / 1.5e9)), "{bytes}");
+    }
 }
 
 #[test]
@@ -65,10 +77,30 @@ fn the_drive_knows_when_a_read_ends() {
 
 #[test]
 fn a_window_hides_the_scheduler_and_leaves_the_background_alone() {
-    quick("shin-4.4");
+    let rows = quick("shin-4.4");
+    let beyond =
+        |case: &str| figure(&rows, &format!("{case}, beside io threads"), "mean latency beyond flash");
+    assert!(beyond("PRE16") < beyond("IRQ") - 5e-6);
+    assert!(beyond("PRE16") < beyond("POLL-PRIO") + 2e-6);
+    let lost =
+        |case: &str| figure(&rows, &format!("{case}, beside cpu threads"), "background throughput lost");
+    assert!(lost("PRE16") < lost("POLL-PRIO") / 5.0);
 }
 
 #[test]
 fn precompletion_gains_at_depth() {
-    quick("shin-4.5");
+    let rows = quick("shin-4.5");
+    for threads in [1, 8, 32] {
+        let case = format!("PRE8 / IRQ, {threads} threads");
+        assert!(figure(&rows, &case, "reads") > 1.02 && figure(&rows, &case, "mean latency") < 0.98);
+    }
+}
+
+#[test]
+fn feedback_finds_the_window() {
+    let rows = quick("beyond-window");
+    for beside in ["none", "io", "cpu", "io-saturated"] {
+        let ratio = figure(&rows, &format!("feedback / best, beside {beside}"), "mean latency");
+        assert!(ratio < 1.03, "beside {beside}: {ratio}");
+    }
 }

@@ -9,7 +9,7 @@ use tailcut_sim::cpu::costs::*;
 use tailcut_sim::path::{ControllerKind, HostConfig, SimulatedHost};
 use tailcut_sim::study::{Run, measure};
 use tailcut_sim::workload::SyntheticConfig;
-use tailcut_sim::world::Limits;
+use tailcut_sim::world::{Checker, Limits};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, Ssd};
 
@@ -26,7 +26,8 @@ fn first_request(strategy: &str, controller: ControllerKind, op: Op) -> Completi
         ..HostConfig::default()
     };
     let drive = Ssd::new(&Preset::G.config(), 1, false);
-    let mut host: SimulatedHost = SimulatedHost::new(&config, vec![drive], Nanos::ZERO, 1);
+    let mut host: SimulatedHost =
+        SimulatedHost::new(&config, vec![drive], vec![Checker::off()], Nanos::ZERO, 1);
     let command = Command {
         id: CommandId(0),
         op,
@@ -66,7 +67,12 @@ fn interrupted() -> u64 {
 #[track_caller]
 fn takes(strategy: &str, expected: u64) {
     let completion = first_request(strategy, ControllerKind::Nvme, Op::Read);
-    assert_eq!(completion.at, Time(expected), "{strategy}: {:?}", completion.spans.iter().collect::<Vec<_>>());
+    assert_eq!(
+        completion.at,
+        Time(expected),
+        "{strategy}: {:?}",
+        completion.spans.iter().collect::<Vec<_>>()
+    );
 }
 
 #[test]
