@@ -151,3 +151,126 @@ impl Waiter {
         !(self.is_finished || mine) || !holds(Rule::LooksBeforeItSleeps)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Ahci, Nvme};
+    use tailcut_base::random::Stream;
+
+    /// A request in a naive model of the path.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Place {
+        Idle,
+        Waiting,
+        InFlight,
+        Done,
+        Fetched,
+    }
+
+    fn random_walk(seed: u64, controller: Controller, depth: usize) {
+        const REQUESTS: u32 = 40;
+        let mut random = Stream::new(seed, "path");
+        let mut path = PathQueue::new(controller, REQUESTS);
+        let queues = path.controller().queues();
+        let mut places = [Place::Idle; REQUESTS as usize];
+        let mut fifos: Vec<VecDeque<u32>> = vec![VecDeque::new(); queues as usize];
+        let mut taken = vec![0usize; queues as usize];
+        let mut queue_of = [0u32; REQUESTS as usize];
+        for step in 0..4000u64 {
+            let now = Time(step);
+            let request = random.below(u64::from(REQUESTS)) as u32;
+            let place = places[request as usize];
+            let queue = random.below(u64::from(queues)) as u32;
+            match (random.below(4), place) {
+                (0, Place::Idle) => {
+                    path.enqueue(request, queue);
+                    fifos[queue as usize].push_back(request);
+                    queue_of[request as usize] = queue;
+                    places[request as usize] = Place::Waiting;
+                }
+                (1, _) => {
+                    let expected = match fifos[queue as usize].front() {
+                        Some(&first) if taken[queue as usize] < depth => Some(first),
+                        _ => None,
+                    };
+                    assert_eq!(path.issue(now, queue), expected, "busy is an answer, and the order is kept");
+                    if let Some(issued) = expected {
+                        fifos[queue as usize].pop_front();
+                        taken[queue as usize] += 1;
+                        places[issued as usize] = Place::InFlight;
+                    }
+                }
+                (2, Place::InFlight) => {
+                    path.completed(request, random.below(2) == 0);
+                    places[request as usize] = Place::Done;
+                }
+                (3, Place::Done) => {
+                    let vector = path.vector_of(request).expect("it has a tag");
+                    let own = random.below(2) == 0;
+                    let fetched = if own { path.fetch_own(request) } else { path.fetch(vector) };
+                    let Fetched { request, queue } = fetched.expect("there is one at least");
+                    assert_eq!((places[request as usize], queue_of[request as usize]), (Place::Done, queue));
+                    taken[queue as usize] -= 1;
+                    places[request as usize] = Place::Fetched;
+                }
+                (_, Place::Fetched) => {
+                    path.end(request, now);
+                    places[request as usize] = Place::Idle;
+                }
+                _ => {}
+            }
+            let in_flight: usize = taken.iter().sum();
+            assert_eq!(path.controller().in_flight() as usize, in_flight);
+            assert_eq!(path.waiting_in_all() as usize, fifos.iter().map(VecDeque::len).sum::<usize>());
+        }
+    }
+
+    #[test]
+    fn requests_keep_their_order_and_tags_their_number() {
+        for seed in 0..20 {
+            random_walk(seed, Controller::Ahci(Ahci::new(3, 4)), 4);
+            random_walk(seed, Controller::Nvme(Nvme::new(2, 2, 3)), 3);
+        }
+    }
+
+    #[test]
+    fn an_interrupt_is_raised_once_until_it_is_acknowledged() {
+        let mut path = PathQueue::new(Controller::Ahci(Ahci::new(1, 8)), 8);
+        for request in 0..5 {
+            path.enqueue(request, 0);
+            assert_eq!(path.issue(Time::ZERO, 0), Some(request));
+        }
+        assert_eq!(path.completed(0, true), None, "its waiter looks by itself");
+        assert_eq!(path.completed(1, false), Some(0));
+        assert_eq!(path.completed(2, false), None, "it is raised already");
+        assert!(path.controller_mut().acknowledge(0));
+        assert_eq!(path.completed(3, false), Some(0));
+        assert!(!path.controller_mut().mask(0, true));
+        path.controller_mut().acknowledge(0);
+        assert_eq!(path.completed(4, false), None, "it is masked");
+        assert!(path.controller_mut().mask(0, false), "what has waited meanwhile raises it");
+        let order: Vec<u32> = std::iter::from_fn(|| path.fetch(0)).map(|f| f.request).collect();
+        assert_eq!(order, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn requests_that_take_too_long_are_named() {
+        let mut path = PathQueue::new(Controller::Nvme(Nvme::new(1, 2, 2)), 4);
+        for (request, queue) in [(0, 0), (1, 1), (2, 0)] {
+            path.enqueue(request, queue);
+            path.issue(Time(100 * u64::from(request)), queue);
+        }
+        path.completed(1, false);
+        path.fetch_own(1);
+        let late = |path: &PathQueue, now| {
+            let mut late = Vec::new();
+            path.controller().timed_out(Time(now), Nanos(1000), &mut late);
+            late
+        };
+        assert_eq!(late(&path, 1099), [0]);
+        assert_eq!(late(&path, 1200), [0, 1, 2]);
+        assert_eq!(path.end(1, Time(1300)), Nanos(1200));
+        assert_eq!(late(&path, 1300), [0, 2]);
+    }
+}
