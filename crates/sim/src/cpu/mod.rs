@@ -4,8 +4,10 @@
 pub mod account;
 pub mod costs;
 pub mod machine;
+pub mod piece;
 pub mod runqueue;
 
 pub use account::{CpuTime, Spent};
-pub use machine::{Event, FIRST_IRQ, Level, Machine, Piece};
+pub use machine::{FIRST_IRQ, Machine};
+pub use piece::{Event, Level, Piece};
 pub use runqueue::ThreadId;

@@ -1,6 +1,6 @@
 //! Shin, chapter 4: predictions of a drive, and what a host makes of them.
 
-use super::shin_host::{beside, cosmos, direct, emulated, run};
+use super::shin_host::{beside, cosmos, direct, emulated, emulated_apart, run};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::path::Background;
 use tailcut_base::Nanos;
@@ -216,7 +216,11 @@ impl Study for Multidepth {
                 run(format!("pre{window}/{threads}"), scenario)
             };
             let irq = run(format!("irq/{threads}"), direct(options, emulated(), "nonblocking", threads));
-            [irq, with(4), with(8), with(16)]
+            let apart = |name: &str, strategy: &str| {
+                run(format!("{name}-apart/{threads}"), direct(options, emulated_apart(), strategy, threads))
+            };
+            let apart = [apart("irq", "nonblocking"), apart("pre8", "precomplete")];
+            [irq, with(4), with(8), with(16)].into_iter().chain(apart)
         };
         depths(options).iter().flat_map(one).collect()
     }
@@ -230,11 +234,16 @@ impl Study for Multidepth {
                 rows.push(Row::new(&name, "reads", "1/s", of(case).iops()));
                 rows.push(Row::new(&name, "mean latency", "s", of(case).mean_latency_ns() / 1e9));
             }
-            let name = format!("PRE8 / IRQ, {threads} threads");
-            let iops = of("pre8").iops() / of("irq").iops();
-            rows.push(Row::new(&name, "reads", "x", iops).paper(1.08).explain(DEPTH));
-            let latency = of("pre8").mean_latency_ns() / of("irq").mean_latency_ns();
-            rows.push(Row::new(&name, "mean latency", "x", latency).paper(0.92).explain(DEPTH));
+            for (pre, irq, what) in
+                [("pre8", "irq", ""), ("pre8-apart", "irq-apart", ", reads that do not meet on chips")]
+            {
+                let (pre, irq) = (of(pre), of(irq));
+                let name = format!("PRE8 over IRQ, {threads} threads{what}");
+                let more = pre.iops() / irq.iops() - 1.0;
+                rows.push(Row::new(&name, "more reads", "share", more).paper(0.08).explain(DEPTH));
+                let less = 1.0 - pre.mean_latency_ns() / irq.mean_latency_ns();
+                rows.push(Row::new(&name, "less latency", "share", less).paper(0.08).explain(DEPTH));
+            }
         }
         rows
     }
@@ -257,5 +266,6 @@ sibling. The dissertation's 17.75 % needs I/O threads that fill the cores; with 
 figure has it at the best latency. How many threads there were is not said.";
 const DELAY: &str =
     "Interrupt, wake-up, switch and cold caches, each at its constant, on cores with busy siblings.";
-const DEPTH: &str =
-    "Random reads meet on chips, which the emulator of the dissertation need not have modelled.";
+const DEPTH: &str = "\
+What is hidden stays the same 5 to 6 us, while the latency grows with the depth: random reads meet on chips (140 us for 32 threads). Where they \
+do not meet, see the rows beside. The dissertation's emulator delays each read by 80 us; whether its reads meet is not said.";
