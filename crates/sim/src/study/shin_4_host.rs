@@ -267,5 +267,5 @@ figure has it at the best latency. How many threads there were is not said.";
 const DELAY: &str =
     "Interrupt, wake-up, switch and cold caches, each at its constant, on cores with busy siblings.";
 const DEPTH: &str = "\
-What is hidden stays the same 5 to 6 us, while the latency grows with the depth: random reads meet on chips (140 us for 32 threads). Where they \
-do not meet, see the rows beside. The dissertation's emulator delays each read by 80 us; whether its reads meet is not said.";
+What is hidden is 5 to 9 us, by how busy the cores' siblings are. Random reads of 32 threads meet on chips, which makes their latency 140 us, of which that is \
+less. The dissertation's emulator delays each read by 80 us; whether its reads meet is not said. Where they do not, 32 threads gain what it prints.";
