@@ -23,7 +23,7 @@ use crate::storage::Storage;
 use crate::world::Checker;
 use alarms::{Alarm, Alarms};
 use interrupts::{Handler, Soft};
-use kernel::{Helper, Role};
+use kernel::{KernelThread, Role};
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -63,7 +63,7 @@ pub struct SimulatedHost<P: Probe = ()> {
     uplink: Uplink,
     workers: Vec<Worker>,
     /// Threads behind those of the workload.
-    helpers: Vec<Helper>,
+    kernel_threads: Vec<KernelThread>,
     poll_thread: Option<ThreadId>,
     queue_run: Option<ThreadId>,
     queue_run_again: bool,
@@ -131,7 +131,7 @@ impl<P: Probe> SimulatedHost<P> {
             alarms: Alarms::default(),
             uplink: Uplink { rate: config.uplink, ..Uplink::default() },
             workers: (0..config.threads).map(Worker::new).collect(),
-            helpers: Vec::new(),
+            kernel_threads: Vec::new(),
             poll_thread: None,
             queue_run: None,
             queue_run_again: false,
@@ -169,17 +169,17 @@ impl<P: Probe> SimulatedHost<P> {
             self.machine.add_thread(nice, worker as usize);
         }
         if self.strategy.issuer == Issuer::QueueRun {
-            self.queue_run = Some(self.add_helper(Role::QueueRun, 0));
+            self.queue_run = Some(self.add_kernel_thread(Role::QueueRun, 0));
         }
         if self.strategy.finisher == Finisher::InterruptThread {
             for vector in 0..self.path.controller().vectors() {
                 let thread = self.machine.add_real_time_thread(vector as usize);
-                self.helpers.push(Helper::new(Role::Interrupt(vector)));
+                self.kernel_threads.push(KernelThread::new(Role::Interrupt(vector)));
                 self.irq_threads.push(thread);
             }
         }
         if self.strategy.has_poll_thread {
-            let thread = self.add_helper(Role::Poll, 0);
+            let thread = self.add_kernel_thread(Role::Poll, 0);
             self.poll_thread = Some(thread);
             self.machine.wake(Time::ZERO, thread);
         }
@@ -194,13 +194,13 @@ impl<P: Probe> SimulatedHost<P> {
             Background::Cpu => Role::BackgroundCpu,
         };
         for number in 0..self.config.background_threads {
-            let thread = self.add_helper(role, number as usize);
+            let thread = self.add_kernel_thread(role, number as usize);
             self.machine.wake(Time::ZERO, thread);
         }
     }
 
-    fn add_helper(&mut self, role: Role, cpu: usize) -> ThreadId {
-        self.helpers.push(Helper::new(role));
+    fn add_kernel_thread(&mut self, role: Role, cpu: usize) -> ThreadId {
+        self.kernel_threads.push(KernelThread::new(role));
         self.machine.add_thread(0, cpu)
     }
 
@@ -221,7 +221,7 @@ impl<P: Probe> SimulatedHost<P> {
                 Some(Event::Thread { cpu, thread }) if (thread as usize) < self.workers.len() => {
                     self.worker_goes_on(now, cpu, thread);
                 }
-                Some(Event::Thread { cpu, thread }) => self.helper_goes_on(now, cpu, thread),
+                Some(Event::Thread { cpu, thread }) => self.kernel_thread_goes_on(now, cpu, thread),
             },
             ALARMS => self.serve_alarms(now),
             UPLINK => {
