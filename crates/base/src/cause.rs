@@ -86,7 +86,11 @@ causes! {
     Reconstruction = "reconstruction",
     /// Served from, or waiting for, a host cache.
     Cache = "cache",
-    /// Interrupt handler.
+    /// The request's own thread at work for it: system call, command, post-processing.
+    HostWork = "host work",
+    /// The device had finished, and nobody had looked yet: interrupts are off, and the next look was due later.
+    Poll = "poll",
+    /// The device had finished: until its interrupt was served and came to the request; with what interrupts took from the request's thread.
     Interrupt = "interrupt",
     /// Software interrupt and inter-processor interrupt.
     SoftInterrupt = "soft interrupt",

@@ -23,5 +23,9 @@ tailcut_base::planted_rules! {
         CopiesAreRebuilt,
         /// The epoch of a drive with a token ends with a flush.
         EpochsAreFlushed,
+        /// A tag is free again when its completion has been fetched.
+        TagsAreReleased,
+        /// A thread looks whether its request has ended before it sleeps.
+        LooksBeforeItSleeps,
     }
 }

@@ -2,7 +2,9 @@
 
 pub mod array;
 pub mod census;
+pub mod cpu;
 pub mod ending;
+pub mod path;
 pub mod report;
 pub mod scenario;
 pub mod sizing;

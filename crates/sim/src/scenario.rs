@@ -1,6 +1,7 @@
 //! A scenario: everything that a run needs, as one configuration.
 
 use crate::array::{Members, SimulatedArray};
+use crate::path::{HostConfig, SimulatedHost};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
@@ -147,6 +148,8 @@ pub struct Scenario {
     pub lsm: LsmConfig,
     /// The array that drives like `device` form, if they do.
     pub array: ArrayConfig,
+    /// The host between workload and drives, if it is modelled.
+    pub host: HostConfig,
 }
 
 impl Default for Scenario {
@@ -193,6 +196,7 @@ impl Default for Scenario {
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
             lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
             array: ArrayConfig::default(),
+            host: HostConfig::default(),
         }
     }
 }
@@ -228,6 +232,13 @@ impl Configure for Scenario {
         visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
         visit.section("device", "The drive.", &mut self.device);
         visit.section("array", "The array that such drives form.", &mut self.array);
+        visit.section("host", "The host between workload and drives.", &mut self.host);
+        if self.host.is_on() && self.array.drives > 0 {
+            visit.problem(
+                "host.strategy",
+                "the host of an array is not modelled: set host.strategy = \"\", or array.drives = 0".into(),
+            );
+        }
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
             visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
         }
@@ -471,6 +482,38 @@ impl Scenario {
         }
         array.start();
         Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
+    }
+
+    /// The world of this scenario's host and its drives, ready to run; every drive is watched by a probe of its own.
+    ///
+    /// # Errors
+    /// As [`Scenario::world`].
+    pub fn host_world<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+        skip_bad_lines: bool,
+    ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+        let (mut drives, mut checkers) = (Vec::new(), Vec::new());
+        for number in 0..self.host.drives {
+            let seed = self.drive_seed(number);
+            let mut drive = Ssd::watched(&self.device, seed, self.content, probe());
+            drive.has_room_for(&self.precondition).map_err(InputError::Drive)?;
+            let mapped = drive.precondition(&self.precondition, seed);
+            let identity = drive.identify();
+            let mut checker = Checker::off();
+            if self.content {
+                checker = Checker::new(identity.sectors, identity.page_sectors);
+                checker.prepare(mapped, prepared_content);
+            }
+            drives.push(drive);
+            checkers.push(checker);
+        }
+        let host = SimulatedHost::new(&self.host, drives, checkers, self.run.ramp, self.seed);
+        let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
+        self.check_horizon(&sources)?;
+        // The host checks each of its drives: only it knows the order in which requests reach them.
+        Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
     }
 
     /// Equal drives have random streams of their own.

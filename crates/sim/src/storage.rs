@@ -1,6 +1,7 @@
 //! What a world runs on and a report speaks of: one drive, or an array of them.
 
 use crate::array::SimulatedArray;
+use crate::path::HostFigures;
 use tailcut_base::{Device, Time};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
@@ -22,6 +23,16 @@ pub trait Storage: Device {
     /// What each of its drives has done by now.
     fn figures(&self, now: Time) -> Vec<Figures> {
         self.drives().iter().map(|drive| drive.figures(now)).collect()
+    }
+
+    /// True while it checks by itself what each of its drives returns.
+    fn checks_content(&self) -> bool {
+        false
+    }
+
+    /// What the host before it did, if one is modelled.
+    fn host_figures(&self) -> Option<HostFigures> {
+        None
     }
 
     /// What keeps it from going on without an event left.

@@ -278,6 +278,9 @@ impl<P: Probe> Ssd<P> {
             u.hold_off(now);
         }
         self.set_unit_timer(unit, now + cell);
+        if kind == Kind::UserRead && self.tracker.is_on() {
+            self.track_start(now, unit);
+        }
         if !kind.is_read() && self.config.preempt.is_on() {
             self.open_to_preemption(now, unit);
         }
@@ -448,6 +451,7 @@ impl<P: Probe> Ssd<P> {
         };
         if let &[id] = self.units[unit].transaction.members() {
             let cell = self.cell_time(id, kind);
+            let cell = if kind.is_read() { self.jitter.of(cell) } else { cell };
             self.units.count(kind, 1, cell, cell, 0);
             return (command, command + cell);
         }

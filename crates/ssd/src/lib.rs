@@ -5,6 +5,7 @@
 //! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
 //! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
 
+pub mod behaviour;
 mod block_mapped;
 mod chips;
 mod collection;
@@ -18,6 +19,7 @@ mod forecast;
 mod homes;
 mod ideal;
 mod inference;
+mod jitter;
 mod levelling;
 pub mod planted;
 mod plm;
@@ -38,6 +40,7 @@ mod unqueued;
 mod windows;
 mod writes;
 
+pub use behaviour::{Accuracy, Prediction};
 pub use config::SsdConfig;
 pub use figures::{Breakdown, Counters, Figures};
 pub use precondition::Precondition;

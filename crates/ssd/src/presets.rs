@@ -76,6 +76,7 @@ fn m() -> SsdConfig {
         timing: Timing {
             cell: CellKind::Mlc,
             read: vec![Nanos::micros(75)],
+            read_jitter: Nanos(0),
             program: vec![Nanos::micros(750)],
             erase: Nanos::micros(3800),
             bus: 333_000_000,

@@ -1,5 +1,6 @@
 //! The drive as a machine: what it is made of, and the loop over its events.
 
+use crate::behaviour::Tracker;
 use crate::block_mapped::BlockMapped;
 use crate::collection::Collection;
 use crate::config::SsdConfig;
@@ -16,6 +17,7 @@ use crate::flash::unit::Units;
 use crate::flash::{Geometry, Layout};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
+use crate::jitter::Jitter;
 use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
@@ -71,6 +73,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
     pub(crate) levelling: Levelling,
+    pub(crate) tracker: Tracker,
+    pub(crate) jitter: Jitter,
     /// Present when the drive maps by block.
     pub(crate) block_mapped: Option<BlockMapped>,
     pub(crate) timers: Timers,
@@ -137,6 +141,8 @@ impl<P: Probe> Ssd<P> {
             is_any_quiet: false,
             is_any_read_only: false,
             levelling: Levelling::new(&geometry, sets),
+            tracker: Tracker::default(),
+            jitter: Jitter::new(config.timing.read_jitter, seed),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry, sets.count()),
             preemption: Preemption::new(&config.preempt, units, geometry.pages),
@@ -294,9 +300,13 @@ impl<P: Probe> Ssd<P> {
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
     pub(crate) fn complete(&mut self, now: Time, tag: u32) {
-        let t = &mut self.tags[tag];
+        let t = &self.tags[tag];
         assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
         debug_assert_eq!(t.spans.total(), now.since(t.arrived));
+        if self.tracker.is_on() {
+            self.track_end(now, tag);
+        }
+        let t = &self.tags[tag];
         self.completions.push(Completion {
             id: t.command.id,
             status: t.status,

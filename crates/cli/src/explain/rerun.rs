@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
+use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{Witness, World};
 use tailcut_ssd::{Probe, Ssd};
@@ -34,6 +35,9 @@ impl Rerun {
         if self.scenario.array.drives > 0 {
             return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
         }
+        if self.scenario.host.is_on() {
+            return Ok(self.repeat_host(|| (), lookout)?.witness.seen);
+        }
         Ok(self.repeat((), lookout)?.witness.seen)
     }
 
@@ -42,16 +46,38 @@ impl Rerun {
         if self.scenario.array.drives > 0 {
             return self.record_array(window);
         }
+        if self.scenario.host.is_on() {
+            let world = self.repeat_host(|| Chips::new(window), Requests::new(window))?;
+            return Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness));
+        }
         let world = self.repeat(Chips::new(window), Requests::new(window))?;
         Ok((world.device.probe, world.witness))
     }
 
     fn record_array(&self, window: Window) -> Result<(Chips, Requests), Failure> {
         let world = self.repeat_array(|| Chips::new(window), Requests::new(window))?;
-        let chips = world.device.into_drives().into_iter().map(|drive| drive.probe).collect();
+        Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness))
+    }
+
+    fn chips_and_requests(
+        &self,
+        window: Window,
+        drives: Vec<Ssd<Chips>>,
+        requests: Requests,
+    ) -> (Chips, Requests) {
+        let chips = drives.into_iter().map(|drive| drive.probe).collect();
         let geometry = &self.scenario.device.geometry;
-        let chips = Chips::of_drives(window, chips, geometry.units(), geometry.channels);
-        Ok((chips, world.witness))
+        (Chips::of_drives(window, chips, geometry.units(), geometry.channels), requests)
+    }
+
+    /// Repeats the run of drives behind a host.
+    fn repeat_host<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+    ) -> Result<World<SimulatedHost<P>, W>, Failure> {
+        let skip = self.kept.saved.skip_bad_lines;
+        self.run(run::prepare_host(&self.scenario, probe, witness, skip, self.quiet))
     }
 
     /// Repeats the run of a drive.

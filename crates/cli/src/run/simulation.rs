@@ -10,6 +10,7 @@ use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end};
+use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{self, RunError, Stats, Witness, World};
 use tailcut_ssd::{Probe, Ssd};
@@ -82,6 +83,10 @@ pub fn simulate(
         let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
+    if scenario.host.is_on() {
+        let world = prepare_host(scenario, || (), (), skip_bad_lines, quiet)?;
+        return simulate_world(scenario, world, quiet, interrupt);
+    }
     let world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
     simulate_world(scenario, world, quiet, interrupt)
 }
@@ -128,6 +133,18 @@ pub fn prepare_array<P: Probe, W: Witness>(
 ) -> Result<World<SimulatedArray<P>, W>, InputError> {
     let _waiting = Waiting::new("preparing the array", quiet);
     scenario.array_world(probe, witness, skip_bad_lines)
+}
+
+/// The same for drives behind a host; each drive is watched by a probe of its own.
+pub fn prepare_host<P: Probe, W: Witness>(
+    scenario: &Scenario,
+    probe: impl Fn() -> P,
+    witness: W,
+    skip_bad_lines: bool,
+    quiet: bool,
+) -> Result<World<SimulatedHost<P>, W>, InputError> {
+    let _waiting = Waiting::new("preparing the drives", quiet);
+    scenario.host_world(probe, witness, skip_bad_lines)
 }
 
 /// Runs a world under the eyes of the user, who may end it before its time.

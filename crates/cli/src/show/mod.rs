@@ -4,6 +4,7 @@
 mod array;
 mod brief;
 mod drive;
+mod host;
 mod latency;
 mod store;
 mod throughput;
@@ -33,6 +34,9 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     }
     if let Some(array) = &report.array {
         page.part("array", &array::tables(array, tone));
+    }
+    if let Some(host) = &report.host {
+        page.part("host", &host::lines(host));
     }
     let heading = if report.array.is_some() { "drive 0" } else { "drive" };
     page.part(heading, &drive::table(report, tone));

@@ -7,6 +7,7 @@
 mod array;
 mod curve;
 mod drive;
+mod host;
 mod lifetime;
 mod limits;
 mod requests;
@@ -17,6 +18,7 @@ mod waits;
 pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
+pub use host::{CpuShare, HostReport};
 pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
@@ -48,6 +50,9 @@ pub struct Report {
     /// The array, where the drives form one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayReport>,
+    /// The host, where one is modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
     /// The sources of the workload, one line each.
@@ -122,10 +127,14 @@ impl Report {
                 .device
                 .array()
                 .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
+            host: world
+                .device
+                .host_figures()
+                .map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             sources: world.sources().map(describe).collect(),
             interrupted,
-            content_checked: world.is_checking(),
+            content_checked: world.is_checking() || world.device.checks_content(),
             completed: world.completed(),
             from_ns: stats.from.0,
             until_ns: stats.until.0,

@@ -2,6 +2,7 @@
 
 use super::Run;
 use crate::ending::{RunFailed, run_to_end};
+use crate::path::HostFigures;
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
 use crate::storage::Storage;
@@ -37,6 +38,8 @@ pub struct Measured {
     pub epochs: Option<EpochFigures>,
     /// What the host can use of its drives' space, as a share.
     pub usable: f64,
+    /// What its host did, if one is modelled.
+    pub host: Option<HostFigures>,
     /// What was done in each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
@@ -87,6 +90,10 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
         let world = scenario.array_world(|| (), (), false).map_err(input)?;
         return measure_world(run, world, is_over);
     }
+    if scenario.host.is_on() {
+        let world = scenario.host_world(|| (), (), false).map_err(input)?;
+        return measure_world(run, world, is_over);
+    }
     let world = scenario.world((), (), false).map_err(input)?;
     measure_world(run, world, is_over)
 }
@@ -122,6 +129,7 @@ fn measure_world<S: Storage>(
         log: world.device.array().and_then(|array| array.log_figures()),
         epochs: world.device.array().and_then(|array| array.epoch_figures()),
         usable: world.device.array().map_or(1.0, usable),
+        host: world.device.host_figures(),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
     })

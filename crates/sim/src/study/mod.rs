@@ -9,6 +9,7 @@ mod array_tail;
 mod beyond_epochs;
 mod beyond_epochs_sets;
 mod beyond_read_importance;
+mod beyond_window;
 mod epoch_writes;
 pub mod evaluation;
 mod interval;
@@ -19,8 +20,11 @@ mod pareset_12;
 mod pareset_7;
 mod row;
 mod shin;
+mod shin_3;
 mod shin_4;
+mod shin_4_host;
 mod shin_6;
+mod shin_host;
 mod sprinkler_1;
 mod sprinkler_10;
 mod sprinkler_11;
@@ -118,6 +122,14 @@ pub fn all() -> &'static [&'static dyn Study] {
         &swan_8::Ycsb,
         &swan_12::Inside,
         &swan_eq1::Sizes,
+        &shin_3::Drives,
+        &shin_3::Sizes,
+        &shin_3::LongestHandler,
+        &shin_3::PollInterval,
+        &shin_4_host::Prediction,
+        &shin_4_host::Precompletion,
+        &shin_4_host::Multidepth,
+        &beyond_window::FeedbackWindow,
         &array_tail::ArrayTail,
         &shin_4::ReadTail,
         &shin_6::Readers,

@@ -198,6 +198,15 @@ impl Buffer {
         &mut self.shares[set as usize]
     }
 
+    /// Pages of any set that have room at once.
+    pub fn room(&self) -> u64 {
+        let room = |share: &Share| match share.line.is_empty() {
+            true => self.capacity.saturating_sub(share.used) as u64,
+            false => 0,
+        };
+        self.shares.iter().map(room).min().unwrap_or(0)
+    }
+
     /// The set of an entry's logical page.
     #[inline(always)]
     pub fn set_of(&self, id: u32) -> u32 {

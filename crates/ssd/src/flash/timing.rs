@@ -41,6 +41,8 @@ pub struct Timing {
     pub cell: CellKind,
     /// Cell time of a page read, for all page types or one for each.
     pub read: Vec<Nanos>,
+    /// The most by which the cell time of a read of one page differs from `read`, either way, evenly distributed.
+    pub read_jitter: Nanos,
     /// Cell time of a page program, for all page types or one for each.
     pub program: Vec<Nanos>,
     /// Cell time of a block erase.
@@ -75,6 +77,15 @@ impl Configure for Timing {
             &mut self.read,
             cells.clone(),
         );
+        visit.time(
+            "read_jitter",
+            "The most by which a read of one page takes longer or shorter than that.",
+            &mut self.read_jitter,
+            Nanos(0)..=Nanos::millis(1),
+        );
+        if self.read.iter().any(|read| *read <= self.read_jitter) {
+            visit.problem("read_jitter", "a read takes some time; lower read_jitter".into());
+        }
         visit.times(
             "program",
             "Cell time of a page program; one, or one for each page type, fast page first.",

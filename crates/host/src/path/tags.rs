@@ -1,0 +1,200 @@
+//! Tags, the requests that they are bound to, and completions that nobody has fetched yet.
+
+use super::hal::{QueueId, RequestId, Tag, Vector};
+use std::collections::VecDeque;
+use tailcut_base::{Nanos, Time};
+
+/// What a tag is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// Taken, not bound.
+    Taken,
+    Bound,
+    Issued,
+    /// Carried out: its completion waits to be fetched.
+    Done,
+    /// Fetched, still bound.
+    Fetched,
+    /// No request, to be released.
+    Detached,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    state: State,
+    request: RequestId,
+}
+
+/// What both drivers keep: `queues` queues of `depth` tags, and the completions of each vector in order.
+#[derive(Clone, Debug)]
+pub(super) struct Tags {
+    depth: u32,
+    slots: Vec<Slot>,
+    free: Vec<Vec<u32>>,
+    done: Vec<VecDeque<Tag>>,
+    raised: Vec<bool>,
+    masked: Vec<bool>,
+    /// When each request began; by request.
+    begun: Vec<Time>,
+    in_flight: u32,
+}
+
+impl Tags {
+    pub fn new(queues: u32, depth: u32, vectors: u32) -> Tags {
+        let vectors = vectors as usize;
+        let slot = Slot { state: State::Free, request: 0 };
+        let room = (queues * depth) as usize / vectors.max(1);
+        Tags {
+            depth,
+            slots: vec![slot; (queues * depth) as usize],
+            free: (0..queues).map(|_| (0..depth).rev().collect()).collect(),
+            done: (0..vectors).map(|_| VecDeque::with_capacity(room)).collect(),
+            raised: vec![false; vectors],
+            masked: vec![false; vectors],
+            begun: Vec::new(),
+            in_flight: 0,
+        }
+    }
+
+    pub fn queues(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    pub fn vectors(&self) -> u32 {
+        self.done.len() as u32
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    #[inline]
+    fn slot(&mut self, tag: Tag) -> &mut Slot {
+        &mut self.slots[(tag.queue * self.depth + tag.number) as usize]
+    }
+
+    /// Moves a tag from one state to the next; anything else is a bug of the strategy.
+    #[inline]
+    fn step(&mut self, tag: Tag, from: State, to: State) {
+        let slot = self.slot(tag);
+        assert_eq!(slot.state, from, "{tag:?} on its way to {to:?}");
+        slot.state = to;
+    }
+
+    #[inline]
+    pub fn get_free(&mut self, queue: QueueId, count: u32, tags: &mut Vec<Tag>) {
+        for _ in 0..count {
+            let Some(number) = self.free[queue as usize].pop() else { return };
+            let tag = Tag { queue, number };
+            self.step(tag, State::Free, State::Taken);
+            self.in_flight += 1;
+            tags.push(tag);
+        }
+    }
+
+    #[inline]
+    pub fn bind(&mut self, tag: Tag, request: RequestId) {
+        self.step(tag, State::Taken, State::Bound);
+        self.slot(tag).request = request;
+    }
+
+    #[inline]
+    pub fn begin(&mut self, tag: Tag, now: Time) {
+        let request = self.slot(tag).request as usize;
+        if self.begun.len() <= request {
+            self.begun.resize(request + 1, Time::NEVER);
+        }
+        self.begun[request] = now;
+    }
+
+    #[inline]
+    pub fn issue(&mut self, tags: &[Tag]) {
+        tags.iter().for_each(|&tag| self.step(tag, State::Bound, State::Issued));
+    }
+
+    #[inline]
+    pub fn events(&self, vector: Vector) -> u32 {
+        self.done[vector as usize].len() as u32
+    }
+
+    #[inline]
+    pub fn notice(&mut self, tag: Tag, vector: Vector, is_quiet: bool) -> Option<Vector> {
+        self.step(tag, State::Issued, State::Done);
+        let v = vector as usize;
+        self.done[v].push_back(tag);
+        let raises = !is_quiet && !self.masked[v] && !self.raised[v];
+        self.raised[v] |= raises;
+        raises.then_some(vector)
+    }
+
+    #[inline]
+    pub fn check(&self, vector: Vector) -> bool {
+        !self.done[vector as usize].is_empty()
+    }
+
+    #[inline]
+    pub fn fetch(&mut self, vector: Vector) -> Option<Tag> {
+        let tag = self.done[vector as usize].pop_front()?;
+        self.step(tag, State::Done, State::Fetched);
+        Some(tag)
+    }
+
+    /// At most as many completions wait as there are tags of the vector, and mostly few.
+    pub fn fetch_tag(&mut self, tag: Tag, vector: Vector) -> bool {
+        let done = &mut self.done[vector as usize];
+        let Some(at) = done.iter().position(|&waiting| waiting == tag) else { return false };
+        done.remove(at);
+        self.step(tag, State::Done, State::Fetched);
+        true
+    }
+
+    #[inline]
+    pub fn detach(&mut self, tag: Tag) -> RequestId {
+        self.step(tag, State::Fetched, State::Detached);
+        self.slot(tag).request
+    }
+
+    #[inline]
+    pub fn release(&mut self, tags: &[Tag]) {
+        for &tag in tags {
+            self.step(tag, State::Detached, State::Free);
+            self.free[tag.queue as usize].push(tag.number);
+            self.in_flight -= 1;
+        }
+    }
+
+    #[inline]
+    pub fn end(&mut self, request: RequestId, now: Time) -> Nanos {
+        let begun = std::mem::replace(&mut self.begun[request as usize], Time::NEVER);
+        assert_ne!(begun, Time::NEVER, "request {request} ends once, after it has begun");
+        now.since(begun)
+    }
+
+    pub fn timed_out(&self, now: Time, limit: Nanos, requests: &mut Vec<RequestId>) {
+        let late = |&&begun: &&Time| begun != Time::NEVER && now >= begun + limit;
+        let all = self.begun.iter().zip(0..);
+        requests.extend(all.filter(|(begun, _)| late(begun)).map(|(_, request)| request));
+    }
+
+    #[inline]
+    pub fn acknowledge(&mut self, vector: Vector) -> bool {
+        self.raised[vector as usize] = false;
+        self.check(vector)
+    }
+
+    /// Completions may have come while the handler was at work: each of them has raised the interrupt anew already,
+    /// unless it stands in the queue since before.
+    #[inline]
+    pub fn raise_again(&mut self, vector: Vector) -> bool {
+        let v = vector as usize;
+        let raises = self.check(vector) && !self.raised[v] && !self.masked[v];
+        self.raised[v] |= raises;
+        raises
+    }
+
+    pub fn mask(&mut self, vector: Vector, is_masked: bool) -> bool {
+        self.masked[vector as usize] = is_masked;
+        self.raise_again(vector)
+    }
+}

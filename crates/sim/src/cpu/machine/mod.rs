@@ -1,0 +1,441 @@
+//! The cores of a host in virtual time: what runs where, what interrupts it, and when it is done.
+//!
+//! Each core has three levels: hardware interrupts over software interrupts over threads. The owner says what
+//! each level does, *piece* by piece: [`Machine::serve`] tells it which level of which core has come to the end of its
+//! piece, and it answers, at that same moment, with the next piece ([`Machine::run`]) or with the end of the level
+//! ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in the kernel are not preempted by other
+//! threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible` are.
+
+mod scheduling;
+
+use super::account::{CpuTime, Spent};
+use super::costs;
+use super::piece::{Event, Level, Piece};
+use super::runqueue::{RunQueue, ThreadId, virtual_runtime};
+use tailcut_base::timers::Timers;
+use tailcut_base::{Nanos, Time};
+
+/// The interrupt that makes a core look for a better thread; served by the machine itself.
+const RESCHEDULE: u32 = 0;
+
+/// The first interrupt that is the owner's to use; the last is 63.
+pub const FIRST_IRQ: u32 = 1;
+
+const ALONE: u64 = 1000;
+const NOBODY: ThreadId = ThreadId::MAX;
+
+#[derive(Clone, Debug)]
+struct Frame {
+    is_active: bool,
+    /// The owner owes the next piece.
+    waits: bool,
+    /// Work left, in thousandths of a nanosecond: speeds are thousandths, so that nothing is lost to rounding.
+    left: u64,
+    on: Spent,
+    preemptible: bool,
+}
+
+const INACTIVE: Frame =
+    Frame { is_active: false, waits: false, left: 0, on: Spent::Idle, preemptible: false };
+
+/// What stands between a thread and its next piece when it gets a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prelude {
+    None,
+    Switch,
+    Refill,
+}
+
+#[derive(Clone, Debug)]
+struct Cpu {
+    levels: [Frame; 3],
+    irq: u32,
+    pending: u64,
+    is_soft_pending: bool,
+    current: Option<ThreadId>,
+    prelude: Prelude,
+    /// Whose data the caches hold.
+    last: ThreadId,
+    queue: RunQueue,
+    should_switch: bool,
+    /// How long the current thread has run since it was picked.
+    ran: Nanos,
+    since: Time,
+    is_busy: bool,
+    /// Speed in thousandths.
+    rate: u64,
+    time: CpuTime,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Blocked,
+    Ready,
+    Running,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    state: State,
+    weight: u64,
+    is_real_time: bool,
+    is_pinned: bool,
+    cpu: usize,
+    runtime: u64,
+    /// What it was doing when it lost its core.
+    saved: Piece,
+    /// Since when it has been ready without running.
+    ready_since: Time,
+    delayed: Nanos,
+    stolen: Nanos,
+}
+
+/// The cores.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    cpus: Vec<Cpu>,
+    threads: Vec<Thread>,
+    /// One slot for each core: the end of its piece, or of its thread's time slice.
+    timers: Timers,
+    cores: usize,
+    has_siblings: bool,
+    switches: u64,
+}
+
+impl Machine {
+    /// Idle cores; each shows as two where it has siblings (numbers `i` and `i + cores`).
+    pub fn new(cores: usize, has_siblings: bool) -> Machine {
+        let count = if has_siblings { 2 * cores } else { cores };
+        let cpu = Cpu {
+            levels: [INACTIVE, INACTIVE, INACTIVE],
+            irq: 0,
+            pending: 0,
+            is_soft_pending: false,
+            current: None,
+            prelude: Prelude::None,
+            last: NOBODY,
+            queue: RunQueue::default(),
+            should_switch: false,
+            ran: Nanos::ZERO,
+            since: Time::ZERO,
+            is_busy: false,
+            rate: ALONE,
+            time: CpuTime::default(),
+        };
+        let timers = Timers::new(count);
+        Machine { cpus: vec![cpu; count], threads: Vec::new(), timers, cores, has_siblings, switches: 0 }
+    }
+
+    /// A new thread, blocked, that ran on `cpu` last.
+    pub fn add_thread(&mut self, nice: i8, cpu: usize) -> ThreadId {
+        self.threads.push(Thread {
+            state: State::Blocked,
+            weight: costs::weight(nice),
+            is_real_time: false,
+            is_pinned: false,
+            cpu: cpu % self.cpus.len(),
+            runtime: 0,
+            saved: Piece::NONE,
+            ready_since: Time::ZERO,
+            delayed: Nanos::ZERO,
+            stolen: Nanos::ZERO,
+        });
+        (self.threads.len() - 1) as ThreadId
+    }
+
+    /// A new thread that goes before all that are not of its kind, as Linux's interrupt threads do (`SCHED_FIFO`).
+    pub fn add_real_time_thread(&mut self, cpu: usize) -> ThreadId {
+        let thread = self.add_thread(0, cpu);
+        self.threads[thread as usize].is_real_time = true;
+        self.threads[thread as usize].is_pinned = true;
+        thread
+    }
+
+    /// How many cores there are, siblings counted.
+    pub fn cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Context switches so far.
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// The moment of the next event.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// The core on which a thread runs, or ran last.
+    #[inline]
+    pub fn cpu_of(&self, thread: ThreadId) -> usize {
+        self.threads[thread as usize].cpu
+    }
+
+    /// Keeps a thread from other cores, or no more.
+    #[inline]
+    pub fn pin(&mut self, thread: ThreadId, is_pinned: bool) {
+        self.threads[thread as usize].is_pinned = is_pinned;
+    }
+
+    /// True while a thread sleeps.
+    #[inline]
+    pub fn is_blocked(&self, thread: ThreadId) -> bool {
+        self.threads[thread as usize].state == State::Blocked
+    }
+
+    /// How long a thread has been ready without running, and how long interrupts have taken its core, since this was
+    /// last asked. Getting the core (the switch and its cold caches) counts as not running.
+    #[inline]
+    pub fn take_delays(&mut self, thread: ThreadId) -> (Nanos, Nanos) {
+        let t = &mut self.threads[thread as usize];
+        (std::mem::take(&mut t.delayed), std::mem::take(&mut t.stolen))
+    }
+
+    /// What each core did until `now`. Asserts that it adds up.
+    pub fn times(&mut self, now: Time) -> Vec<CpuTime> {
+        for cpu in 0..self.cpus.len() {
+            self.settle(now, cpu);
+            assert_eq!(self.cpus[cpu].time.total(), Nanos(now.0), "the time of core {cpu} adds up");
+        }
+        self.cpus.iter().map(|cpu| cpu.time.clone()).collect()
+    }
+
+    /// Serves the next event, which is due at `now`.
+    #[inline]
+    pub fn serve(&mut self, now: Time) -> Option<Event> {
+        let (at, cpu) = self.timers.first().expect("an event is due");
+        assert_eq!(at, now, "events are served when they are due");
+        self.timers.clear(cpu);
+        self.settle(now, cpu);
+        let level = self.top(cpu).expect("an idle core has no events");
+        let irq = self.cpus[cpu].irq;
+        let frame = &mut self.cpus[cpu].levels[level as usize];
+        if frame.left > 0 {
+            self.go_on(now, cpu);
+            return None;
+        }
+        match level {
+            Level::Hard if irq == RESCHEDULE => {
+                self.leave_hard(now, cpu);
+                None
+            }
+            Level::Hard => {
+                frame.waits = true;
+                Some(Event::Hard { cpu, irq })
+            }
+            Level::Soft => {
+                frame.waits = true;
+                Some(Event::Soft { cpu })
+            }
+            Level::Thread => self.thread_goes_on(now, cpu),
+        }
+    }
+
+    /// A thread has come to the end of a piece, or of what stands before it.
+    #[inline]
+    fn thread_goes_on(&mut self, now: Time, cpu: usize) -> Option<Event> {
+        let c = &mut self.cpus[cpu];
+        let thread = c.current.expect("the level is active");
+        if c.prelude == Prelude::Switch && c.last != thread {
+            c.prelude = Prelude::Refill;
+            c.last = thread;
+            c.levels[0].left = costs::REFILL.0 * ALONE;
+            c.levels[0].on = Spent::Refill;
+            self.plan(now, cpu);
+            return None;
+        }
+        if c.prelude != Prelude::None {
+            c.prelude = Prelude::None;
+            let t = &mut self.threads[thread as usize];
+            t.delayed += now.since(t.ready_since);
+            c.levels[0].set(t.saved);
+            if t.saved.work > Nanos::ZERO {
+                self.go_on(now, cpu);
+                return None;
+            }
+        }
+        self.cpus[cpu].levels[0].waits = true;
+        Some(Event::Thread { cpu, thread })
+    }
+
+    /// Gives a level its next piece.
+    #[inline]
+    pub fn run(&mut self, now: Time, cpu: usize, level: Level, piece: Piece) {
+        let frame = &mut self.cpus[cpu].levels[level as usize];
+        assert!(frame.waits, "a level gets a piece when it has come to the end of one");
+        frame.waits = false;
+        frame.set(piece);
+        if self.top(cpu) == Some(level) {
+            self.go_on(now, cpu);
+        }
+    }
+
+    /// The top level of a core goes on with its piece; a thread that may be preempted looks whether it should be.
+    #[inline]
+    fn go_on(&mut self, now: Time, cpu: usize) {
+        if self.top(cpu) == Some(Level::Thread) && self.may_switch(cpu) {
+            let c = &self.cpus[cpu];
+            if c.should_switch || (!c.queue.is_empty() && c.ran >= self.slice(cpu)) {
+                return self.switch(now, cpu);
+            }
+        }
+        self.plan(now, cpu);
+    }
+
+    /// Interrupts a core: `irq` is [`FIRST_IRQ`] … 63. An interrupt that is pending already stays one.
+    pub fn interrupt(&mut self, now: Time, cpu: usize, irq: u32) {
+        self.cpus[cpu].pending |= 1 << irq;
+        if !self.cpus[cpu].levels[Level::Hard as usize].is_active {
+            self.begin_hard(now, cpu);
+        }
+    }
+
+    fn begin_hard(&mut self, now: Time, cpu: usize) {
+        self.settle(now, cpu);
+        let exit = if self.cpus[cpu].is_busy { Nanos::ZERO } else { costs::IDLE_EXIT };
+        let c = &mut self.cpus[cpu];
+        c.irq = c.pending.trailing_zeros();
+        c.pending &= !(1 << c.irq);
+        c.levels[Level::Hard as usize].begin(costs::HARD_ENTRY + exit, Spent::Interrupt);
+        self.plan(now, cpu);
+    }
+
+    /// The handler of a hardware interrupt has ended.
+    pub fn leave_hard(&mut self, now: Time, cpu: usize) {
+        self.settle(now, cpu);
+        if self.cpus[cpu].pending != 0 {
+            return self.begin_hard(now, cpu);
+        }
+        self.cpus[cpu].levels[Level::Hard as usize] = INACTIVE;
+        self.uncover(now, cpu);
+    }
+
+    /// Has a core serve its software interrupt as soon as no hardware interrupt is in the way.
+    pub fn raise_soft(&mut self, now: Time, cpu: usize) {
+        self.cpus[cpu].is_soft_pending = true;
+        let c = &self.cpus[cpu];
+        if !c.levels[Level::Hard as usize].is_active && !c.levels[Level::Soft as usize].is_active {
+            self.begin_soft(now, cpu);
+        }
+    }
+
+    fn begin_soft(&mut self, now: Time, cpu: usize) {
+        self.settle(now, cpu);
+        let c = &mut self.cpus[cpu];
+        c.is_soft_pending = false;
+        c.levels[Level::Soft as usize].begin(costs::SOFT_ENTRY, Spent::SoftInterrupt);
+        self.plan(now, cpu);
+    }
+
+    /// The software interrupt of a core has nothing more to do.
+    pub fn leave_soft(&mut self, now: Time, cpu: usize) {
+        self.settle(now, cpu);
+        if self.cpus[cpu].is_soft_pending {
+            return self.begin_soft(now, cpu);
+        }
+        self.cpus[cpu].levels[Level::Soft as usize] = INACTIVE;
+        self.uncover(now, cpu);
+    }
+
+    /// What was interrupted goes on.
+    fn uncover(&mut self, now: Time, cpu: usize) {
+        let c = &self.cpus[cpu];
+        if c.is_soft_pending && !c.levels[Level::Soft as usize].is_active {
+            return self.begin_soft(now, cpu);
+        }
+        match self.top(cpu) {
+            None => self.pick(now, cpu),
+            Some(_) => self.go_on(now, cpu),
+        }
+    }
+
+    #[inline]
+    fn top(&self, cpu: usize) -> Option<Level> {
+        let levels = &self.cpus[cpu].levels;
+        [Level::Hard, Level::Soft, Level::Thread].into_iter().find(|&level| levels[level as usize].is_active)
+    }
+
+    /// Accounts for the time up to `now`.
+    #[inline]
+    fn settle(&mut self, now: Time, cpu: usize) {
+        let top = self.top(cpu);
+        let c = &mut self.cpus[cpu];
+        let elapsed = now.since(c.since);
+        if elapsed == Nanos::ZERO {
+            return;
+        }
+        c.since = now;
+        let Some(level) = top else { return c.time.add(Spent::Idle, elapsed) };
+        let frame = &mut c.levels[level as usize];
+        frame.left = frame.left.saturating_sub(elapsed.0 * c.rate);
+        c.time.add(frame.on, elapsed);
+        let Some(thread) = c.current else { return };
+        let t = &mut self.threads[thread as usize];
+        if level == Level::Thread {
+            c.ran += elapsed;
+            t.runtime += virtual_runtime(elapsed, t.weight);
+            c.queue.move_on(Some(t.runtime));
+        } else if c.prelude == Prelude::None {
+            t.stolen += elapsed;
+        }
+    }
+
+    /// Sets the next event of a core, which has been settled.
+    fn plan(&mut self, now: Time, cpu: usize) {
+        self.note_busy(now, cpu);
+        let Some(level) = self.top(cpu) else { return self.timers.clear(cpu) };
+        let frame = &self.cpus[cpu].levels[level as usize];
+        if frame.waits {
+            return self.timers.clear(cpu);
+        }
+        let c = &self.cpus[cpu];
+        let mut left = Nanos(frame.left.div_ceil(c.rate));
+        if level == Level::Thread && !c.queue.is_empty() && self.may_switch(cpu) && left > Nanos::ZERO {
+            let of_slice = self.slice(cpu).saturating_sub(c.ran);
+            left = left.min(Nanos(of_slice.0.max(1)));
+        }
+        self.timers.set(cpu, now + left);
+    }
+
+    fn sibling(&self, cpu: usize) -> Option<usize> {
+        self.has_siblings.then(|| (cpu + self.cores) % self.cpus.len())
+    }
+
+    /// A core that turns busy or idle changes the speed of its sibling.
+    fn note_busy(&mut self, now: Time, cpu: usize) {
+        let is_busy = self.top(cpu).is_some();
+        if self.cpus[cpu].is_busy == is_busy {
+            return;
+        }
+        self.cpus[cpu].is_busy = is_busy;
+        if let Some(sibling) = self.sibling(cpu) {
+            self.settle(now, sibling);
+            self.cpus[sibling].rate = if is_busy { costs::SHARED_CORE } else { ALONE };
+            if self.top(sibling).is_some() {
+                self.plan(now, sibling);
+            }
+        }
+    }
+}
+
+impl Frame {
+    #[inline]
+    fn begin(&mut self, left: Nanos, on: Spent) {
+        *self = Frame { is_active: true, waits: false, left: left.0 * ALONE, on, preemptible: false };
+    }
+
+    #[inline]
+    fn set(&mut self, piece: Piece) {
+        (self.left, self.on, self.preemptible) = (piece.work.0 * ALONE, piece.on, piece.preemptible);
+    }
+}
+
+impl Thread {
+    /// Its place in a run queue.
+    #[inline]
+    fn key(&self) -> u64 {
+        if self.is_real_time { 0 } else { self.runtime }
+    }
+}

@@ -1,0 +1,195 @@
+//! The host as a part of a scenario.
+
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_host::path::{Strategy, ahci};
+
+tailcut_base::choice! {
+    /// What the drives are connected by.
+    pub enum ControllerKind {
+        /// One interrupt, a port with 32 tags for each drive.
+        Ahci = "ahci",
+        /// A queue pair and an interrupt for each core.
+        Nvme = "nvme",
+    }
+}
+
+tailcut_base::choice! {
+    /// What else runs on the host.
+    pub enum Background {
+        /// Nothing.
+        None = "none",
+        /// Threads that read from a device of their own, one request at a time.
+        Io = "io",
+        /// Threads that compute without an end.
+        Cpu = "cpu",
+    }
+}
+
+/// The host between workload and drives; there is none while `strategy` is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostConfig {
+    /// The I/O strategy: names joined by `+`; empty for no host at all.
+    pub strategy: String,
+    /// Cores.
+    pub cores: u32,
+    /// Each core shows as two.
+    pub siblings: bool,
+    /// Threads of the workload, each with at most one request.
+    pub threads: u32,
+    /// Nice level of these threads, plus 20.
+    pub priority: u32,
+    /// What an application does between two requests.
+    pub application: Nanos,
+    /// What the drives are connected by.
+    pub controller: ControllerKind,
+    /// How many drives like `[device]` there are, one behind the other.
+    pub drives: u32,
+    /// Bytes per second that all drives together can send to the host; 0 for no limit.
+    pub uplink: u64,
+    /// From one look of the poll thread to the next.
+    pub poll_interval: Nanos,
+    /// How long before the end of a read the drive announces it.
+    pub window: Nanos,
+    /// From then on the window follows the time that threads take to be on their cores.
+    pub window_feedback: bool,
+    /// What else runs.
+    pub background: Background,
+    /// How many such threads.
+    pub background_threads: u32,
+    /// How long the device of the background threads takes.
+    pub background_latency: Nanos,
+}
+
+impl Default for HostConfig {
+    /// No host. What it would be: the machine of Shin (2017, section 3.4), an i7-4770.
+    fn default() -> HostConfig {
+        HostConfig {
+            strategy: String::new(),
+            cores: 4,
+            siblings: true,
+            threads: 128,
+            priority: 20,
+            application: Nanos(500),
+            controller: ControllerKind::Nvme,
+            drives: 1,
+            uplink: 0,
+            poll_interval: Nanos::micros(16),
+            window: Nanos::micros(8),
+            window_feedback: false,
+            background: Background::None,
+            background_threads: 8,
+            background_latency: Nanos::micros(100),
+        }
+    }
+}
+
+impl HostConfig {
+    /// True when there is a host.
+    pub fn is_on(&self) -> bool {
+        !self.strategy.is_empty()
+    }
+
+    /// The strategy. Panics when there is none or it has been found wrong.
+    pub fn described(&self) -> Strategy {
+        Strategy::parse(&self.strategy).expect("the configuration has been checked")
+    }
+
+    /// Cores as the scheduler sees them.
+    pub fn cpus(&self) -> u32 {
+        if self.siblings { 2 * self.cores } else { self.cores }
+    }
+}
+
+impl Configure for HostConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.text(
+            "strategy",
+            "How the host issues requests and sees their ends, with all that costs on its cores: scsi, nvme, nonblocking, lazy, \
+             coop, poll, coop-poll, spin, precomplete, buffer-spin, or several joined by +; empty for a host that costs nothing.",
+            &mut self.strategy,
+        );
+        count_u32(visit, "cores", "Cores of the host.", &mut self.cores, 1..=8);
+        visit.flag("siblings", "Each core shows as two that share its speed.", &mut self.siblings);
+        count_u32(
+            visit,
+            "threads",
+            "Threads of the workload; each waits for its own request.",
+            &mut self.threads,
+            1..=4096,
+        );
+        count_u32(
+            visit,
+            "priority",
+            "Nice level of these threads plus 20: 0 goes first.",
+            &mut self.priority,
+            0..=39,
+        );
+        visit.time(
+            "application",
+            "What the application does on a core for each request.",
+            &mut self.application,
+            Nanos(0)..=Nanos::secs(1),
+        );
+        choose(visit, "controller", "What the drives are connected by.", &mut self.controller);
+        count_u32(visit, "drives", "Drives like [device], one behind the other.", &mut self.drives, 1..=16);
+        visit.rate(
+            "uplink",
+            "What all drives together can send to the host; 0 for no limit.",
+            &mut self.uplink,
+            0..=1_000_000_000_000,
+        );
+        visit.time(
+            "poll_interval",
+            "How long the poll thread sleeps between two looks.",
+            &mut self.poll_interval,
+            Nanos::micros(1)..=Nanos::millis(100),
+        );
+        visit.time(
+            "window",
+            "How long before the end of a small read the drive announces it (precomplete).",
+            &mut self.window,
+            Nanos(0)..=Nanos::millis(100),
+        );
+        visit.flag(
+            "window_feedback",
+            "That is where the window begins; from then on it follows how long threads take to be on their cores.",
+            &mut self.window_feedback,
+        );
+        choose(visit, "background", "What else runs on the cores.", &mut self.background);
+        count_u32(
+            visit,
+            "background_threads",
+            "How many such threads.",
+            &mut self.background_threads,
+            1..=1024,
+        );
+        visit.time(
+            "background_latency",
+            "How long a request of a background thread is with its device.",
+            &mut self.background_latency,
+            Nanos::micros(1)..=Nanos::secs(1),
+        );
+        self.check(visit);
+    }
+}
+
+impl HostConfig {
+    fn check(&self, visit: &mut dyn Visit) {
+        if !self.is_on() {
+            return;
+        }
+        if let Err(message) = Strategy::parse(&self.strategy) {
+            visit.problem("strategy", message);
+        }
+        if self.controller == ControllerKind::Ahci && self.drives > ahci::PORTS {
+            visit.problem(
+                "drives",
+                format!(
+                    "an AHCI controller has {} ports; use fewer drives or controller = \"nvme\"",
+                    ahci::PORTS
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What has to be done for one completion, by whoever fetches it: a handler, a poll thread, an interrupt's thread, or a
+//! thread that cooperates.
+
+use super::SimulatedHost;
+use super::irq;
+use super::worker::Stage;
+use crate::cpu::{Level, Piece, Spent, costs};
+use tailcut_base::{Cause, Time};
+use tailcut_host::path::{Fetched, Finisher, Issuer, Layers, QueueId, RequestId, Vector};
+use tailcut_ssd::Probe;
+
+/// The piece of work that is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Taking a completion of a vector.
+    #[default]
+    Fetch,
+    /// Post-processing it.
+    Finish,
+    /// Waking its thread.
+    Wake,
+    /// Sending it to the core that issued it.
+    Steer,
+    /// Waking the background thread that issues.
+    Kick,
+    /// Issuing with the tag that has become free.
+    Issue,
+}
+
+/// One completion on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Duty {
+    pub(super) step: Step,
+    pub(super) vector: Vector,
+    pub(super) request: RequestId,
+    pub(super) queue: QueueId,
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    /// The work of the step that a duty stands at, in a context of `level`.
+    #[inline]
+    pub(super) fn piece_of(&self, step: Step, level: Level) -> Piece {
+        let (work, on) = match step {
+            Step::Fetch => (self.fetch_cost(), Spent::Poll),
+            Step::Finish => (self.finish_cost(), Spent::Finish),
+            Step::Wake | Step::Kick => (costs::WAKE, Spent::Wake),
+            Step::Steer => (costs::IPI_SEND, Spent::Interrupt),
+            Step::Issue => (costs::ISSUE, Spent::Issue),
+        };
+        Piece::kernel(work, if level == Level::Hard { Spent::Interrupt } else { on })
+    }
+
+    pub(super) fn fetch_cost(&self) -> tailcut_base::Nanos {
+        if self.strategy.layers == Layers::Scsi { costs::FETCH_SCSI } else { costs::FETCH_DIRECT }
+    }
+
+    pub(super) fn finish_cost(&self) -> tailcut_base::Nanos {
+        if self.strategy.layers == Layers::Scsi { costs::FINISH_SCSI } else { costs::FINISH_DIRECT }
+    }
+
+    /// The present step of a duty has been worked: carries it out. Returns the next step, if there is one.
+    #[inline]
+    pub(super) fn do_duty(&mut self, now: Time, cpu: usize, duty: &mut Duty) -> Option<Step> {
+        let next = match duty.step {
+            Step::Fetch => {
+                let fetched = self.path.fetch(duty.vector)?;
+                (duty.request, duty.queue) = (fetched.request, fetched.queue);
+                self.fetched(now, cpu, fetched)
+            }
+            Step::Finish => {
+                self.finish(now, duty.request);
+                self.wake_step(now, duty.request)
+            }
+            Step::Wake => {
+                self.wake_worker(now, duty.request);
+                None
+            }
+            Step::Steer => {
+                let target = self.workers[duty.request as usize].cpu;
+                self.machine.interrupt(now, target, irq::STEERED);
+                None
+            }
+            Step::Kick => {
+                self.wake_queue_run(now);
+                return None;
+            }
+            Step::Issue => {
+                self.issue(now, duty.queue, None);
+                return None;
+            }
+        };
+        let next = next.or_else(|| self.free_step(duty.queue));
+        duty.step = next.unwrap_or_default();
+        next
+    }
+
+    /// A completion has been taken from the controller: who post-processes it?
+    fn fetched(&mut self, now: Time, cpu: usize, fetched: Fetched) -> Option<Step> {
+        let cause = if self.strategy.interrupts { Cause::Interrupt } else { Cause::Poll };
+        let worker = &mut self.workers[fetched.request as usize];
+        assert!(worker.is_visible && !worker.is_fetched, "a completion is fetched once, when it has come");
+        worker.lap(now, cause);
+        worker.is_fetched = true;
+        match self.strategy.finisher {
+            Finisher::Fetcher | Finisher::InterruptThread => Some(Step::Finish),
+            Finisher::Waiter => self.wake_step(now, fetched.request),
+            Finisher::SoftInterrupt => {
+                let target = worker.cpu;
+                self.soft[target].list.push_back(fetched.request);
+                if target == cpu {
+                    self.machine.raise_soft(now, cpu);
+                    return None;
+                }
+                Some(Step::Steer)
+            }
+        }
+    }
+
+    /// A request has been post-processed.
+    pub(super) fn finish(&mut self, now: Time, request: RequestId) {
+        self.path.end(request, now);
+        let worker = &mut self.workers[request as usize];
+        assert!(worker.is_fetched && !worker.is_finished, "a request is post-processed once");
+        worker.is_finished = true;
+    }
+
+    /// A thread that sleeps is to be woken; one that spins sees the end by itself.
+    pub(super) fn wake_step(&mut self, now: Time, request: RequestId) -> Option<Step> {
+        if self.machine.is_blocked(request) {
+            return Some(Step::Wake);
+        }
+        if self.workers[request as usize].stage == Stage::Spin {
+            self.machine.cut(now, request);
+        }
+        None
+    }
+
+    /// Wakes the thread of a request; the time from here on is the scheduler's.
+    pub(super) fn wake_worker(&mut self, now: Time, request: RequestId) {
+        let cause = match (self.strategy.interrupts, self.strategy.finisher) {
+            (false, _) => Cause::Poll,
+            (_, Finisher::SoftInterrupt) => Cause::SoftInterrupt,
+            _ => Cause::Interrupt,
+        };
+        let worker = &mut self.workers[request as usize];
+        if worker.is_visible {
+            worker.lap(now, cause);
+        }
+        self.machine.wake(now, request);
+    }
+
+    /// A tag has become free: who uses it for what waits?
+    pub(super) fn free_step(&self, queue: QueueId) -> Option<Step> {
+        if self.path.waiting(queue) == 0 {
+            return None;
+        }
+        match self.strategy.issuer {
+            Issuer::WhoFrees => Some(Step::Issue),
+            Issuer::QueueRun if self.strategy.finisher == Finisher::SoftInterrupt => None,
+            Issuer::QueueRun => Some(Step::Kick),
+        }
+    }
+}

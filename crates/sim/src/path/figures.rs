@@ -1,0 +1,114 @@
+//! What a host did during a measurement.
+
+use super::SimulatedHost;
+use crate::cpu::{CpuTime, Spent};
+use tailcut_base::{Nanos, Time};
+use tailcut_host::path::Wait;
+use tailcut_ssd::{Accuracy, Probe};
+
+/// How long handlers of the controller's interrupts have been at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handlers {
+    /// How many there have been.
+    pub count: u64,
+    /// All of them together.
+    pub total: Nanos,
+    /// The longest.
+    pub longest: Nanos,
+}
+
+impl Handlers {
+    pub(super) fn note(&mut self, length: Nanos) {
+        self.count += 1;
+        self.total += length;
+        self.longest = self.longest.max(length);
+    }
+}
+
+/// Times of a part of the drives and how well they were predicted, in ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictionFigures {
+    /// Mean of the observed times.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// Mean of the predicted times.
+    pub predicted: f64,
+    /// Root of the mean square of the errors.
+    pub error: f64,
+}
+
+/// What a host did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostFigures {
+    /// Cores, siblings counted.
+    pub cpus: usize,
+    /// How long it was measured.
+    pub elapsed: Nanos,
+    /// What the cores did, all together; adds up to `elapsed` for each.
+    pub time: CpuTime,
+    /// Context switches.
+    pub switches: u64,
+    /// Handlers of the controller's interrupts.
+    pub handlers: Handlers,
+    /// Requests that the background threads completed.
+    pub background_requests: u64,
+    /// Writes that were taken for buffer hits.
+    pub buffer_hits: u64,
+    /// Predictions for the flash of the first drive, and for the transfer, where ends are announced.
+    pub predictions: Option<[PredictionFigures; 2]>,
+}
+
+impl HostFigures {
+    /// Share of all cores' time that was spent on one thing.
+    pub fn share(&self, on: Spent) -> f64 {
+        self.time.of(on).0 as f64 / self.time.total().0.max(1) as f64
+    }
+
+    /// Cores' time per request for all but idling and the background, in ns.
+    pub fn per_request_ns(&self, requests: u64) -> f64 {
+        let others = self.time.of(Spent::Idle) + self.time.of(Spent::Background);
+        (self.time.total() - others).0 as f64 / requests.max(1) as f64
+    }
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    pub(super) fn begin_measuring(&mut self, now: Time) {
+        self.handlers = Handlers::default();
+        self.background_done = 0;
+        self.buffer_hits = 0;
+        self.measured = Some((now, self.machine.times(now), self.machine.switches()));
+    }
+
+    pub(super) fn figures_of_host(&self) -> HostFigures {
+        let until = self.now;
+        let (from, before, switches) = self.measured.clone().unwrap_or_else(|| {
+            let zero = vec![CpuTime::default(); self.machine.cpus()];
+            (Time::ZERO, zero, 0)
+        });
+        let mut time = CpuTime::default();
+        for (cpu, before) in self.machine.clone().times(until).iter().zip(&before) {
+            time.merge(&cpu.since(before));
+        }
+        let cpus = self.machine.cpus();
+        let elapsed = until.since(from);
+        assert_eq!(time.total(), elapsed * cpus as u64, "the time of all cores adds up to the measurement");
+        let figures = |a: Accuracy| PredictionFigures {
+            mean: a.mean(),
+            deviation: a.deviation(),
+            predicted: a.predicted_mean(),
+            error: a.error(),
+        };
+        let announces = self.strategy.wait == Wait::UntilNotice;
+        HostFigures {
+            cpus,
+            elapsed,
+            time,
+            switches: self.machine.switches() - switches,
+            handlers: self.handlers,
+            background_requests: self.background_done,
+            buffer_hits: self.buffer_hits,
+            predictions: announces.then(|| self.drives[0].prediction_accuracy().map(figures)),
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! A host in virtual time: threads, cores and a controller between a workload and its drives.
+//!
+//! The policy is that of `tailcut_host::path`: a strategy as data, and the queue of requests. Here it is executed on modelled
+//! cores ([`crate::cpu`]), where every step takes its time. The world sees one device: a request is submitted by the
+//! thread of its number, which is the same from one request of a closed loop to the next, and completes when that thread is
+//! back in its application.
+
+mod alarms;
+mod config;
+mod duty;
+mod figures;
+mod interrupts;
+mod irq;
+mod kernel;
+mod threads;
+mod worker;
+
+pub use config::{Background, ControllerKind, HostConfig};
+pub use figures::{Handlers, HostFigures, PredictionFigures};
+
+use crate::cpu::{CpuTime, Event, Machine, ThreadId};
+use crate::storage::Storage;
+use crate::world::Checker;
+use alarms::{Alarm, Alarms};
+use interrupts::{Handler, Soft};
+use kernel::{KernelThread, Role};
+use std::collections::VecDeque;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::random::Stream;
+use tailcut_base::timers::Timers;
+use tailcut_base::{
+    Cause, Command, CommandId, Completion, Device, Nanos, Op, SECTOR_BYTES, Status, Submit, Time,
+};
+use tailcut_host::path::{
+    Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, PathQueue, QueueId, RequestId, Strategy, Wait,
+    Window, ahci,
+};
+use tailcut_ssd::{Prediction, Probe, Ssd};
+use worker::{Stage, Worker};
+
+const MACHINE: usize = 0;
+const ALARMS: usize = 1;
+const UPLINK: usize = 2;
+const FIRST_DRIVE: usize = 3;
+
+/// The capacity of one of several drives is rounded down to this, so that no aligned request crosses from one drive to the next.
+const DRIVE_UNIT: u64 = (1 << 20) / SECTOR_BYTES;
+
+/// A host and its drives.
+pub struct SimulatedHost<P: Probe = ()> {
+    config: HostConfig,
+    strategy: Strategy,
+    drives: Vec<Ssd<P>>,
+    /// The last event.
+    now: Time,
+    /// Sectors of each drive that can be addressed.
+    drive_sectors: u64,
+    path: PathQueue,
+    machine: Machine,
+    timers: Timers,
+    alarms: Alarms,
+    uplink: Uplink,
+    workers: Vec<Worker>,
+    /// Threads behind those of the workload.
+    kernel_threads: Vec<KernelThread>,
+    poll_thread: Option<ThreadId>,
+    queue_run: Option<ThreadId>,
+    queue_run_again: bool,
+    irq_threads: Vec<ThreadId>,
+    hard: Vec<Handler>,
+    soft: Vec<Soft>,
+    /// Threads to be told of an announced end, by core.
+    notices: Vec<VecDeque<RequestId>>,
+    /// Background threads whose device has answered, by core.
+    answers: Vec<VecDeque<ThreadId>>,
+    /// Free space of each drive's buffer, as its last completion said.
+    room: Vec<u64>,
+    predictions: Vec<Prediction>,
+    completions: Vec<Completion>,
+    /// Completions that the world has not been told of.
+    ready: Vec<Completion>,
+    ready_at: Time,
+    background_stream: Stream,
+    background_done: u64,
+    buffer_hits: u64,
+    handlers: Handlers,
+    window: Window,
+    /// What each drive must return, by the order in which it is asked.
+    checkers: Vec<Checker>,
+    /// Where the measurement began.
+    measured: Option<(Time, Vec<CpuTime>, u64)>,
+}
+
+/// The way from all drives to the host, first come first served.
+#[derive(Debug, Default)]
+struct Uplink {
+    rate: u64,
+    free_at: Time,
+    under_way: VecDeque<(Time, RequestId)>,
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    /// A host with these drives, all alike and ready for use, and a checker for each that knows what is on it. What it
+    /// does until `ramp` does not count in its figures.
+    pub fn new(
+        config: &HostConfig,
+        mut drives: Vec<Ssd<P>>,
+        checkers: Vec<Checker>,
+        ramp: Nanos,
+        seed: u64,
+    ) -> SimulatedHost<P> {
+        assert_eq!(drives.len(), checkers.len(), "each drive is checked, or not, by itself");
+        let strategy = config.described();
+        let machine = Machine::new(config.cores as usize, config.siblings);
+        let identity = drives[0].identify();
+        let controller = controller(config, &identity, machine.cpus() as u32);
+        let cpus = machine.cpus();
+        if strategy.wait == Wait::UntilNotice {
+            drives.iter_mut().for_each(Ssd::track_behaviour);
+        }
+        let mut host = SimulatedHost {
+            strategy,
+            now: Time::ZERO,
+            drive_sectors: match drives.len() {
+                1 => identity.sectors,
+                _ => identity.sectors / DRIVE_UNIT * DRIVE_UNIT,
+            },
+            path: PathQueue::new(controller, config.threads),
+            timers: Timers::new(FIRST_DRIVE + drives.len()),
+            alarms: Alarms::default(),
+            uplink: Uplink { rate: config.uplink, ..Uplink::default() },
+            workers: (0..config.threads).map(Worker::new).collect(),
+            kernel_threads: Vec::new(),
+            poll_thread: None,
+            queue_run: None,
+            queue_run_again: false,
+            irq_threads: Vec::new(),
+            hard: vec![Handler::default(); cpus],
+            soft: (0..cpus).map(|_| Soft::default()).collect(),
+            notices: (0..cpus).map(|_| VecDeque::new()).collect(),
+            answers: (0..cpus).map(|_| VecDeque::new()).collect(),
+            room: drives.iter().map(Ssd::buffer_room).collect(),
+            predictions: Vec::new(),
+            completions: Vec::new(),
+            ready: Vec::new(),
+            ready_at: Time::ZERO,
+            background_stream: Stream::new(seed, "background device"),
+            background_done: 0,
+            buffer_hits: 0,
+            handlers: Handlers::default(),
+            window: Window::new(config.window, config.window_feedback),
+            checkers,
+            measured: None,
+            config: config.clone(),
+            machine,
+            drives,
+        };
+        host.populate();
+        host.alarms.set(Time::ZERO + ramp, Alarm::Measure);
+        host.plan();
+        host
+    }
+
+    /// Makes the threads, and wakes those that begin by themselves.
+    fn populate(&mut self) {
+        let nice = self.config.priority as i8 - 20;
+        for worker in 0..self.config.threads {
+            self.machine.add_thread(nice, worker as usize);
+        }
+        if self.strategy.issuer == Issuer::QueueRun {
+            self.queue_run = Some(self.add_kernel_thread(Role::QueueRun, 0));
+        }
+        if self.strategy.finisher == Finisher::InterruptThread {
+            for vector in 0..self.path.controller().vectors() {
+                let thread = self.machine.add_real_time_thread(vector as usize);
+                self.kernel_threads.push(KernelThread::new(Role::Interrupt(vector)));
+                self.irq_threads.push(thread);
+            }
+        }
+        if self.strategy.has_poll_thread {
+            let thread = self.add_kernel_thread(Role::Poll, 0);
+            self.poll_thread = Some(thread);
+            self.machine.wake(Time::ZERO, thread);
+        }
+        if !self.strategy.interrupts {
+            for vector in 0..self.path.controller().vectors() {
+                self.path.controller_mut().mask(vector, true);
+            }
+        }
+        let role = match self.config.background {
+            Background::None => return,
+            Background::Io => Role::BackgroundIo,
+            Background::Cpu => Role::BackgroundCpu,
+        };
+        for number in 0..self.config.background_threads {
+            let thread = self.add_kernel_thread(role, number as usize);
+            self.machine.wake(Time::ZERO, thread);
+        }
+    }
+
+    fn add_kernel_thread(&mut self, role: Role, cpu: usize) -> ThreadId {
+        self.kernel_threads.push(KernelThread::new(role));
+        self.machine.add_thread(0, cpu)
+    }
+
+    /// The drives, without the host.
+    pub fn into_drives(self) -> Vec<Ssd<P>> {
+        self.drives
+    }
+
+    /// Serves the next event, which is due at `now`.
+    #[inline]
+    fn serve(&mut self, now: Time, slot: usize) {
+        self.now = now;
+        match slot {
+            MACHINE => match self.machine.serve(now) {
+                None => {}
+                Some(Event::Hard { cpu, irq }) => self.handler_goes_on(now, cpu, irq),
+                Some(Event::Soft { cpu }) => self.soft_goes_on(now, cpu),
+                Some(Event::Thread { cpu, thread }) if (thread as usize) < self.workers.len() => {
+                    self.worker_goes_on(now, cpu, thread);
+                }
+                Some(Event::Thread { cpu, thread }) => self.kernel_thread_goes_on(now, cpu, thread),
+            },
+            ALARMS => self.serve_alarms(now),
+            UPLINK => {
+                let (_, request) = self.uplink.under_way.pop_front().expect("its end is due");
+                self.arrives(now, request);
+            }
+            drive => self.serve_drive(now, drive - FIRST_DRIVE),
+        }
+        self.plan();
+    }
+
+    #[inline]
+    fn plan(&mut self) {
+        self.timers.set_or_clear(MACHINE, self.machine.next_event());
+        self.timers.set_or_clear(ALARMS, self.alarms.next());
+        let uplink = self.uplink.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
+        self.timers.set_or_clear(UPLINK, uplink);
+    }
+
+    fn serve_alarms(&mut self, now: Time) {
+        while let Some(alarm) = self.alarms.pop(now) {
+            match alarm {
+                Alarm::Measure => self.begin_measuring(now),
+                Alarm::Notice { worker, generation } => self.notice(now, worker, generation),
+                Alarm::Poll => self.machine.interrupt(now, 0, irq::TIMER),
+                Alarm::Background { thread } => {
+                    let cpu = self.machine.cpu_of(thread);
+                    self.answers[cpu].push_back(thread);
+                    self.machine.interrupt(now, cpu, irq::BACKGROUND);
+                }
+            }
+        }
+    }
+
+    /// Issues the first request of a queue, if there is one and a tag for it; true if so. `own` is the request of the
+    /// thread that does it for itself.
+    fn issue(&mut self, now: Time, queue: QueueId, own: Option<RequestId>) -> bool {
+        let Some(request) = self.path.issue(now, queue) else { return false };
+        let worker = &mut self.workers[request as usize];
+        worker.is_queued = false;
+        if own != Some(request) {
+            worker.lap(now, Cause::Tag);
+        }
+        assert_eq!(worker.mark, now, "all time up to the device is accounted for");
+        let (drive, command) = (worker.drive, worker.command);
+        // Requests that are in flight together have no order before they reach the drive.
+        worker.expected = self.checkers[drive].submitted(&command);
+        let answer = self.drives[drive].submit(now, &command);
+        assert_eq!(answer, Submit::Accepted, "the host keeps to what its drives say of themselves");
+        self.look_at_drive(drive);
+        true
+    }
+
+    /// A drive has been given something, or has done something.
+    fn look_at_drive(&mut self, drive: usize) {
+        self.timers.set_or_clear(FIRST_DRIVE + drive, self.drives[drive].next_event());
+        if self.strategy.wait != Wait::UntilNotice {
+            return;
+        }
+        let mut predictions = std::mem::take(&mut self.predictions);
+        self.drives[drive].take_predictions(&mut predictions);
+        for Prediction { id, ends } in predictions.drain(..) {
+            let generation = self.workers[id.0 as usize].generation;
+            let at = Time(ends.0.saturating_sub(self.window.length().0));
+            // One whose moment has passed is announced at once.
+            self.alarms.set(at.max(self.now), Alarm::Notice { worker: id.0, generation });
+        }
+        self.predictions = predictions;
+    }
+
+    fn serve_drive(&mut self, now: Time, drive: usize) {
+        let mut completions = std::mem::take(&mut self.completions);
+        while !self.drives[drive].advance(now, &mut completions) {}
+        for completion in completions.drain(..) {
+            self.room[drive] = self.drives[drive].buffer_room();
+            self.drive_answered(now, &completion);
+        }
+        self.completions = completions;
+        self.look_at_drive(drive);
+    }
+
+    /// A drive has carried out a request, whose data now crosses the uplink.
+    fn drive_answered(&mut self, now: Time, completion: &Completion) {
+        let request = completion.id.0;
+        let worker = &mut self.workers[request as usize];
+        worker.spans.extend(&completion.spans);
+        assert_eq!(completion.spans.total(), now.since(worker.mark), "the drive's account is complete");
+        worker.mark = now;
+        let (op, number) = (worker.command.op, u64::from(request));
+        self.checkers[worker.drive].completed(op, completion, worker.expected, number);
+        (worker.status, worker.content) = (completion.status, completion.content);
+        worker.busy_for = completion.busy_for;
+        if self.uplink.rate == 0 || worker.command.op != Op::Read {
+            return self.arrives(now, request);
+        }
+        let bytes = u64::from(worker.command.sectors) * SECTOR_BYTES;
+        let start = self.uplink.free_at.max(now);
+        worker.lap(start, Cause::LinkWait);
+        self.uplink.free_at = start + Nanos::for_bytes(bytes, self.uplink.rate);
+        worker.lap(self.uplink.free_at, Cause::Link);
+        self.uplink.under_way.push_back((self.uplink.free_at, request));
+    }
+
+    /// The host can see the end of a request: it is interrupted, unless the thread looks by itself or nobody wants to
+    /// be.
+    fn arrives(&mut self, now: Time, request: RequestId) {
+        let worker = &mut self.workers[request as usize];
+        worker.is_visible = true;
+        let (looks, stage) = (worker.looks_itself, worker.stage);
+        if let Some(vector) = self.path.completed(request, looks) {
+            self.machine.interrupt(now, self.cpu_of_vector(vector), irq::DEVICE + vector);
+        }
+        if looks && stage == Stage::Spin {
+            self.machine.cut(now, request);
+        }
+    }
+
+    /// The core that an interrupt of the controller goes to.
+    fn cpu_of_vector(&self, vector: u32) -> usize {
+        vector as usize % self.machine.cpus()
+    }
+
+    /// A drive announces the end of a request.
+    fn notice(&mut self, now: Time, request: RequestId, generation: u32) {
+        let worker = &mut self.workers[request as usize];
+        let is_late = worker.generation != generation || !worker.has_request || worker.is_visible;
+        if is_late || worker.looks_itself {
+            return;
+        }
+        worker.looks_itself = true;
+        worker.noticed = now;
+        let vector = self.path.vector_of(request).expect("it is in flight");
+        let cpu = self.cpu_of_vector(vector);
+        self.notices[cpu].push_back(request);
+        self.machine.interrupt(now, cpu, irq::NOTICE);
+    }
+
+    /// Which drive a command goes to, and as what it sees it; none when it would cross from one to the next.
+    fn locate(&self, command: &Command) -> Option<(usize, Command)> {
+        let drive = command.sector / self.drive_sectors;
+        let sector = command.sector % self.drive_sectors;
+        let fits = drive < self.drives.len() as u64
+            && sector + u64::from(command.sectors) <= self.drive_sectors
+            && u64::from(command.sectors) <= u64::from(tailcut_ssd::controller::tags::SECTORS_MAX);
+        (fits && command.sectors > 0).then_some((drive as usize, Command { sector, ..*command }))
+    }
+}
+
+fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
+    match config.controller {
+        ControllerKind::Ahci => {
+            Controller::Ahci(Ahci::new(config.drives, drive.queue_depth.min(ahci::SLOTS)))
+        }
+        ControllerKind::Nvme => {
+            // A drive with fewer entries than there are cores has queue pairs that cores share.
+            let pairs = cpus.min(drive.queue_depth);
+            Controller::Nvme(Nvme::new(config.drives, pairs, drive.queue_depth / pairs))
+        }
+    }
+}
+
+impl<P: Probe> Device for SimulatedHost<P> {
+    fn identify(&self) -> Identify {
+        let drive = self.drives[0].identify();
+        let sectors = self.drives.len() as u64 * self.drive_sectors;
+        Identify {
+            model: format!("{} x {} behind {}", self.drives.len(), drive.model, self.config.strategy),
+            sectors,
+            queue_depth: self.config.threads,
+            ..drive
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: &Command) -> Submit {
+        let CommandId(thread) = command.id;
+        if thread as usize >= self.workers.len() {
+            return Submit::Busy;
+        }
+        let (drive, command) = match command.op {
+            Op::Flush => (0, *command),
+            _ => match self.locate(command) {
+                Some(located) => located,
+                None => return Submit::Refused(Status::InvalidField),
+            },
+        };
+        self.workers[thread as usize].take(now, command, drive);
+        // One that has just been answered runs, and finds the request; any other sleeps.
+        self.machine.wake(now, thread);
+        self.plan();
+        Submit::Accepted
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        if self.ready.is_empty() { self.timers.next() } else { self.ready_at }
+    }
+
+    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+        while self.ready.is_empty() {
+            let Some((now, slot)) = self.timers.first() else { return true };
+            if now > until {
+                return true;
+            }
+            self.serve(now, slot);
+        }
+        completions.append(&mut self.ready);
+        false
+    }
+
+    fn expect(&self, commands: &[Command]) -> u64 {
+        if self.drives.len() == 1 { self.drives[0].expect(commands) } else { 0 }
+    }
+
+    fn control(&mut self, _: Time, _: Control) -> ControlReply {
+        ControlReply::Unsupported
+    }
+}
+
+impl<P: Probe> Storage for SimulatedHost<P> {
+    type Probe = P;
+
+    fn drives(&self) -> &[Ssd<P>] {
+        &self.drives
+    }
+
+    fn checks_content(&self) -> bool {
+        self.checkers.iter().all(Checker::is_on)
+    }
+
+    fn host_figures(&self) -> Option<HostFigures> {
+        Some(self.figures_of_host())
+    }
+
+    fn why_stuck(&self) -> String {
+        let waiting = self.path.waiting_in_all();
+        let in_flight = self.path.controller().in_flight();
+        format!(
+            "{waiting} requests wait for a tag, {in_flight} tags are taken, and no thread will ever run again"
+        )
+    }
+
+    fn read_only(&self) -> Option<String> {
+        self.drives.iter().find_map(|drive| drive.read_only().map(str::to_string))
+    }
+}

@@ -1,0 +1,189 @@
+//! The threads of the workload: what each does, piece by piece.
+
+use super::SimulatedHost;
+use super::duty::Step;
+use super::worker::Stage;
+use crate::cpu::{Level, Piece, Spent, costs};
+use tailcut_base::{Completion, Nanos, Op, Time};
+use tailcut_host::path::{Finisher, Layers, LowLevelDriver, RequestId, Wait, queue};
+use tailcut_ssd::Probe;
+
+impl<P: Probe> SimulatedHost<P> {
+    /// A thread of the workload has come to the end of a piece.
+    pub(super) fn worker_goes_on(&mut self, now: Time, cpu: usize, id: RequestId) {
+        match self.workers[id as usize].stage {
+            Stage::Rest if !self.workers[id as usize].has_request => self.sleep(now, cpu, id),
+            Stage::Rest => {
+                let piece = Piece::preemptible(self.config.application, Spent::Application);
+                self.begin(now, cpu, id, Stage::Application, piece);
+            }
+            Stage::Application => {
+                let build = if self.strategy.layers == Layers::Scsi {
+                    costs::BUILD_SCSI
+                } else {
+                    costs::BUILD_DIRECT
+                };
+                let piece = Piece::kernel(costs::ENTER + build + costs::ISSUE, Spent::Issue);
+                self.begin(now, cpu, id, Stage::Enter, piece);
+            }
+            Stage::Enter => self.entered(now, cpu, id),
+            Stage::Check { is_out } => self.checked(now, cpu, id, is_out),
+            Stage::Helping { is_out } => self.helped(now, cpu, id, is_out),
+            Stage::Wait | Stage::Spin => self.wait(now, cpu, id),
+            Stage::FetchOwn => self.fetched_own(now, cpu, id),
+            Stage::Finish => {
+                self.finish(now, id);
+                self.leave(now, cpu, id);
+            }
+            Stage::Return => self.answer(now, cpu, id),
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Time, cpu: usize, id: RequestId, stage: Stage, piece: Piece) {
+        self.workers[id as usize].stage = stage;
+        self.machine.run(now, cpu, Level::Thread, piece);
+    }
+
+    /// The command has been built: it is issued if there is a tag.
+    fn entered(&mut self, now: Time, cpu: usize, id: RequestId) {
+        let delays = self.machine.take_delays(id);
+        let worker = &mut self.workers[id as usize];
+        worker.lap_own(now, delays);
+        worker.cpu = cpu;
+        worker.queue = self.path.controller().queue_for(worker.drive as u32, cpu as u32);
+        worker.is_queued = true;
+        let (queue, command, drive) = (worker.queue, worker.command, worker.drive);
+        let hits_buffer = self.strategy.spins_on_buffer_hits
+            && command.op == Op::Write
+            && u64::from(command.sectors) * tailcut_base::SECTOR_BYTES <= self.room[drive];
+        self.workers[id as usize].looks_itself = hits_buffer || self.strategy.wait == Wait::Spin;
+        self.buffer_hits += u64::from(hits_buffer);
+        self.machine.pin(id, self.strategy.finisher == Finisher::Waiter);
+        self.path.enqueue(id, queue);
+        self.issue(now, queue, Some(id));
+        if self.strategy.cooperates {
+            let piece = Piece::kernel(costs::CHECK, Spent::Poll);
+            return self.begin(now, cpu, id, Stage::Check { is_out: false }, piece);
+        }
+        self.wait(now, cpu, id);
+    }
+
+    /// A thread has looked whether there is something to be done for others.
+    fn checked(&mut self, now: Time, cpu: usize, id: RequestId, is_out: bool) {
+        let worker = &mut self.workers[id as usize];
+        let vector = self.path.controller().vector_of(worker.queue);
+        if !self.path.controller().check_event(vector) {
+            return self.helping_done(now, cpu, id, is_out);
+        }
+        worker.duty.step = Step::Fetch;
+        worker.duty.vector = vector;
+        let piece = self.piece_of(Step::Fetch, Level::Thread);
+        self.begin(now, cpu, id, Stage::Helping { is_out }, piece);
+    }
+
+    fn helped(&mut self, now: Time, cpu: usize, id: RequestId, is_out: bool) {
+        let mut duty = self.workers[id as usize].duty;
+        let next = self.do_duty(now, cpu, &mut duty);
+        self.workers[id as usize].duty = duty;
+        match next {
+            Some(step) => {
+                let piece = self.piece_of(step, Level::Thread);
+                self.begin(now, cpu, id, Stage::Helping { is_out }, piece);
+            }
+            None => self.helping_done(now, cpu, id, is_out),
+        }
+    }
+
+    fn helping_done(&mut self, now: Time, cpu: usize, id: RequestId, is_out: bool) {
+        if is_out {
+            return self.go_back(now, cpu, id);
+        }
+        self.wait(now, cpu, id);
+    }
+
+    /// A thread looks where its request stands, and waits if it must.
+    fn wait(&mut self, now: Time, cpu: usize, id: RequestId) {
+        let noticed = std::mem::replace(&mut self.workers[id as usize].noticed, Time::NEVER);
+        if noticed != Time::NEVER {
+            self.window.observe(now.since(noticed));
+        }
+        let worker = &self.workers[id as usize];
+        let waiter = queue::Waiter { is_fetched: worker.is_fetched, is_finished: worker.is_finished };
+        if !waiter.may_wait(self.strategy.finisher) {
+            if worker.is_finished {
+                return self.leave(now, cpu, id);
+            }
+            let piece = Piece::kernel(self.finish_cost(), Spent::Finish);
+            return self.begin(now, cpu, id, Stage::Finish, piece);
+        }
+        if !worker.looks_itself || worker.is_fetched {
+            // Somebody will wake it: with its end, or because its end is near.
+            return self.sleep(now, cpu, id);
+        }
+        if worker.is_visible {
+            let piece = self.piece_of(Step::Fetch, Level::Thread);
+            return self.begin(now, cpu, id, Stage::FetchOwn, piece);
+        }
+        self.begin(now, cpu, id, Stage::Spin, Piece::endless(Spent::Spin));
+    }
+
+    fn sleep(&mut self, now: Time, cpu: usize, id: RequestId) {
+        if self.workers[id as usize].has_request {
+            self.workers[id as usize].stage = Stage::Wait;
+        }
+        // What delayed it so far belongs to what it did so far.
+        self.machine.take_delays(id);
+        self.machine.block(now, cpu);
+    }
+
+    /// A thread has looked for its own completion.
+    fn fetched_own(&mut self, now: Time, cpu: usize, id: RequestId) {
+        let Some(fetched) = self.path.fetch_own(id) else { return self.wait(now, cpu, id) };
+        let delays = self.machine.take_delays(id);
+        let worker = &mut self.workers[id as usize];
+        worker.lap_own(now, delays);
+        worker.is_fetched = true;
+        let mut work = self.finish_cost();
+        if self.free_step(fetched.queue).is_some() {
+            // What waits for the tag is issued at once: nobody else will know that it is free.
+            work += costs::ISSUE;
+            self.issue(now, fetched.queue, None);
+        }
+        self.begin(now, cpu, id, Stage::Finish, Piece::kernel(work, Spent::Finish));
+    }
+
+    /// Its own request is done: a thread may help others on its way out.
+    fn leave(&mut self, now: Time, cpu: usize, id: RequestId) {
+        if !self.strategy.cooperates {
+            return self.go_back(now, cpu, id);
+        }
+        let piece = Piece::kernel(costs::CHECK, Spent::Poll);
+        self.begin(now, cpu, id, Stage::Check { is_out: true }, piece);
+    }
+
+    fn go_back(&mut self, now: Time, cpu: usize, id: RequestId) {
+        self.begin(now, cpu, id, Stage::Return, Piece::kernel(costs::RETURN, Spent::Finish));
+    }
+
+    /// The application has its answer. It goes on at this moment, with its next request if it is given one.
+    fn answer(&mut self, now: Time, cpu: usize, id: RequestId) {
+        let delays = self.machine.take_delays(id);
+        self.machine.pin(id, false);
+        let worker = &mut self.workers[id as usize];
+        worker.lap_own(now, delays);
+        worker.has_request = false;
+        let latency = now.since(worker.submitted);
+        assert_eq!(worker.spans.total(), latency, "the spans of a request add up to its latency");
+        self.ready_at = now;
+        self.ready.push(Completion {
+            id: worker.command.id,
+            status: worker.status,
+            at: now,
+            content: worker.content,
+            busy_for: worker.busy_for,
+            spans: worker.spans,
+        });
+        self.begin(now, cpu, id, Stage::Rest, Piece::preemptible(Nanos::ZERO, Spent::Application));
+    }
+}

@@ -1,0 +1,60 @@
+//! The host of a report.
+
+use crate::cpu::Spent;
+use crate::path::{HostConfig, HostFigures};
+use serde::{Deserialize, Serialize};
+
+/// What a host did during the measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// Its I/O strategy.
+    pub strategy: String,
+    /// Cores, siblings counted.
+    pub cpus: usize,
+    /// What they spent their time on, the most first; the shares add up to 1.
+    pub cpu_time: Vec<CpuShare>,
+    /// Time of cores per request, without idling and background, in ns.
+    pub cpu_per_request_ns: f64,
+    /// Context switches per request.
+    pub switches_per_request: f64,
+    /// Handlers of the controller's interrupts per request.
+    pub interrupts_per_request: f64,
+    /// The longest of them in ns.
+    pub longest_handler_ns: u64,
+    /// Requests per second of background threads.
+    pub background_per_s: f64,
+    /// Root of the mean square error in ns with which the ends of reads were announced, if they were.
+    pub prediction_error_ns: Option<f64>,
+}
+
+/// A part of the cores' time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuShare {
+    /// What it was spent on.
+    pub on: String,
+    /// Share of all of the time, 0 … 1.
+    pub share: f64,
+}
+
+impl HostReport {
+    /// Of a host that had `requests` requests in the measurement.
+    pub fn new(config: &HostConfig, host: &HostFigures, requests: u64) -> HostReport {
+        let share = |on: Spent| CpuShare { on: on.label().to_string(), share: host.share(on) };
+        let mut cpu_time: Vec<CpuShare> = Spent::ALL.into_iter().map(share).collect();
+        cpu_time.retain(|part| part.share > 0.0);
+        cpu_time.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let per_request = |count: u64| count as f64 / requests.max(1) as f64;
+        let seconds = host.elapsed.as_secs_f64();
+        HostReport {
+            strategy: config.strategy.clone(),
+            cpus: host.cpus,
+            cpu_time,
+            cpu_per_request_ns: host.per_request_ns(requests),
+            switches_per_request: per_request(host.switches),
+            interrupts_per_request: per_request(host.handlers.count),
+            longest_handler_ns: host.handlers.longest.0,
+            background_per_s: if seconds > 0.0 { host.background_requests as f64 / seconds } else { 0.0 },
+            prediction_error_ns: host.predictions.map(|[flash, transfer]| flash.error.hypot(transfer.error)),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! No wake-up is lost: random strategies, hosts and loads, and every request is answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::planted::{Rule, broken};
+use tailcut_sim::Scenario;
+use tailcut_sim::path::{Background, ControllerKind, HostConfig};
+use tailcut_sim::study::{Measured, NotMeasured, Run, measure};
+use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset};
+
+const INTERRUPTED: [&str; 9] = [
+    "scsi",
+    "nvme",
+    "nonblocking",
+    "lazy",
+    "coop",
+    "precomplete",
+    "coop+precomplete+buffer-spin",
+    "nvme+precomplete",
+    "lazy+buffer-spin",
+];
+const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
+
+fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
+    of[random.below(of.len() as u64) as usize]
+}
+
+/// A host that is short of everything: tags, cores, room in the buffer.
+fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
+    let mut random = Stream::new(seed, "host");
+    let mut device = Preset::G.config();
+    device.geometry.blocks = 64;
+    device.queue.depth = pick(&mut random, &[1, 2, 4, 16, 32]);
+    device.buffer.size = pick(&mut random, &[16 << 10, 1 << 20]);
+    device.timing.read = vec![Nanos::micros(pick(&mut random, &[1, 10, 40, 100]))];
+    device.timing.program = vec![Nanos::micros(150)];
+    device.timing.erase = Nanos::micros(500);
+    let threads = pick(&mut random, &[1, 2, 5, 24, 70]);
+    let controller = pick(&mut random, &[ControllerKind::Ahci, ControllerKind::Nvme]);
+    Scenario {
+        seed,
+        device,
+        precondition: Precondition { state: PreparedState::Sequential, fill: 900_000 },
+        run: Limits { requests: 600, ..Limits::NONE },
+        workload: SyntheticConfig {
+            read: pick(&mut random, &[1_000_000, 700_000, 100_000]),
+            read_size: pick(&mut random, &["512B", "4KiB", "16KiB"]).into(),
+            flush_every: pick(&mut random, &[0, 0, 9]),
+            depth: threads,
+            think: Nanos(pick(&mut random, &[0, 0, 700, 50_000])),
+            ..SyntheticConfig::default()
+        },
+        host: HostConfig {
+            strategy: pick(&mut random, strategies).into(),
+            cores: pick(&mut random, &[1, 2, 4]),
+            siblings: random.below(2) == 0,
+            threads,
+            controller,
+            drives: if controller == ControllerKind::Ahci { pick(&mut random, &[1, 1, 3]) } else { 1 },
+            uplink: pick(&mut random, &[0, 1_500_000_000]),
+            window: Nanos(pick(&mut random, &[0, 3000, 9000, 60_000])),
+            poll_interval: Nanos::micros(pick(&mut random, &[2, 30])),
+            background: pick(&mut random, &[Background::None, Background::None, Background::Cpu]),
+            background_threads: 2,
+            ..HostConfig::default()
+        },
+        ..Scenario::default()
+    }
+}
+
+fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
+    measure(&Run { label: scenario.host.strategy.clone(), scenario }, &|| false)
+}
+
+/// `TAILCUT_CASES` widens the search.
+fn cases() -> u64 {
+    std::env::var("TAILCUT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
+}
+
+#[test]
+fn every_request_is_answered_and_every_core_accounted_for() {
+    for seed in 0..cases() {
+        let strategies = [&INTERRUPTED[..], &POLLED[..]].concat();
+        let scenario = scenario(seed, &strategies);
+        let host = scenario.host.clone();
+        let measured = run(scenario).unwrap_or_else(|error| panic!("seed {seed}, {host:?}: {error}"));
+        assert_eq!(measured.requests(), 600, "seed {seed}");
+        assert_eq!(measured.errors(), 0, "seed {seed}");
+        let figures = measured.host.as_ref().expect("there is a host");
+        assert_eq!(figures.time.total(), figures.elapsed * figures.cpus as u64, "seed {seed}");
+        assert!(measured.report.content_checked, "seed {seed}");
+        assert!(measured.kind(Op::Read).is_some(), "seed {seed}");
+    }
+}
+
+#[test]
+fn one_seed_gives_one_history() {
+    for seed in [3, 4, 5] {
+        let digest = || run(scenario(seed, &INTERRUPTED)).expect("it runs").report.digest;
+        assert_eq!(digest(), digest());
+    }
+}
+
+/// How many of some hosts without background a broken rule stops.
+fn struck(rule: Rule) -> usize {
+    let stops = |seed: &u64| {
+        // Without spinning and background, nothing is left to happen when a wake-up is lost, which ends the run.
+        let mut scenario = scenario(*seed, &INTERRUPTED[..5]);
+        scenario.host.background = Background::None;
+        let one = || broken(rule, || run(scenario));
+        !matches!(catch_unwind(AssertUnwindSafe(one)), Ok(Ok(_)))
+    };
+    (0..40).filter(stops).count()
+}
+
+#[test]
+fn a_thread_that_sleeps_without_looking_is_found() {
+    assert!(struck(Rule::LooksBeforeItSleeps) > 0);
+}
+
+#[test]
+fn a_tag_that_is_not_released_is_found() {
+    assert!(struck(Rule::TagsAreReleased) > 0);
+}

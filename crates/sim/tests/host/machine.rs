@@ -1,0 +1,157 @@
+//! Cores: time adds up, shares are fair, sleepers come first.
+
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_sim::cpu::{Event, Level, Machine, Piece, Spent, costs};
+
+/// Runs a machine whose threads compute without an end until `until`; returns what each did, in pieces.
+fn compute(machine: &mut Machine, threads: usize, piece: Nanos, until: Time) -> Vec<u64> {
+    let mut done = vec![0; threads];
+    while machine.next_event() <= until {
+        let now = machine.next_event();
+        match machine.serve(now) {
+            Some(Event::Thread { cpu, thread }) => {
+                done[thread as usize] += 1;
+                machine.run(now, cpu, Level::Thread, Piece::preemptible(piece, Spent::Application));
+            }
+            Some(event) => panic!("nothing interrupts here: {event:?}"),
+            None => {}
+        }
+    }
+    done
+}
+
+#[test]
+fn equal_threads_have_equal_shares_and_the_time_adds_up() {
+    let mut machine = Machine::new(1, false);
+    let threads: Vec<u32> = (0..5).map(|_| machine.add_thread(0, 0)).collect();
+    threads.iter().for_each(|&t| assert!(machine.wake(Time::ZERO, t)));
+    let until = Time(Nanos::secs(3).0);
+    let done = compute(&mut machine, 5, Nanos::micros(100), until);
+    let (least, most) = (done.iter().min().unwrap(), done.iter().max().unwrap());
+    assert!(most - least <= 60, "one slice at the most apart: {done:?}");
+    let time = &machine.times(until)[0];
+    assert_eq!(time.total(), Nanos(until.0));
+    let lost = time.of(Spent::Switch) + time.of(Spent::Refill);
+    let each = costs::SWITCH + costs::REFILL;
+    let all = each * machine.switches() + costs::IDLE_EXIT;
+    assert!(lost <= all && all - lost <= each, "the last switch may not be over");
+}
+
+/// A scheduler in a few lines: of all threads the one with the least time by weight goes on, one slice at a time.
+fn reference(weights: &[u64], until: u64) -> Vec<f64> {
+    let total: u64 = weights.iter().sum();
+    let mut ran = vec![0u64; weights.len()];
+    let mut now = 0;
+    while now < until {
+        let next = (0..weights.len()).min_by_key(|&t| ran[t] * 1024 / weights[t]).unwrap();
+        ran[next] += 3_000_000;
+        now += 3_000_000;
+    }
+    let _ = total;
+    ran.iter().map(|&t| t as f64 / now as f64).collect()
+}
+
+#[test]
+fn shares_follow_nice_levels_as_those_of_a_plain_scheduler_do() {
+    let mut random = Stream::new(5, "nice levels");
+    for _ in 0..8 {
+        let nice: Vec<i8> = (0..2 + random.below(4)).map(|_| random.below(11) as i8 - 5).collect();
+        let mut machine = Machine::new(1, false);
+        for &level in &nice {
+            let thread = machine.add_thread(level, 0);
+            machine.wake(Time::ZERO, thread);
+        }
+        let until = Time(Nanos::secs(20).0);
+        let done = compute(&mut machine, nice.len(), Nanos::micros(500), until);
+        let all: u64 = done.iter().sum();
+        let weights: Vec<u64> = nice.iter().map(|&n| costs::weight(n)).collect();
+        for ((&done, share), nice) in done.iter().zip(reference(&weights, until.0)).zip(&nice) {
+            let had = done as f64 / all as f64;
+            assert!((had - share).abs() < 0.02, "nice {nice} had {had}, not {share}");
+        }
+    }
+}
+
+#[test]
+fn a_sleeper_preempts_a_thread_that_computes() {
+    let mut machine = Machine::new(1, false);
+    let (busy, sleeper) = (machine.add_thread(0, 0), machine.add_thread(0, 0));
+    machine.wake(Time::ZERO, busy);
+    compute(&mut machine, 2, Nanos::millis(1), Time(Nanos::millis(100).0));
+    let woken = Time(Nanos::millis(100).0 + 1);
+    machine.wake(woken, sleeper);
+    let runs = loop {
+        let now = machine.next_event();
+        if let Some(Event::Thread { thread, cpu }) = machine.serve(now) {
+            if thread == sleeper {
+                break now;
+            }
+            machine.run(now, cpu, Level::Thread, Piece::preemptible(Nanos::millis(1), Spent::Application));
+        }
+    };
+    assert_eq!(runs.since(woken), costs::HARD_ENTRY + costs::SWITCH + costs::REFILL);
+}
+
+#[test]
+fn two_threads_on_one_core_with_siblings_share_its_speed() {
+    for (threads, expected) in [(1u64, 1000u64), (2, 1250)] {
+        let mut machine = Machine::new(1, true);
+        for cpu in 0..threads {
+            let thread = machine.add_thread(0, cpu as usize);
+            machine.wake(Time::ZERO, thread);
+        }
+        let done = compute(&mut machine, threads as usize, Nanos::micros(100), Time(Nanos::millis(100).0));
+        let work = done.iter().sum::<u64>();
+        assert!(work.abs_diff(expected) <= 4, "{threads} threads did {work} pieces");
+    }
+}
+
+#[test]
+fn interrupts_go_over_software_interrupts_go_over_threads() {
+    let mut machine = Machine::new(1, false);
+    let thread = machine.add_thread(0, 0);
+    machine.wake(Time::ZERO, thread);
+    let start = machine.next_event();
+    assert_eq!(start.0, (costs::IDLE_EXIT + costs::SWITCH).0);
+    let mut log = Vec::new();
+    let mut left = [3, 2, 2];
+    let mut handled = 0;
+    while machine.next_event() < Time(Nanos::millis(1).0) {
+        let now = machine.next_event();
+        let Some(event) = machine.serve(now) else { continue };
+        let (cpu, level) = match event {
+            Event::Hard { cpu, .. } => (cpu, Level::Hard),
+            Event::Soft { cpu } => (cpu, Level::Soft),
+            Event::Thread { cpu, .. } => (cpu, Level::Thread),
+        };
+        log.push((now.0, level));
+        if left[level as usize] == 0 {
+            left[level as usize] = 2;
+            match level {
+                Level::Hard => machine.leave_hard(now, cpu),
+                Level::Soft => machine.leave_soft(now, cpu),
+                Level::Thread => machine.block(now, cpu),
+            }
+            continue;
+        }
+        left[level as usize] -= 1;
+        machine.run(now, cpu, level, Piece::kernel(Nanos(1000), Spent::Application));
+        if handled == 0 {
+            handled = 1;
+            machine.raise_soft(now, cpu);
+        } else if level == Level::Soft && handled == 1 {
+            handled = 2;
+            machine.interrupt(now, cpu, 5);
+        }
+    }
+    let levels: Vec<Level> = log.iter().map(|&(_, level)| level).collect();
+    use Level::{Hard, Soft, Thread};
+    let expected = [Thread, Soft, Hard, Hard, Hard, Soft, Soft, Thread, Thread, Thread];
+    assert_eq!(levels, expected, "{log:?}");
+    let times = machine.times(Time(Nanos::millis(1).0));
+    let of = |on| times[0].of(on);
+    assert_eq!(of(Spent::Interrupt), costs::HARD_ENTRY);
+    assert_eq!(of(Spent::SoftInterrupt), costs::SOFT_ENTRY);
+    assert_eq!(of(Spent::Application), Nanos(3000 + 2000 + 2000));
+}

@@ -1,0 +1,6 @@
+//! The modelled host: its cores, its I/O path, and both together.
+
+mod liveness;
+mod machine;
+mod studies;
+mod timelines;
