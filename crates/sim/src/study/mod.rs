@@ -25,6 +25,7 @@ mod shin_4;
 mod shin_4_host;
 mod shin_6;
 mod shin_host;
+mod shin_t5_2;
 mod sprinkler_1;
 mod sprinkler_10;
 mod sprinkler_11;
@@ -133,6 +134,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &array_tail::ArrayTail,
         &shin_4::ReadTail,
         &shin_6::Readers,
+        &shin_t5_2::StoredItems,
         &epoch_writes::WriteLoad,
         &beyond_epochs::BeyondEpochs,
         &beyond_epochs_sets::InsideOneSsd,

@@ -21,8 +21,8 @@ pub struct Pace {
     wind_down: Nanos,
     /// What comes before the first takes; at most a quarter.
     wind_up: Nanos,
-    /// What an epoch takes to write, flush included, and then to collect and to come to rest: means over the
-    /// last [`MEAN`] or so.
+    /// What earlier epochs took to write, flush included, and then to collect and to come to rest. Both are halved when
+    /// they tell of [`MEMORY`] epochs that do nothing but write.
     writing: Nanos,
     collecting: Nanos,
     /// The collection of the last epoch was cut short.
@@ -98,11 +98,12 @@ impl Pace {
         self.was_cut = was_cut;
         let (wrote, collected) = (self.durable.since(self.began), now.since(self.durable) * counts);
         if self.writing == Nanos::ZERO {
-            // Nothing is known yet of a drive that has erased blocks left: as if each block had to be moved once.
-            (self.writing, self.collecting) = (wrote, collected.max(wrote));
-        } else {
-            self.writing = (self.writing * (MEAN - 1) + wrote) / MEAN;
-            self.collecting = (self.collecting * (MEAN - 1) + collected) / MEAN;
+            // Nothing is known of a drive that has erased blocks left: as if each block had to be moved once.
+            (self.writing, self.collecting) = (share / 2, share / 2);
+        }
+        (self.writing, self.collecting) = (self.writing + wrote, self.collecting + collected);
+        if self.writing > share * MEMORY {
+            (self.writing, self.collecting) = (self.writing / 2, self.collecting / 2);
         }
     }
 
@@ -122,9 +123,9 @@ impl Pace {
     }
 }
 
-/// Epochs over which writing and collecting are averaged: several times as many as planes that are written alike
-/// need until all of them have to collect.
-const MEAN: u64 = 16;
+/// How many whole epochs of writing are remembered: several times as much as planes that are written alike take until all
+/// of them have to collect. Short epochs count for little, as most of them collect nothing and one of them for many.
+const MEMORY: u64 = 8;
 
 /// The fewest blocks of an epoch from which the speed of a drive can be told.
 const TELLING: usize = 64;
