@@ -96,6 +96,20 @@ fn turns_reach_the_drives() {
     assert_ne!(collected(&scenario), always);
 }
 
+/// Going around drives that collect whenever they like would cost reads and gain nothing.
+#[test]
+fn drives_that_do_not_know_turns_are_not_gone_around() {
+    let mut scenario = scenario(LayoutKind::Raid5);
+    scenario.array.turns = Nanos::millis(20);
+    scenario.array.reads = ReadPolicy::AroundCollection;
+    for knows in [true, false] {
+        scenario.device.control_api = knows;
+        let array = run(&scenario).array.expect("it is one");
+        assert_eq!(array.without_turns, if knows { 0 } else { array.drives });
+        assert_eq!(array.steered > 0, knows);
+    }
+}
+
 #[test]
 fn preparing_counts_nothing() {
     let report = run(&scenario(LayoutKind::LogRaid0));

@@ -103,7 +103,13 @@ fn reads(array: &ArrayReport) -> String {
     .filter(|&(count, _)| count > 0)
     .map(|(count, why)| format!("  {} reads were reconstructed {why}\n", share(count, array.reads)))
     .collect();
-    format!("{name}\n{}", around.concat())
+    let refused = match array.without_turns {
+        0 => String::new(),
+        drives => format!(
+            "  {drives} of them collect whenever they like: they do not know turns (device.control_api, array.turns)\n"
+        ),
+    };
+    format!("{name}\n{}{refused}", around.concat())
 }
 
 fn share(count: u64, of: u64) -> String {

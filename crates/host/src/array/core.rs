@@ -27,6 +27,8 @@ pub struct Core<B: Block> {
     pub tokens: Option<Tokens>,
     /// Who collects garbage when, if drives do so in turn.
     turns: Option<Turns>,
+    /// Drives that do not know them, in order.
+    without_turns: Vec<usize>,
     /// The record, where one is kept.
     record: Option<Kept>,
     /// Blocks of each drive that the array uses.
@@ -99,6 +101,7 @@ impl<B: Block> Core<B> {
             reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
+            without_turns: Vec::new(),
             record: record.map(Kept::new),
             drive_blocks,
             held: Vec::new(),
@@ -141,13 +144,28 @@ impl<B: Block> Core<B> {
         }
     }
 
+    /// A drive does not know turns: it collects whenever it likes.
+    pub(super) fn turn_refused(&mut self, drive: usize) {
+        if let Err(at) = self.without_turns.binary_search(&drive) {
+            self.without_turns.insert(at, drive);
+        }
+    }
+
+    /// Drives that do not know turns, though the array has them.
+    pub fn without_turns(&self) -> usize {
+        self.without_turns.len()
+    }
+
+    fn is_in_turn(&self, now: Time, drive: usize) -> bool {
+        self.turns.is_some_and(|turns| turns.is_on(now, drive))
+            && self.without_turns.binary_search(&drive).is_err()
+    }
+
     /// How a read of a complete stripe treats a drive, by the policy of the array.
     pub fn around(&self, now: Time, drive: usize) -> Around {
         match self.config.reads {
             ReadPolicy::Direct => Around::AtNeed,
-            ReadPolicy::AroundCollection if self.turns.is_some_and(|turns| turns.is_on(now, drive)) => {
-                Around::Now
-            }
+            ReadPolicy::AroundCollection if self.is_in_turn(now, drive) => Around::Now,
             ReadPolicy::AroundCollection => Around::AtNeed,
             ReadPolicy::FailFast => Around::WhenContended,
         }

@@ -196,6 +196,12 @@ impl<B: Block> Array<B> {
         }
     }
 
+    /// Drives that were told their turns and do not know the call: they collect whenever they like, and reads do
+    /// not go around them for it.
+    pub fn without_turns(&self) -> usize {
+        self.core.without_turns()
+    }
+
     /// What its epochs did, if it has any.
     pub fn epoch_figures(&self) -> Option<EpochFigures> {
         match &self.layout {
@@ -357,6 +363,9 @@ impl<B: Block> Array<B> {
     /// A drive has replied to a call of its control interface. Every call is replied to;
     /// [`ControlReply::Unsupported`] where there is nobody to ask.
     pub fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        if matches!((call, reply), (Control::SetWindows(_), ControlReply::Unsupported)) {
+            self.core.turn_refused(drive);
+        }
         if let Some(tokens) = &mut self.core.tokens {
             tokens.replied(now, &mut self.core.drives, drive, call, reply);
         }

@@ -35,6 +35,9 @@ pub struct ArrayReport {
     pub hedged: u64,
     /// Those reconstructed because their drive was missing or gave an error.
     pub degraded: u64,
+    /// Drives that were told when to collect and do not know the call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_turns: u32,
     /// Of a layout that writes a log: what it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
@@ -43,6 +46,10 @@ pub struct ArrayReport {
     pub epochs: Option<EpochReport>,
     /// Each drive.
     pub members: Vec<MemberReport>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What the epochs of an array did, with those of preparation.
@@ -148,6 +155,7 @@ impl ArrayReport {
             contended: reads.contended,
             hedged: reads.hedged,
             degraded: reads.degraded,
+            without_turns: array.without_turns() as u32,
             log: array.log_figures().map(|figures| LogReport::new(&figures)),
             epochs: array.epoch_figures().map(|figures| EpochReport::new(&figures)),
             members: figures.iter().map(|figures| MemberReport::new(figures, page, seconds)).collect(),
