@@ -1,11 +1,12 @@
-//! Beyond Shin, section 5.6: parity in place of a second copy, and a bound for the wait of a write.
+//! Beyond Shin, section 5.6: parity in place of a second copy, a bound for the wait of a write, and the same inside one
+//! SSD (`beyond_epochs_sets`).
 //!
 //! The load, the drives and the modes are those of figure 5.4. Whatever the scheme, drives are filled to the same share: what
 //! that leaves for the host is the first row of each case. A case is a [`Case`]; another one is another line in [`cases`].
 
 use super::interval::Interval;
 use super::shin::{self, FILLED, Mode, bandwidth, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Measured, Options, Row, Run, Study, beyond_epochs_sets, find};
 use crate::Scenario;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
@@ -226,18 +227,19 @@ impl Study for BeyondEpochs {
     }
 
     fn title(&self) -> &'static str {
-        "Space, bandwidth and tail of 2 copies, 3+1 and 7+1 under epochs, with 8 readers beside 4 writers; deadlines"
+        "Epochs with 2 copies, 3+1 and 7+1, with deadlines, and inside one SSD: space, bandwidth, tail; 8 readers beside 4 writers"
     }
 
     fn source(&self) -> &'static str {
-        "Beyond Shin, dissertation, 2017, section 5.6: less than two copies, and bounded write latency"
+        "Beyond Shin, dissertation, 2017, section 5.6: less than two copies, bounded write latency, one SSD"
     }
 
     fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
         if !done.is_empty() {
             return Vec::new();
         }
-        cases(options).into_iter().map(|case| run(case.label(), case.scenario(options))).collect()
+        let arrays = cases(options).into_iter().map(|case| run(case.label(), case.scenario(options)));
+        arrays.chain(beyond_epochs_sets::runs(options)).collect()
     }
 
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
@@ -245,7 +247,7 @@ impl Study for BeyondEpochs {
             let alone = Case { heavy: Heavy::Absent, deadline: None, ..case };
             case.rows(find(done, &case.label()), find(done, &alone.label()))
         };
-        cases(options).into_iter().flat_map(rows).collect()
+        cases(options).into_iter().flat_map(rows).chain(beyond_epochs_sets::rows(done)).collect()
     }
 }
 

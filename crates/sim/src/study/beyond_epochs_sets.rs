@@ -7,7 +7,7 @@
 
 use super::interval::Interval;
 use super::shin::{Mode, bandwidth};
-use super::{Measured, Options, Row, Run, Study, find, swan};
+use super::{Measured, Options, Row, Run, find, swan};
 use crate::Scenario;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
@@ -16,9 +16,6 @@ use tailcut_ssd::config::ChipPolicy;
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::tags::Protocol;
 use tailcut_ssd::{Preset, SetsBy, SetsConfig, SsdConfig};
-
-/// Epochs over the sets of one drive.
-pub struct InsideOneSsd;
 
 /// Readers of 4 KiB.
 const READERS: u32 = 8;
@@ -160,38 +157,23 @@ fn label(drive: Drive, way: Way) -> String {
     format!("{}/{}", drive.id(), way.id())
 }
 
-impl Study for InsideOneSsd {
-    fn id(&self) -> &'static str {
-        "beyond-epochs-sets"
-    }
+/// The runs of each drive, as a whole and in sets.
+pub fn runs(options: &Options) -> Vec<Run> {
+    let run =
+        |drive: Drive, way: Way| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
+    DRIVES.into_iter().flat_map(|drive| ways().into_iter().map(move |way| run(drive, way))).collect()
+}
 
-    fn title(&self) -> &'static str {
-        "Epochs inside one SSD, over NVM sets: 8 random 4 KiB readers beside 4 random 1 MiB writers"
-    }
-
-    fn source(&self) -> &'static str {
-        "Beyond Shin, dissertation, Seoul National University, 2017, section 5.6"
-    }
-
-    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
-        if !done.is_empty() {
-            return Vec::new();
-        }
-        let run =
-            |drive: Drive, way: Way| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
-        DRIVES.into_iter().flat_map(|drive| ways().into_iter().map(move |way| run(drive, way))).collect()
-    }
-
-    fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
-        let rows = |drive: Drive| {
-            let alone = find(done, &label(drive, Way::Alone));
-            ways().into_iter().flat_map(move |way| {
-                let case = format!("{}: {}", drive.name(), way.name());
-                rows_of(&case, way, find(done, &label(drive, way)), alone)
-            })
-        };
-        DRIVES.into_iter().flat_map(rows).collect()
-    }
+/// Their rows.
+pub fn rows(done: &[Measured]) -> Vec<Row> {
+    let rows = |drive: Drive| {
+        let alone = find(done, &label(drive, Way::Alone));
+        ways().into_iter().flat_map(move |way| {
+            let case = format!("{}: {}", drive.name(), way.name());
+            rows_of(&case, way, find(done, &label(drive, way)), alone)
+        })
+    };
+    DRIVES.into_iter().flat_map(rows).collect()
 }
 
 fn rows_of(case: &str, way: Way, measured: &Measured, alone: &Measured) -> Vec<Row> {

@@ -137,7 +137,6 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_t5_2::StoredItems,
         &epoch_writes::WriteLoad,
         &beyond_epochs::BeyondEpochs,
-        &beyond_epochs_sets::InsideOneSsd,
     ]
 }
 
