@@ -1,7 +1,7 @@
 //! The host's I/O path between the block layer and a controller (Shin 2017, chapters 3 and 4).
 //!
 //! * [`hal`]: the operations of HIOPS-HAL that a low-level driver implements;
-//! * [`ahci`], [`nvme`]: two of them, over emulated controllers;
+//! * [`emulated`]: it, over emulated controllers, which [`ahci`] and [`nvme`] wire to interrupts each in its way;
 //! * [`strategy`]: who fetches, post-processes and issues, when to poll and when to spin, as data;
 //! * [`window`]: when a thread should be told of an end that is near;
 //! * [`queue`]: requests that wait for a tag, in flight, and at their end.
@@ -10,6 +10,7 @@
 //! calls the queue; nothing here knows what a step costs.
 
 pub mod ahci;
+pub mod emulated;
 pub mod hal;
 pub mod nvme;
 pub mod queue;

@@ -373,12 +373,12 @@ impl<P: Probe> SimulatedHost<P> {
 fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
     match config.controller {
         ControllerKind::Ahci => {
-            Controller::Ahci(Ahci::new(config.drives, drive.queue_depth.min(ahci::SLOTS)))
+            Controller::Ahci(Ahci::with_ports(config.drives, drive.queue_depth.min(ahci::SLOTS)))
         }
         ControllerKind::Nvme => {
             // A drive with fewer entries than there are cores has queue pairs that cores share.
             let pairs = cpus.min(drive.queue_depth);
-            Controller::Nvme(Nvme::new(config.drives, pairs, drive.queue_depth / pairs))
+            Controller::Nvme(Nvme::with_pairs(config.drives, pairs, drive.queue_depth / pairs))
         }
     }
 }
