@@ -50,6 +50,8 @@ causes! {
     CommitWait = "commit wait",
     /// The chip was busy with another user read, or with reading the rest of a page written in part.
     ChipUserRead = "chip: user read",
+    /// The chip was busy with a read ahead of the host.
+    ChipReadAhead = "chip: read ahead",
     /// The chip was busy with a user write.
     ChipUserWrite = "chip: user write",
     /// The chip was busy with a read of garbage collection or wear levelling.

@@ -168,6 +168,9 @@ pub trait Device {
     /// processor that simulates. Changes nothing; the result only keeps the reads alive.
     fn expect(&self, commands: &[Command]) -> u64;
 
+    /// It has been prepared by writing to it: what it counts may begin now.
+    fn begin_counting(&mut self) {}
+
     /// A call of the control interface.
     fn control(&mut self, now: Time, call: Control) -> ControlReply;
 }

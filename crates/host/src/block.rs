@@ -58,16 +58,42 @@ impl Block for Fingerprint {
 }
 
 /// 4 KiB of bytes. Copies share them; a block of zeros holds none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Bytes {
     bytes: Option<Arc<[u8; BLOCK_BYTES as usize]>>,
+    seal: Seal,
+}
+
+/// What is known of a block's seal.
+#[derive(Clone, Copy, Debug, Default)]
+enum Seal {
+    /// It has none.
+    #[default]
+    Missing,
     /// Guard (CRC-32C of the bytes) and seal.
-    sealed: Option<(u32, u64)>,
+    Kept(u32, u64),
+    /// It comes from a drive that keeps none.
+    NotKept,
 }
 
 static ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
 
 impl Bytes {
+    /// A block of zeros without a seal, which takes no memory.
+    pub const ZEROS: Bytes = Bytes { bytes: None, seal: Seal::Missing };
+
+    /// What a drive returns that keeps no seals beside its blocks: such a block counts as intact, whatever
+    /// seal is asked for, and what was flipped or misplaced is noticed by nobody.
+    pub fn unsealed(bytes: &[u8; BLOCK_BYTES as usize]) -> Bytes {
+        let bytes = (*bytes != ZEROS).then(|| Arc::new(*bytes));
+        Bytes { bytes, seal: Seal::NotKept }
+    }
+
+    /// True when it is known to be zeros without a look at the bytes.
+    pub fn is_hole(&self) -> bool {
+        self.bytes.is_none()
+    }
+
     /// The bytes.
     pub fn as_slice(&self) -> &[u8; BLOCK_BYTES as usize] {
         self.bytes.as_deref().unwrap_or(&ZEROS)
@@ -77,11 +103,34 @@ impl Bytes {
     pub fn as_mut_slice(&mut self) -> &mut [u8; BLOCK_BYTES as usize] {
         Arc::make_mut(self.bytes.get_or_insert_with(|| Arc::new(ZEROS)))
     }
+
+    /// A block of zeros that holds bytes of its own, to be changed.
+    pub fn zeroed() -> Bytes {
+        Bytes { bytes: Some(Arc::new(ZEROS)), seal: Seal::Missing }
+    }
+
+    /// The block without its seal, if it holds bytes that no copy shares: it can be written without a copy.
+    pub fn reclaim(mut self) -> Option<Bytes> {
+        let is_alone = self.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some());
+        self.seal = Seal::Missing;
+        is_alone.then_some(self)
+    }
 }
+
+/// The same bytes under the same seal. A seal that was never made and one that was not kept are alike here:
+/// a block of zeros is one, whichever drive it comes from.
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Bytes) -> bool {
+        let kept = |seal: Seal| if let Seal::Kept(guard, seal) = seal { Some((guard, seal)) } else { None };
+        kept(self.seal) == kept(other.seal) && self.bytes == other.bytes
+    }
+}
+
+impl Eq for Bytes {}
 
 impl Block for Bytes {
     fn xor(&mut self, other: &Bytes) {
-        self.sealed = None;
+        self.seal = Seal::Missing;
         if let Some(other) = &other.bytes {
             for (mine, theirs) in self.as_mut_slice().iter_mut().zip(other.iter()) {
                 *mine ^= theirs;
@@ -104,11 +153,15 @@ impl Block for Bytes {
     }
 
     fn seal(&mut self, seal: u64) {
-        self.sealed = Some((self.checksum(), seal));
+        self.seal = Seal::Kept(self.checksum(), seal);
     }
 
     fn is_intact(&self, seal: u64) -> bool {
-        self.sealed == Some((self.checksum(), seal))
+        match self.seal {
+            Seal::Missing => false,
+            Seal::Kept(guard, kept) => (guard, kept) == (self.checksum(), seal),
+            Seal::NotKept => true,
+        }
     }
 }
 
@@ -124,6 +177,15 @@ mod tests {
         assert!(block.is_intact(7) && !block.is_intact(8));
         block.as_mut_slice()[4095] ^= 1;
         assert!(!block.is_intact(7));
+    }
+
+    #[test]
+    fn a_drive_without_seals_is_believed_until_its_block_is_sealed() {
+        let mut block = Bytes::unsealed(&[7; BLOCK_BYTES as usize]);
+        assert!(block.is_intact(1) && block.is_intact(2) && !block.is_hole());
+        block.seal(1);
+        assert!(block.is_intact(1) && !block.is_intact(2));
+        assert!(Bytes::unsealed(&ZEROS).is_hole() && Bytes::unsealed(&ZEROS) == Bytes::default());
     }
 
     #[test]

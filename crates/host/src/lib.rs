@@ -9,6 +9,11 @@ pub mod block;
 pub mod disk;
 pub mod path;
 pub mod planted;
+pub mod pool;
+pub mod unaligned;
+pub mod wire;
 
 pub use block::{Block, Bytes, Fingerprint};
 pub use disk::{BLOCK_BYTES, BLOCK_SECTORS, Disk, Request, Response};
+pub use pool::Pool;
+pub use unaligned::Unaligned;

@@ -28,6 +28,7 @@ pub(crate) fn holder_of(kind: Kind) -> Holder {
         Kind::UserWrite => Holder::UserWrite,
         Kind::GcWrite => Holder::GcWrite,
         Kind::Erase => Holder::Erase,
+        Kind::ReadAhead => Holder::ReadAhead,
     }
 }
 
@@ -52,7 +53,8 @@ impl<P: Probe> Ssd<P> {
             return self.start(now, unit, channel, lane);
         }
         self.units[unit].hold(now, Holder::BusWait);
-        let urgency = if lane.kind().is_read() { Urgency::Read } else { Urgency::Write };
+        let is_urgent = lane.kind().is_read() && lane != Lane::AHEAD;
+        let urgency = if is_urgent { Urgency::Read } else { Urgency::Write };
         self.wait_for_bus(channel, unit, urgency);
     }
 
@@ -126,7 +128,7 @@ impl<P: Probe> Ssd<P> {
             return Some(collection);
         }
         if self.config.schedule.chip == ChipPolicy::Fifo {
-            return self.first_of(unit, Lane::ALL);
+            return self.first_of(unit, Lane::ALL_BUT_AHEAD).or_else(|| u.reads_ahead());
         }
         if let Some(read) = u.first_reads()
             && !self.is_overdue(now, unit)
@@ -138,7 +140,7 @@ impl<P: Probe> Ssd<P> {
             Some(_) if !self.is_short_of_blocks(unit) => write,
             _ => self.first_of(unit, Lane::COLLECTION).or(write),
         };
-        others.or(u.first_reads())
+        others.or(u.first_reads()).or_else(|| u.reads_ahead())
     }
 
     /// Of the lanes of a mask, the one with the oldest request that can start.
@@ -184,13 +186,14 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True when a program has become pointless: its page was trimmed or overwritten meanwhile.
+    /// True when a program or a read ahead has become pointless: its page was trimmed or overwritten meanwhile.
     #[inline]
     pub(crate) fn is_void(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
         match request.role {
             Role::Copy => request.kind == Kind::GcWrite && !self.ftl.is_valid(request.source),
             Role::Program => self.buffer[request.owner].trimmed,
+            Role::Ahead => self.is_plan_void(request),
             _ => false,
         }
     }
@@ -260,7 +263,7 @@ impl<P: Probe> Ssd<P> {
         let (command, cell) = self.compose(now, unit, lane);
         self.composing = false;
         if self.units[unit].transaction.members().is_empty() {
-            // All of its programs had become pointless.
+            // All of its programs, or reads ahead, had become pointless.
             self.units[unit].phase = Phase::Idle;
             self.scheduler.released(unit);
             self.commit(now);
@@ -278,8 +281,11 @@ impl<P: Probe> Ssd<P> {
             u.hold_off(now);
         }
         self.set_unit_timer(unit, now + cell);
-        if kind == Kind::UserRead && self.tracker.is_on() {
-            self.track_start(now, unit);
+        if self.tracker.is_on() {
+            self.track_start(now, unit, kind);
+        }
+        if kind == Kind::ReadAhead {
+            self.ahead_begins(unit);
         }
         if !kind.is_read() && self.config.preempt.is_on() {
             self.open_to_preemption(now, unit);
@@ -294,7 +300,7 @@ impl<P: Probe> Ssd<P> {
         let kind = lane.kind();
         let mut offsets = [NONE; 16];
         let mut left = self.units[unit].places_with(lane);
-        if left.is_power_of_two() && kind.is_read() {
+        if left.is_power_of_two() && matches!(kind, Kind::UserRead | Kind::GcRead) {
             let place = left.trailing_zeros();
             let id = self.units.first(unit, lane, place);
             self.board(now, unit, lane, place, id);
@@ -387,7 +393,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// The first request of a list that can start; programs that became pointless are dropped.
+    /// The first request of a list that can start; programs and reads ahead that became pointless are dropped.
     fn first_startable(&mut self, now: Time, unit: u32, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
             let id = self.units.first(unit, lane, place);
@@ -445,7 +451,7 @@ impl<P: Probe> Ssd<P> {
     fn durations(&mut self, unit: u32, kind: Kind) -> (Nanos, Nanos) {
         let p = &self.phases;
         let command = match kind {
-            Kind::UserRead | Kind::GcRead => p.read_command,
+            Kind::UserRead | Kind::GcRead | Kind::ReadAhead => p.read_command,
             Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
             Kind::Erase => p.erase_command,
         };
@@ -485,7 +491,7 @@ impl<P: Probe> Ssd<P> {
     fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
         let offset = self.layout.offset_of(self.requests[id].physical);
         match kind {
-            Kind::UserRead | Kind::GcRead => self.phases.read_cell(offset),
+            Kind::UserRead | Kind::GcRead | Kind::ReadAhead => self.phases.read_cell(offset),
             Kind::UserWrite | Kind::GcWrite => self.phases.program_cell(offset),
             Kind::Erase => self.phases.erase,
         }
@@ -540,8 +546,11 @@ impl<P: Probe> Ssd<P> {
         // The unit stays busy until all members are served, so that work which they cause can
         // share its next transaction.
         let kind = self.units[unit].transaction.kind;
-        if kind != Kind::UserRead {
+        if !matches!(kind, Kind::UserRead | Kind::ReadAhead) {
             self.units[unit].end_of_other_work();
+        }
+        if self.tracker.is_on() {
+            self.track_end_of(now, unit, kind);
         }
         for index in 0..self.units[unit].transaction.members().len() {
             let id = self.units[unit].transaction.member(index);
@@ -555,6 +564,7 @@ impl<P: Probe> Ssd<P> {
                 (Role::BlockCopy, Kind::GcRead) => self.block_copy_read(now, id),
                 (Role::BlockCopy, _) => self.block_copy_done(now, id),
                 (Role::BlockErase, _) => self.block_erased(now, id),
+                (Role::Ahead, _) => self.ahead_done(now, id),
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }
         }

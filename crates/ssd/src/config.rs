@@ -1,6 +1,7 @@
 //! The configuration of a drive.
 
 use crate::controller::buffer::BufferConfig;
+use crate::controller::cache::CacheConfig;
 use crate::controller::commit::{CommitPolicy, CommitRules};
 use crate::controller::ftl::closed::VictimPolicy;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
@@ -278,6 +279,8 @@ pub struct SsdConfig {
     pub preempt: PreemptConfig,
     /// DRAM buffer.
     pub buffer: BufferConfig,
+    /// Read cache.
+    pub cache: CacheConfig,
     /// Translation layer.
     pub ftl: FtlConfig,
     /// Garbage collection.
@@ -309,6 +312,7 @@ impl Configure for SsdConfig {
         visit.section("schedule", "What goes first.", &mut self.schedule);
         visit.section("preempt", "Programs and erases that make way for reads.", &mut self.preempt);
         visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
+        visit.section("cache", "The read cache, and reading ahead.", &mut self.cache);
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
@@ -321,6 +325,9 @@ impl Configure for SsdConfig {
         }
         if let Err((key, message)) = self.check_sets() {
             visit.problem(key, message);
+        }
+        if let Err(message) = self.check_cache() {
+            visit.problem("cache.size", message);
         }
         if let Err(message) = self.check_stripe() {
             visit.problem("ftl.stripe", message);
@@ -408,6 +415,21 @@ impl SsdConfig {
         if !planes.is_multiple_of(stripe) {
             return Err(format!(
                 "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of {planes}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Each set needs a page of the read cache, where there is one.
+    ///
+    /// # Errors
+    /// Says how much would be enough.
+    pub fn check_cache(&self) -> Result<(), String> {
+        let needed = self.geometry.page_bytes * u64::from(self.sets.count);
+        if self.cache.size > 0 && self.cache.size < needed {
+            return Err(format!(
+                "a read cache of {} bytes does not give each set ({}) a page: set cache.size to at least {needed}, or to 0",
+                self.cache.size, self.sets.count
             ));
         }
         Ok(())

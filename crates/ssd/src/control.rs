@@ -7,6 +7,19 @@ use tailcut_base::control::{Control, ControlReply, GcThresholds};
 use tailcut_base::device::SECTOR_BYTES;
 
 impl<P: Probe> Ssd<P> {
+    /// Erased blocks of the whole drive, for whoever looks at it from outside; a host asks by [`Control::FreeBlocks`].
+    pub fn erased_blocks(&self) -> u64 {
+        (0..self.sets.count())
+            .flat_map(|set| self.sets.planes(set))
+            .map(|p| u64::from(self.ftl.free_blocks(p)))
+            .sum()
+    }
+
+    /// True while it collects somewhere.
+    pub fn collects(&self) -> bool {
+        (0..self.sets.count()).any(|set| self.is_collecting(set))
+    }
+
     /// Answers a call that concerns a set. A drive without the interface (`control_api`) knows none of them.
     pub(crate) fn answer(&mut self, now: Time, set: u32, call: Control) -> ControlReply {
         if !self.config.control_api {

@@ -26,7 +26,7 @@ impl FailFast {
 
     fn includes(self, kind: Kind) -> bool {
         match kind {
-            Kind::UserRead => false,
+            Kind::UserRead | Kind::ReadAhead => false,
             Kind::UserWrite => self == FailFast::Writes,
             Kind::GcRead | Kind::GcWrite | Kind::Erase => true,
         }
@@ -54,6 +54,9 @@ impl<P: Probe> Ssd<P> {
     /// How long a read of a page in `lane` would wait; `None` when it is not contended.
     fn contention(&self, now: Time, logical: u32, lane: Lane) -> Option<Nanos> {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return None };
+        if self.cache.is_on() && self.cache.serves(logical) {
+            return None;
+        }
         let (unit, _) = self.unit_of(physical);
         let ahead = self.own_work_ahead(now, unit);
         let (under_way, left) = self.under_way(now, unit, lane);
@@ -154,7 +157,9 @@ impl<P: Probe> Ssd<P> {
     fn length(&self, kind: Kind) -> Nanos {
         let p = &self.phases;
         match kind {
-            Kind::UserRead | Kind::GcRead => p.read_command + p.read_cell_typical() + p.transfer,
+            Kind::UserRead | Kind::GcRead | Kind::ReadAhead => {
+                p.read_command + p.read_cell_typical() + p.transfer
+            }
             Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer + p.program_cell_typical(),
             Kind::Erase => p.erase_command + p.erase,
         }

@@ -1,8 +1,9 @@
 //! What a drive has done: counted by the drive, read by reports.
 
+use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::BlockState;
 use crate::controller::link::Direction;
-use crate::flash::unit::{Account, HOLDERS, Holder};
+use crate::flash::unit::{HOLDERS, Holder};
 use crate::probe::Probe;
 use crate::request::Kind;
 use crate::ssd::Ssd;
@@ -171,10 +172,12 @@ pub struct Figures {
     pub buffer_read_hits: u64,
     /// Pages written into an entry that the DRAM buffer had already.
     pub buffer_write_hits: u64,
+    /// The read cache.
+    pub cache: CacheCounts,
     /// Transactions by kind, in the order of [`Kind::ALL`].
-    pub transactions: [u64; 5],
+    pub transactions: [u64; Kind::ALL.len()],
     /// Memory requests served by transactions, by kind.
-    pub served: [u64; 5],
+    pub served: [u64; Kind::ALL.len()],
     /// Transactions without parallelism, with plane sharing, with die interleaving, with both.
     pub parallelism: [u64; 4],
     /// Memory requests served by these transactions, in the same order.
@@ -224,6 +227,7 @@ impl Figures {
             counts: self.counts.since(&earlier.counts),
             buffer_read_hits: self.buffer_read_hits - earlier.buffer_read_hits,
             buffer_write_hits: self.buffer_write_hits - earlier.buffer_write_hits,
+            cache: self.cache.since(&earlier.cache),
             transactions: less(self.transactions, earlier.transactions),
             served: less(self.served, earlier.served),
             parallelism: less(self.parallelism, earlier.parallelism),
@@ -348,7 +352,7 @@ impl<P: Probe> Ssd<P> {
     /// The figures up to `now`, which must not be before the last event served. Work under way
     /// counts for cells and buses as if it were over.
     pub fn figures(&self, now: Time) -> Figures {
-        let mut holders: Account = [0; HOLDERS];
+        let mut holders = [0; HOLDERS];
         for unit in self.units.iter() {
             for (sum, time) in holders.iter_mut().zip(unit.account(now)) {
                 *sum += time;
@@ -360,6 +364,7 @@ impl<P: Probe> Ssd<P> {
             counts: self.counters.clone(),
             buffer_read_hits: self.buffer.read_hits,
             buffer_write_hits: self.buffer.write_hits,
+            cache: self.cache.counts,
             transactions: self.units.transactions,
             served: self.units.served,
             parallelism: self.units.parallelism,
@@ -402,7 +407,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The name of each kind of transaction, for the arrays of [`Figures`].
-    pub fn kinds() -> [&'static str; 5] {
+    pub fn kinds() -> [&'static str; Kind::ALL.len()] {
         Kind::ALL.map(Kind::label)
     }
 }

@@ -5,6 +5,7 @@
 //! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
 //! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
 
+mod ahead;
 pub mod behaviour;
 mod block_mapped;
 mod chips;
@@ -40,8 +41,9 @@ mod unqueued;
 mod windows;
 mod writes;
 
-pub use behaviour::{Accuracy, Prediction};
+pub use behaviour::{Accuracy, Outlook, Prediction, Service};
 pub use config::SsdConfig;
+pub use controller::cache::{CacheConfig, CacheCounts};
 pub use figures::{Breakdown, Counters, Figures};
 pub use precondition::Precondition;
 pub use presets::Preset;

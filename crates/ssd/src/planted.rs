@@ -1,7 +1,7 @@
 //! What only tests of this workspace see: rules that they can break, and a count of work.
 //!
 //! A check that has never failed proves nothing. With the feature `planted`, which only tests of
-//! this workspace turn on, [`broken`] runs a piece of code in a world where one rule does not hold;
+//! this workspace turn on, `broken` runs a piece of code in a world where one rule does not hold;
 //! without the feature [`holds`] is the constant `true` and costs nothing.
 //!
 //! A clock cannot show that work does not grow: caches make it slower where more is touched. So with
@@ -47,6 +47,8 @@ tailcut_base::planted_rules! {
         StayInSet,
         /// A flush concerns the set that it names.
         FlushOfSet,
+        /// The read cache does not keep what a write or a trim has replaced.
+        WriteInvalidates,
     }
 }
 

@@ -278,11 +278,14 @@ impl<P: Probe> Ssd<P> {
         self.release_entry(now, entry);
     }
 
-    /// A program that has become pointless leaves the list of its chip.
+    /// A program or a read ahead that has become pointless leaves the list of its chip.
     pub(crate) fn drop_program(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         if request.role == Role::Copy {
             return self.copy_dropped(now, id);
+        }
+        if request.role == Role::Ahead {
+            return self.drop_plan(id);
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);

@@ -10,6 +10,8 @@
 //! commands, reads that wait for a program (without hit manager), suspended operations, collections that are
 //! not preemptible, and those of planes below the low threshold.
 //!
+//! Nor is anything read ahead of the host in a quiet period.
+//!
 //! A write or a flush ends the period, whatever it has to do, so that a host need not know what the
 //! buffer holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
 //! plane has. In a deterministic window (see [`crate::plm`]) a write lets programs begin and nothing else.
@@ -217,9 +219,9 @@ impl<P: Probe> Ssd<P> {
 
     fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
         let u = &self.units[unit];
-        let programs =
-            !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::UserWrite;
-        !programs && !u.is_suspended && self.rests_from_collection(now, unit)
+        let is_at_work = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
+            && matches!(u.transaction.kind, Kind::UserWrite | Kind::ReadAhead);
+        !is_at_work && !u.is_suspended && self.rests_from_collection(now, unit)
     }
 
     /// True when no collection is under way at a unit, nor about to go on.

@@ -27,6 +27,9 @@ impl<P: Probe> Ssd<P> {
             let logical = first + page;
             let content = match self.ftl.lookup(logical) {
                 Mapping::Flash(physical) => {
+                    if self.cache.is_on() && self.read_cached(now, tag, page, logical) {
+                        continue;
+                    }
                     let request = self.host_read(now, tag, page, logical, physical, rank);
                     self.arrive(request);
                     continue;
@@ -47,6 +50,12 @@ impl<P: Probe> Ssd<P> {
             t.page_done(page);
         }
         self.commit(now);
+        if self.streams.are_followed() {
+            self.read_ahead(now, tag);
+        }
+        if self.tracker.is_on() {
+            self.track_arrival(now, tag);
+        }
         self.wake(now);
         self.return_data(now, tag);
     }
@@ -258,6 +267,9 @@ impl<P: Probe> Ssd<P> {
         if emptied {
             self.resume_erase(now, self.layout.block_of(request.physical));
         }
+        if self.cache.is_on() {
+            self.keep_page(request.logical, request.physical, content);
+        }
         let t = &mut self.tags[request.tag];
         t.content = content::fold(t.content, request.page, content);
         t.page_done(request.page);
@@ -334,6 +346,7 @@ pub(crate) fn chip_spans(
     spans.add(Cause::ChipErase, wait(Holder::Erase));
     spans.add(Cause::ChipSuspend, wait(Holder::Suspend));
     spans.add(Cause::ChipReset, wait(Holder::Reset));
+    spans.add(Cause::ChipReadAhead, wait(Holder::ReadAhead));
     spans.add(Cause::Space, wait(Holder::Space));
     spans.add(Cause::BusWait, wait(Holder::BusWait));
     let cell = t.cell_end.since(t.started + t.command);

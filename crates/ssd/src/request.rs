@@ -24,16 +24,19 @@ pub enum Kind {
     GcWrite,
     /// Erase of a block.
     Erase,
+    /// Read of a page that the host is expected to want.
+    ReadAhead,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 5] = [Kind::UserRead, Kind::GcRead, Kind::UserWrite, Kind::GcWrite, Kind::Erase];
+    pub const ALL: [Kind; 6] =
+        [Kind::UserRead, Kind::GcRead, Kind::UserWrite, Kind::GcWrite, Kind::Erase, Kind::ReadAhead];
 
     /// True for reads, whose data goes out after the cells are done.
     #[inline]
     pub fn is_read(self) -> bool {
-        matches!(self, Kind::UserRead | Kind::GcRead)
+        matches!(self, Kind::UserRead | Kind::GcRead | Kind::ReadAhead)
     }
 
     /// The name in reports and timelines.
@@ -44,6 +47,7 @@ impl Kind {
             Kind::UserWrite => "user write",
             Kind::GcWrite => "gc program",
             Kind::Erase => "erase",
+            Kind::ReadAhead => "read ahead",
         }
     }
 }
@@ -68,10 +72,12 @@ impl Lane {
     pub const GC_WRITE: Lane = Lane(5);
     /// Erases.
     pub const ERASE: Lane = Lane(6);
+    /// Reads ahead of the host, which let everything else go first.
+    pub const AHEAD: Lane = Lane(7);
     /// How many there are.
-    pub const COUNT: usize = 7;
-    /// All lines, as a mask.
-    pub const ALL: u8 = (1 << Lane::COUNT) - 1;
+    pub const COUNT: usize = 8;
+    /// All lines but that of reads ahead, as a mask.
+    pub const ALL_BUT_AHEAD: u8 = !Lane::AHEAD.mask();
     /// The lines of garbage collection, as a mask.
     pub const COLLECTION: u8 = Lane::GC_READ.mask() | Lane::GC_WRITE.mask() | Lane::ERASE.mask();
     /// The lines of user reads, the most important first.
@@ -131,6 +137,8 @@ pub enum Role {
     BlockErase,
     /// A host write that waits for a buffer entry to reach flash; `owner` is the tag.
     Waiter,
+    /// A page that is read ahead of the host; `owner` is its slot in the cache, or [`NONE`] when it has become pointless.
+    Ahead,
 }
 
 /// One memory request.

@@ -5,9 +5,11 @@ use crate::block_mapped::BlockMapped;
 use crate::collection::Collection;
 use crate::config::SsdConfig;
 use crate::controller::buffer::Buffer;
+use crate::controller::cache::ReadCache;
 use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
+use crate::controller::streams::Streams;
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::{Attendance, Counters};
 use crate::flash::bus::Buses;
@@ -59,6 +61,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) requests: Requests,
     pub(crate) scheduler: Scheduler,
     pub(crate) buffer: Buffer,
+    pub(crate) cache: ReadCache,
+    pub(crate) streams: Streams,
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) sets: Sets,
@@ -134,6 +138,8 @@ impl<P: Probe> Ssd<P> {
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes, sets.count()),
+            cache: ReadCache::new(&config.cache, geometry.page_bytes, ftl.logical_pages(), sets.count()),
+            streams: Streams::new(config.cache.streams, geometry.page_sectors(), config.cache.ahead),
             collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
             sets,
             states: (0..sets.count()).map(|_| SetState::default()).collect(),

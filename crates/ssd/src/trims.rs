@@ -24,6 +24,9 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn trim_page(&mut self, now: Time, logical: u32) {
+        if self.cache.is_on() {
+            self.forget_page(logical);
+        }
         match self.ftl.lookup(logical) {
             Mapping::Unmapped => {}
             Mapping::Flash(physical) => {

@@ -35,6 +35,9 @@ impl<P: Probe> Ssd<P> {
         if !self.buffer.line(set).is_empty() || !self.admit(now, tag) {
             self.buffer.line(set).push_back(tag);
             self.write_back(now, set);
+            if self.tracker.is_on() {
+                self.track_wait(now, tag);
+            }
         }
     }
 
@@ -79,6 +82,9 @@ impl<P: Probe> Ssd<P> {
             t.spans.add(Cause::LinkWait, transfer.start.since(t.mark));
             t.spans.add(Cause::Link, transfer.end.since(transfer.start));
             t.mark = transfer.end;
+            if self.tracker.is_on() {
+                self.track_room(now, tag);
+            }
         }
         self.announce(
             Direction::ToDevice,
@@ -115,10 +121,14 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn merge(&mut self, tag: u32, page: u32, entry: u32) {
         let t = &self.tags[tag];
+        let logical = t.first_page + page;
         let sectors = t.sectors_of(page, self.page_sectors);
         let whole = sectors == u64::MAX >> (64 - self.page_sectors);
-        let change = Change::write(t.command.content, t.first_page + page, sectors, whole);
+        let change = Change::write(t.command.content, logical, sectors, whole);
         self.buffer.write(entry, change, sectors, whole, t.command.stream);
+        if self.cache.is_on() {
+            self.forget_page(logical);
+        }
     }
 
     /// The data of some pages of a write is in the buffer.

@@ -128,7 +128,8 @@ impl<B: Block> Core<B> {
     /// What epochs before the drives' gates did, if they have any.
     pub fn token_figures(&self) -> Option<EpochFigures> {
         let (met, diverted) = (self.drives.met(), self.reads.counts().steered);
-        self.tokens.as_ref().map(|tokens| EpochFigures { met, diverted, ..*tokens.figures() })
+        let times = self.drives.stage_times();
+        self.tokens.as_ref().map(|tokens| EpochFigures { met, diverted, times, ..*tokens.figures() })
     }
 
     /// Goes on with epochs; the next drive for which the layout may send what it has kept back.

@@ -2,7 +2,7 @@
 
 mod gate;
 
-pub use gate::{Gate, Stage};
+pub use gate::Gate;
 
 use crate::disk::{Disk, Request, Response};
 use gate::NO_EPOCH;

@@ -42,7 +42,7 @@ use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
-use heavy::EpochFigures;
+use heavy::{EpochFigures, Tokens};
 use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
 use tailcut_base::control::{Control, ControlReply};
@@ -55,6 +55,8 @@ pub struct Array<B: Block> {
     layout: Kind<B>,
     /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
     was_ready: bool,
+    /// What epochs did that does not count.
+    epochs_before: EpochFigures,
 }
 
 /// The layouts.
@@ -117,7 +119,7 @@ impl<B: Block> Array<B> {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
         core.announce_turns();
-        Array { core, layout, was_ready: false }
+        Array { core, layout, was_ready: false, epochs_before: EpochFigures::default() }
     }
 
     /// What it is to the host.
@@ -204,6 +206,21 @@ impl<B: Block> Array<B> {
 
     /// What its epochs did, if it has any.
     pub fn epoch_figures(&self) -> Option<EpochFigures> {
+        self.all_epoch_figures().map(|figures| figures.since(&self.epochs_before))
+    }
+
+    /// What epochs did counts from now on: until now the array was prepared.
+    pub fn count_epochs_anew(&mut self) {
+        let Some(figures) = self.all_epoch_figures() else { return };
+        self.epochs_before = figures;
+        match &mut self.layout {
+            Kind::Epochs(epochs) => epochs.forget_longest(),
+            Kind::Log(_) => self.core.tokens.iter_mut().for_each(Tokens::forget_longest),
+            Kind::Raid(_) => {}
+        }
+    }
+
+    fn all_epoch_figures(&self) -> Option<EpochFigures> {
         match &self.layout {
             Kind::Epochs(epochs) => Some(epochs.figures()),
             Kind::Log(log) => log.epoch_figures(&self.core),
@@ -269,6 +286,12 @@ impl<B: Block> Array<B> {
         self.core.drives.set_presence(drive, Presence::Missing);
         with!(self, layout, core => layout.drive_lost(now, core, drive));
         self.core.write_record(now);
+    }
+
+    /// A drive is taken away: what it has not answered it never answers. The array goes on as if it had died.
+    pub fn remove(&mut self, now: Time, drive: usize) {
+        self.lose(now, drive);
+        self.settle(now);
     }
 
     /// Gives a missing drive's place to another one, and begins to rebuild on it.

@@ -3,6 +3,7 @@
 //! * [`hal`]: the operations of HIOPS-HAL that a low-level driver implements;
 //! * [`emulated`]: it, over emulated controllers, which [`ahci`] and [`nvme`] wire to interrupts each in its way;
 //! * [`strategy`]: who fetches, post-processes and issues, when to poll and when to spin, as data;
+//! * [`hybrid`]: which of them, by load;
 //! * [`window`]: when a thread should be told of an end that is near;
 //! * [`queue`]: requests that wait for a tag, in flight, and at their end.
 //!
@@ -12,6 +13,7 @@
 pub mod ahci;
 pub mod emulated;
 pub mod hal;
+pub mod hybrid;
 pub mod nvme;
 pub mod queue;
 pub mod strategy;
@@ -20,7 +22,8 @@ pub mod window;
 
 pub use ahci::Ahci;
 pub use hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
+pub use hybrid::{Hybrid, Mode, Took, Used};
 pub use nvme::Nvme;
 pub use queue::{Fetched, PathQueue};
-pub use strategy::{Drain, Finisher, Issuer, Layers, Strategy, StrategyName, Wait};
+pub use strategy::{Drain, Finisher, Hints, Issuer, Layers, Strategy, StrategyName, Wait};
 pub use window::Window;

@@ -3,6 +3,7 @@
 //! A strategy is built of names joined by `+`, each of which changes a part of the description: `coop+precomplete` is
 //! the cooperative path whose threads wait for a notice of the drive before they spin.
 
+use super::hybrid::Mode;
 use tailcut_base::config::Choice;
 
 tailcut_base::choice! {
@@ -29,6 +30,14 @@ tailcut_base::choice! {
         Precomplete = "precomplete",
         /// A write that the drive's buffer has room for is waited for by spinning (section 4.3.2).
         BufferSpin = "buffer-spin",
+        /// A thread spins until the drive has said whether it has the page of a read in its memory, and on if it has
+        /// (the future work of section 4.3.1).
+        HitSpin = "hit-spin",
+        /// A write of which the drive says that its buffer is full is not waited for by spinning: its thread sleeps until
+        /// the drive announces its end (the same).
+        RoomNotice = "room-notice",
+        /// Interrupts, notices or polling, by load (see [`hybrid`](super::hybrid)).
+        Hybrid = "hybrid",
     }
 }
 
@@ -83,6 +92,20 @@ pub enum Wait {
     UntilNotice,
 }
 
+/// What a thread uses of that which a drive says of a request when it has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Whether its memory has the pages of a read: then the thread spins.
+    pub hits: bool,
+    /// Whether its buffer has room for a write: if not, the thread does not spin.
+    pub room: bool,
+}
+
+impl Hints {
+    /// Of reads from this size on, in sectors, drives say nothing (8 KiB; Shin 2017, section 4.3.1).
+    pub const READS_BELOW: u32 = 16;
+}
+
 /// An I/O strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strategy {
@@ -104,6 +127,13 @@ pub struct Strategy {
     pub wait: Wait,
     /// A thread spins for a write that the drive's buffer has room for.
     pub spins_on_buffer_hits: bool,
+    /// What is made of what the drive says.
+    pub hints: Hints,
+    /// A handler leaves its interrupt switched off, as Linux's network drivers do (NAPI), until the last thread that it has woken, or
+    /// that has come by since, goes to sleep.
+    pub rests_interrupts: bool,
+    /// By load another description takes the place of this one (see [`hybrid`](super::hybrid)).
+    pub adapts: bool,
 }
 
 impl Strategy {
@@ -118,11 +148,14 @@ impl Strategy {
         has_poll_thread: false,
         wait: Wait::Sleep,
         spins_on_buffer_hits: false,
+        hints: Hints { hits: false, room: false },
+        rests_interrupts: false,
+        adapts: false,
     };
 
     /// The strategy of one name.
     pub fn of(name: StrategyName) -> Strategy {
-        Strategy::DIRECT.with(name)
+        Strategy::DIRECT.with(name).begun()
     }
 
     /// The strategy that names joined by `+` describe.
@@ -139,10 +172,10 @@ impl Strategy {
             };
             strategy = strategy.with(name);
         }
-        strategy.check().map(|()| strategy)
+        strategy.check().map(|()| strategy.begun())
     }
 
-    fn with(self, name: StrategyName) -> Strategy {
+    pub(super) fn with(self, name: StrategyName) -> Strategy {
         let polling =
             Strategy { interrupts: false, has_poll_thread: true, finisher: Finisher::Waiter, ..self };
         match name {
@@ -161,10 +194,37 @@ impl Strategy {
             StrategyName::Spin => Strategy { interrupts: false, wait: Wait::Spin, ..self },
             StrategyName::Precomplete => Strategy { wait: Wait::UntilNotice, ..self },
             StrategyName::BufferSpin => Strategy { spins_on_buffer_hits: true, ..self },
+            StrategyName::HitSpin => Strategy { hints: Hints { hits: true, ..self.hints }, ..self },
+            StrategyName::RoomNotice => Strategy { hints: Hints { room: true, ..self.hints }, ..self },
+            StrategyName::Hybrid => Strategy { adapts: true, ..self },
         }
     }
 
+    /// One that moves begins with the first of its modes.
+    fn begun(self) -> Strategy {
+        if self.adapts { self.in_mode(Mode::ALL[0]) } else { self }
+    }
+
+    /// The same in another mode of a hybrid: what it makes of writes that hit the buffer and of what drives say stays.
+    pub fn in_mode(&self, mode: Mode) -> Strategy {
+        let Strategy { spins_on_buffer_hits, hints, .. } = *self;
+        Strategy { spins_on_buffer_hits, hints, ..mode.strategy() }
+    }
+
+    /// True when it needs what drives say of requests.
+    pub fn listens(&self) -> bool {
+        self.wait == Wait::UntilNotice || self.adapts || self.hints != Hints::default()
+    }
+
     fn check(&self) -> Result<(), String> {
+        let (hints, spins_on_buffer_hits) = (Hints::default(), false);
+        let rest = Strategy { adapts: false, spins_on_buffer_hits, hints, ..*self };
+        if self.adapts && rest != Strategy::DIRECT {
+            return Err(
+                "\"hybrid\" decides on everything but \"buffer-spin\", \"hit-spin\" and \"room-notice\": leave the others out"
+                    .into(),
+            );
+        }
         if self.layers == Layers::Scsi && (self.finisher != Finisher::SoftInterrupt || !self.interrupts) {
             return Err("the SCSI path has its own post-processing and needs interrupts: use \"scsi\" alone, or a path without it".into());
         }
@@ -193,11 +253,29 @@ mod tests {
         let both = Strategy::parse("coop + precomplete").expect("it is a strategy");
         assert!(both.cooperates && both.wait == Wait::UntilNotice && both.finisher == Finisher::Waiter);
         assert_eq!(Strategy::parse("lazy+coop"), Strategy::parse("coop"), "coop is lazy");
+        let hints = Strategy::parse("lazy+hit-spin+room-notice").expect("it is a strategy");
+        assert!(hints.hints.hits && hints.hints.room && hints.listens() && hints.wait == Wait::Sleep);
+    }
+
+    #[test]
+    fn a_hybrid_decides_on_all_but_writes_that_hit_the_buffer() {
+        let both = Strategy::parse("hybrid+buffer-spin").expect("it is a strategy");
+        assert_eq!(Strategy::parse("buffer-spin+hybrid"), Ok(both));
+        assert!(both.adapts && both.spins_on_buffer_hits);
     }
 
     #[test]
     fn what_does_not_work_is_refused_with_a_remedy() {
-        for text in ["warp", "", "scsi+lazy", "scsi+poll", "spin+precomplete"] {
+        for text in [
+            "warp",
+            "",
+            "scsi+lazy",
+            "scsi+poll",
+            "spin+precomplete",
+            "hybrid+poll",
+            "scsi+hybrid",
+            "spin+hybrid+coop",
+        ] {
             assert!(Strategy::parse(text).is_err(), "'{text}'");
         }
     }

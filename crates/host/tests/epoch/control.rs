@@ -53,5 +53,32 @@ fn a_drive_that_never_rests_does_not_keep_the_token() {
     let figures = rig.array.epoch_figures().expect("it has epochs");
     assert!(figures.restless > 0);
     assert!(figures.longest_epoch <= Nanos::millis(30), "{figures:?}");
+    assert!(figures.times.settling > figures.times.writing, "{figures:?}");
+    assert!(wrong(rig).is_empty());
+}
+
+#[test]
+fn a_drive_that_is_done_serves_reads_while_others_of_its_group_go_on() {
+    let mut rig = controlled(1, Some(Interface { free: 40, ..Interface::default() }));
+    rig.drives[0].interface = Some(Interface { free: 40, is_restless: true, ..Interface::default() });
+    // Three chunks of four blocks, on drives 0 and 1, 1 and 2, 2 and 3.
+    rig.submit(Op::Write, 0, 12, true);
+    let has_been_asked = |rig: &Rig, drive: usize| {
+        let interface = rig.drives[drive].interface.expect("it has one");
+        interface.asked_to_rest.is_some()
+    };
+    while !has_been_asked(&rig, 0) || !has_been_asked(&rig, 2) {
+        assert!(rig.step(), "drives are asked to come to rest");
+    }
+    // Drive 2 says after a while that it has, and drive 0 never does.
+    let before = rig.drives[2].reads;
+    while rig.drives[2].reads == before && !rig.array.epochs().expect("it has epochs").holders().is_empty() {
+        rig.submit(Op::Read, 24, 1, false);
+        while rig.in_flight() > 1 && rig.step() {}
+    }
+    let holders = rig.array.epochs().expect("it has epochs").holders();
+    assert_eq!(holders, [0, 2], "drive 2 was read while drive 0 had the token");
+    rig.rest();
+    assert!(rig.array.epoch_figures().expect("it has epochs").waiting > Nanos::millis(1));
     assert!(wrong(rig).is_empty());
 }

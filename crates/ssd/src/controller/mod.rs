@@ -1,7 +1,9 @@
 //! The controller: device queue, link, commit scheduler, translation, collection, DRAM buffer.
 
 pub mod buffer;
+pub mod cache;
 pub mod commit;
 pub mod ftl;
 pub mod link;
+pub mod streams;
 pub mod tags;

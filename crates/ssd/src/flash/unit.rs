@@ -33,6 +33,8 @@ pub enum Holder {
     Suspend,
     /// A program or erase that is being reset.
     Reset,
+    /// A read ahead of the host.
+    ReadAhead,
 }
 
 /// How many kinds of holders there are.
@@ -40,7 +42,7 @@ pub const HOLDERS: usize = Holder::ALL.len();
 
 impl Holder {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Holder; 10] = [
+    pub const ALL: [Holder; 11] = [
         Holder::Idle,
         Holder::BusWait,
         Holder::UserRead,
@@ -51,11 +53,13 @@ impl Holder {
         Holder::Space,
         Holder::Suspend,
         Holder::Reset,
+        Holder::ReadAhead,
     ];
 }
 
-/// Time per holder, cumulative: what a waiting request saw is the difference of two of these.
-pub type Account = [u64; HOLDERS];
+/// Time per holder, cumulative: what a waiting request saw is the difference of two of these. A multiple of four, so
+/// that copying and subtracting them fills the processor's vectors.
+pub type Account = [u64; HOLDERS.next_multiple_of(4)];
 
 /// What a unit is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +151,7 @@ impl Transaction {
 }
 
 /// Kinds of work that figures keep apart.
-const KINDS: usize = 5;
+const KINDS: usize = Kind::ALL.len();
 
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
@@ -200,7 +204,7 @@ impl Unit {
             occupied: [0; Lane::COUNT],
             lanes: 0,
             waiting: [0; Lane::COUNT],
-            account: [0; HOLDERS],
+            account: Account::default(),
             holder: Holder::Idle,
             holder_since: Time::ZERO,
         }
@@ -272,7 +276,7 @@ impl Unit {
     /// True when something else than user reads waits, or stands suspended.
     #[inline]
     pub fn has_other_work(&self) -> bool {
-        self.is_suspended || self.lanes >> Lane::READS.len() != 0
+        self.is_suspended || (self.lanes & Lane::ALL_BUT_AHEAD) >> Lane::READS.len() != 0
     }
 
     /// True when work of any kind is committed.
@@ -291,6 +295,12 @@ impl Unit {
     #[inline]
     pub fn first_reads(&self) -> Option<Lane> {
         Lane::of_mask(self.lanes & ((1 << Lane::READS.len()) - 1)).next()
+    }
+
+    /// The lane of reads ahead, if there are any.
+    #[inline]
+    pub fn reads_ahead(&self) -> Option<Lane> {
+        (self.lanes & Lane::AHEAD.mask() != 0).then_some(Lane::AHEAD)
     }
 
     /// The lanes of a mask in which there is work, the most important first.

@@ -3,7 +3,9 @@
 
 mod amplification;
 mod bandwidth;
+mod behaviour;
 mod bounds;
+mod cache;
 mod classes;
 mod content;
 mod control;

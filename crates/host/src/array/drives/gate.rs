@@ -9,31 +9,16 @@
 //! The array's record passes any gate: it says which drives can be relied on.
 
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
-use crate::array::heavy::{Calls, Pace};
+use crate::array::heavy::{Calls, Pace, Progress, Stage, StageTimes};
 use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
-
-/// How far a drive is with its epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// It has no token.
-    Rest,
-    /// It answers the reads that it got before the token.
-    Draining,
-    /// It writes.
-    Writing,
-    /// It is flushed.
-    Flushing,
-    /// It collects, and comes to rest.
-    Collecting,
-}
 
 /// The gate before one drive.
 #[derive(Debug)]
 pub struct Gate<B> {
     /// How far its drive is.
-    pub stage: Stage,
+    pub progress: Progress,
     /// What waits, in the order in which it came.
     held: VecDeque<Waiting<B>>,
     /// How much of it this epoch may send.
@@ -72,7 +57,7 @@ pub(super) const NO_EPOCH: u32 = 0;
 impl<B> Gate<B> {
     fn new() -> Gate<B> {
         Gate {
-            stage: Stage::Rest,
+            progress: Progress::default(),
             held: VecDeque::new(),
             quota: 0,
             flushes: Vec::new(),
@@ -100,7 +85,7 @@ impl<B> Gate<B> {
     /// True when reads should go around the drive.
     #[inline]
     pub fn is_taken(&self) -> bool {
-        self.stage != Stage::Rest
+        self.progress.is_busy()
     }
 
     /// True when reads that this epoch waits for have not been answered.
@@ -114,7 +99,7 @@ impl<B> Gate<B> {
     }
 
     fn may_send(&self, now: Time) -> bool {
-        self.stage == Stage::Writing && (now < self.end || !self.has_sent)
+        self.progress.stage() == Stage::Writing && (now < self.end || !self.has_sent)
     }
 }
 
@@ -157,6 +142,12 @@ impl<B> Drives<B> {
     /// Reads of the host that went to a drive with the token.
     pub fn met(&self) -> u64 {
         self.met
+    }
+
+    /// What drives did with the token; sums over them.
+    pub fn stage_times(&self) -> StageTimes {
+        let gates = self.members.iter().filter_map(|member| member.gate.as_ref());
+        gates.map(|gate| gate.progress.times()).fold(StageTimes::default(), StageTimes::plus)
     }
 
     /// The layout keeps so many blocks more back for a drive with a gate.
@@ -243,11 +234,11 @@ impl<B> Drives<B> {
             gate.written += if flight.op == Op::Write { flight.blocks as usize } else { 0 };
         } else if !flight.is_heavy && flight.op == Op::Read {
             gate.reads -= 1;
-            if is_of_epoch || gate.stage != Stage::Draining {
+            if is_of_epoch || gate.progress.stage() != Stage::Draining {
                 return;
             }
             gate.draining -= 1;
-        } else if gate.stage == Stage::Rest && gate.has_work() {
+        } else if !gate.progress.is_busy() && gate.has_work() {
             gate.due = now;
         } else {
             return;
@@ -266,11 +257,12 @@ impl<B> Drives<B> {
     }
 
     /// The epoch of a drive begins: it answers the reads that it has.
-    pub(in crate::array) fn begin_epoch(&mut self, drive: usize) {
+    pub(in crate::array) fn begin_epoch(&mut self, now: Time, drive: usize) {
         let gate = self.gate_mut(drive);
-        assert!(gate.stage == Stage::Rest && gate.heavy == 0, "it had no token");
+        assert!(!gate.progress.is_busy() && gate.heavy == 0, "it had no token");
         gate.epoch = gate.epoch.wrapping_add(1).max(NO_EPOCH + 1);
-        (gate.stage, gate.draining, gate.written) = (Stage::Draining, gate.reads, 0);
+        gate.progress.enter(now, Stage::Draining);
+        (gate.draining, gate.written) = (gate.reads, 0);
         (gate.quota, gate.due, gate.has_sent) = (gate.held.len(), Time::NEVER, false);
         self.list(drive);
     }
@@ -278,7 +270,8 @@ impl<B> Drives<B> {
     /// It begins to write, up to `end`: first what has waited here.
     pub(in crate::array) fn begin_writing(&mut self, now: Time, drive: usize, end: Time) {
         let gate = self.gate_mut(drive);
-        (gate.stage, gate.end) = (Stage::Writing, end);
+        gate.progress.enter(now, Stage::Writing);
+        gate.end = end;
         self.send_held(now, drive);
         self.list(drive);
     }
@@ -304,7 +297,7 @@ impl<B> Drives<B> {
     pub(in crate::array) fn flush_epoch(&mut self, now: Time, drive: usize) -> bool {
         let has_cache = self.members[drive].disk.volatile_cache;
         let gate = self.gate_mut(drive);
-        gate.stage = Stage::Flushing;
+        gate.progress.enter(now, Stage::Flushing);
         if !gate.is_dirty || !has_cache || !holds(Rule::EpochsAreFlushed) {
             return false;
         }
@@ -335,7 +328,8 @@ impl<B> Drives<B> {
         let gate = self.gate_mut(drive);
         let collected = gate.calls.take_collected();
         gate.pace.end(now, share, collected);
-        (gate.stage, gate.quota) = (Stage::Rest, 0);
+        gate.progress.enter(now, Stage::Rest);
+        gate.quota = 0;
         if !gate.has_work() || !gate.has_sent {
             // What could not be sent waits for requests that went before the drive had a gate.
             gate.due = Time::NEVER;

@@ -1,20 +1,25 @@
 //! Collection at the end of a drive's epoch; see [`Calls`](crate::array::heavy::Calls).
 
 use super::Epochs;
-use super::line::Stage;
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::heavy::Next;
+use crate::array::heavy::{Next, stage_of};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
 impl<B: Block> Epochs<B> {
-    /// What an epoch has written is durable: the drive makes up for it, in what time is left.
+    /// What an epoch has written is durable: the drive makes up for it in what time is left.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        let limit = self.turn.limit(|group| self.waits_since(group), self.deadline, self.share);
         let line = &mut self.lines[drive];
-        let until = self.turn.began() + line.pace.last_collection(self.share);
-        line.stage = Stage::Collecting;
-        core.drives.control(drive, line.calls.begin(now, until, self.share / 2, &mut self.figures));
+        let (until, end) = line.pace.collection(now, self.turn.began(), self.share, limit);
+        let call = line.calls.begin(now, until, end, &mut self.figures);
+        self.call(now, core, drive, call);
+    }
+
+    fn call(&mut self, now: Time, core: &mut Core<B>, drive: usize, call: Control) {
+        self.lines[drive].progress.enter(now, stage_of(call));
+        core.drives.control(drive, call);
     }
 
     /// A drive has replied.
@@ -27,7 +32,7 @@ impl<B: Block> Epochs<B> {
         reply: ControlReply,
     ) {
         match self.lines[drive].calls.replied(now, call, reply, &mut self.figures) {
-            Next::Ask(call) => core.drives.control(drive, call),
+            Next::Ask(call) => self.call(now, core, drive, call),
             Next::Poll => self.turn.poll_at(now + self.poll),
             Next::Done => self.line_done(now, core, drive),
             Next::Nothing => {}

@@ -2,24 +2,9 @@
 
 use super::cache::CopyId;
 use super::ring::Ring;
-use crate::array::heavy::{Calls, Pace};
+use crate::array::heavy::{Calls, Pace, Progress};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-
-/// Where a drive stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// It has no token, or nothing to do with it.
-    Rest,
-    /// It answers reads that it got before the token.
-    Draining,
-    /// It writes.
-    Writing,
-    /// It is flushed.
-    Flushing,
-    /// It collects, and comes to rest before the token passes on.
-    Collecting,
-}
 
 /// A copy that waits.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +37,7 @@ pub struct Line {
     /// Copies in front that this epoch may still write.
     pub quota: usize,
     /// Where the drive stands.
-    pub stage: Stage,
+    pub progress: Progress,
     /// Reads of the host that it got without the token, and has not answered.
     pub reads: u32,
     /// Batches under way.
@@ -86,7 +71,7 @@ impl Line {
             durable: 0,
             waiting: VecDeque::new(),
             quota: 0,
-            stage: Stage::Rest,
+            progress: Progress::default(),
             reads: 0,
             batches: 0,
             written: Vec::new(),

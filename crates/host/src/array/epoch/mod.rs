@@ -51,7 +51,7 @@ pub use walk::Task;
 use super::config::ArrayConfig;
 use super::core::Core;
 use super::drives::{Answered, Presence};
-use super::heavy::{EpochFigures, Turn};
+use super::heavy::{EpochFigures, StageTimes, Turn};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::Done;
@@ -174,7 +174,14 @@ impl<B: Block> Epochs<B> {
 
     /// What they did.
     pub fn figures(&self) -> EpochFigures {
-        self.figures
+        let times = self.lines.iter().map(|line| line.progress.times());
+        let times = times.fold(StageTimes::default(), StageTimes::plus);
+        EpochFigures { times, ..self.figures }
+    }
+
+    /// The longest of all is looked for from now on.
+    pub(super) fn forget_longest(&mut self) {
+        self.figures.forget_longest();
     }
 
     /// What scrubbing and repairing have found.

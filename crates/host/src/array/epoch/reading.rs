@@ -62,7 +62,7 @@ impl<B: Block> Epochs<B> {
         }
         let Place { drive, block } = self.choose(core, run.start, blocks);
         let (around, class) = (core.around(now, drive), core.requests.get(slot).class);
-        let token = match self.turn.is_held_by(self.shape.group(drive)) {
+        let token = match self.is_busy(drive) {
             true => Asked::Met(slot).pack(),
             false => {
                 self.lines[drive].reads += 1;
@@ -75,13 +75,18 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// Which copy is read: of those that can be, one without the token, and then the one whose drive has less
+    /// True while a drive does something with the token. One that has nothing to do with it, or nothing more, serves reads
+    /// while others of its group go on.
+    fn is_busy(&self, drive: usize) -> bool {
+        self.lines[drive].progress.is_busy()
+    }
+
+    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one whose drive has less
     /// to do.
     fn choose(&mut self, core: &Core<B>, block: u64, blocks: u32) -> Place {
         let [first, second] = self.shape.places(block);
         let serves = |place: Place| core.drives.serves(place.drive, place.block, blocks);
-        let is_busy = |place: Place| self.turn.is_held_by(self.shape.group(place.drive));
-        let (is_first_busy, is_second_busy) = (is_busy(first), is_busy(second));
+        let (is_first_busy, is_second_busy) = (self.is_busy(first.drive), self.is_busy(second.drive));
         let chosen = match (serves(first), serves(second)) {
             (true, false) => first,
             (false, true) => second,
@@ -95,7 +100,7 @@ impl<B: Block> Epochs<B> {
                 if one < other || one == other && is_even { first } else { second }
             }
         };
-        self.figures.met += u64::from(self.turn.is_held_by(self.shape.group(chosen.drive)));
+        self.figures.met += u64::from(self.is_busy(chosen.drive));
         chosen
     }
 

@@ -1,11 +1,11 @@
 //! The token: which group has it, when an epoch begins, and when it ends.
 
-use super::line::Stage;
 use super::planted::{Rule, holds};
 use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::heavy::Stage;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Batches of a drive under way at a time.
@@ -42,6 +42,11 @@ impl<B: Block> Epochs<B> {
         oldest.map_or(Time::NEVER, |since| since + self.delay)
     }
 
+    /// From when on something waits for the token in a group.
+    pub(super) fn waits_since(&self, group: usize) -> Option<Time> {
+        self.turn.members(group).iter().filter_map(|&drive| self.lines[drive].oldest()).min()
+    }
+
     fn begin_epoch(&mut self, now: Time, core: &mut Core<B>, group: usize) {
         self.turn.begin(now, group);
         self.figures.epochs += 1;
@@ -62,7 +67,7 @@ impl<B: Block> Epochs<B> {
     /// would meet writes.
     fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         if self.lines[drive].reads > 0 {
-            self.lines[drive].stage = Stage::Draining;
+            self.lines[drive].progress.enter(now, Stage::Draining);
         } else {
             self.begin_writing(now, core, drive);
         }
@@ -72,21 +77,21 @@ impl<B: Block> Epochs<B> {
     pub(super) fn drained(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
         line.reads -= 1;
-        if line.reads == 0 && line.stage == Stage::Draining {
+        if line.reads == 0 && line.progress.stage() == Stage::Draining {
             self.begin_writing(now, core, drive);
         }
     }
 
     fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        line.stage = Stage::Writing;
+        line.progress.enter(now, Stage::Writing);
         line.pace.begin(now, now.since(self.turn.began()), self.share);
         self.write_on(now, core, drive);
     }
 
     /// Writes more, or ends the writing.
     pub(super) fn write_on(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        if self.lines[drive].stage != Stage::Writing {
+        if self.lines[drive].progress.stage() != Stage::Writing {
             return;
         }
         let end = self.turn.began() + self.lines[drive].pace.last_write(self.share);
@@ -99,14 +104,15 @@ impl<B: Block> Epochs<B> {
             self.lines[drive].pace.write(now);
         }
         let line = &self.lines[drive];
-        if line.stage == Stage::Writing && line.batches == 0 && !line.is_held {
+        if line.progress.stage() == Stage::Writing && line.batches == 0 && !line.is_held {
             self.flush_drive(now, core, drive);
         }
     }
 
     fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        (line.stage, line.quota) = (Stage::Flushing, 0);
+        line.progress.enter(now, Stage::Flushing);
+        line.quota = 0;
         if line.written.is_empty() || !core.drives.disk(drive).volatile_cache || !holds(Rule::FlushEpochs) {
             return self.settle(now, core, drive, true);
         }
@@ -156,7 +162,7 @@ impl<B: Block> Epochs<B> {
     /// A drive has nothing more to do with the token.
     pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         let line = &mut self.lines[drive];
-        line.stage = Stage::Rest;
+        line.progress.enter(now, Stage::Rest);
         line.quota = 0;
         let collected = line.calls.take_collected();
         line.pace.end(now, self.share, collected);
@@ -168,7 +174,11 @@ impl<B: Block> Epochs<B> {
         if !self.turn.less(now) {
             return;
         }
-        let took = now.since(self.turn.began());
+        let began = self.turn.began();
+        for &drive in self.turn.last_members() {
+            self.figures.waiting += self.lines[drive].progress.rested(now, began);
+        }
+        let took = now.since(began);
         self.figures.longest_epoch = self.figures.longest_epoch.max(took);
         self.turn.learn(took, (2, 1));
     }

@@ -2,11 +2,11 @@
 
 use super::Epochs;
 use super::cache::CopyId;
-use super::line::Stage;
 use super::planted::{Rule, holds};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Presence;
+use crate::array::heavy::Stage;
 use tailcut_base::Time;
 
 impl<B: Block> Epochs<B> {
@@ -89,7 +89,7 @@ impl<B: Block> Epochs<B> {
         line.ring.clear();
         (line.is_merging, line.is_held) = (false, false);
         line.settle();
-        let is_writing = line.stage == Stage::Writing;
+        let is_writing = line.progress.stage() == Stage::Writing;
         let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
         for done in written {
             self.take_back(now, core, done.copy);
@@ -106,8 +106,8 @@ impl<B: Block> Epochs<B> {
             }
         }
         self.release_waiting(now, core, drive);
-        match self.lines[drive].stage {
-            Stage::Draining | Stage::Collecting => self.line_done(now, core, drive),
+        match self.lines[drive].progress.stage() {
+            Stage::Draining | Stage::Collecting | Stage::Settling => self.line_done(now, core, drive),
             Stage::Writing => self.write_on(now, core, drive),
             Stage::Rest | Stage::Flushing => {}
         }

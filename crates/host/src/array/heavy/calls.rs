@@ -10,9 +10,9 @@
 //! high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not know the
 //! planes.
 
-use super::EpochFigures;
+use super::{EpochFigures, Stage};
+use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::{Nanos, Time};
 
 /// The calls to one drive, one at a time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,8 +28,8 @@ pub struct Calls {
     collected: Option<Collected>,
     /// Until when it is waited for.
     until: Time,
-    /// How long it may take to come to rest.
-    rest: Nanos,
+    /// Until when it is waited for to come to rest.
+    end: Time,
 }
 
 /// How a collection went.
@@ -39,6 +39,8 @@ pub struct Collected {
     pub was_cut: bool,
     /// Since when it came to rest.
     pub resting: Time,
+    /// It had not when its time was over.
+    pub was_restless: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +52,11 @@ enum Phase {
     Collecting,
     /// It comes to rest.
     Settling,
+}
+
+/// What a drive does while it is called to.
+pub fn stage_of(call: Control) -> Stage {
+    if call == Control::IsReadyForRead { Stage::Settling } else { Stage::Collecting }
 }
 
 /// What comes next.
@@ -71,21 +78,21 @@ impl Calls {
         !self.is_unsupported
     }
 
-    /// What an epoch has written is durable: the drive makes up for it until `until` at most, and then has `rest`
-    /// to come to rest.
-    pub fn begin(&mut self, now: Time, until: Time, rest: Nanos, figures: &mut EpochFigures) -> Control {
-        self.rest = rest;
+    /// What an epoch has written is durable: the drive makes up for it until `until` at most, and comes to rest before
+    /// `end`. If it does not, the token passes on all the same.
+    pub fn begin(&mut self, now: Time, until: Time, end: Time, figures: &mut EpochFigures) -> Control {
+        self.end = end;
         if now >= until {
-            self.collected = Some(Collected { was_cut: true, resting: now });
-            return self.come_to_rest(now, figures);
+            self.collected = Some(Collected { was_cut: true, resting: now, was_restless: false });
+            return self.come_to_rest(figures);
         }
         (self.phase, self.until, self.is_collecting) = (Phase::Collecting, until, false);
         self.ask(Control::RunGc { until })
     }
 
     /// The drive is asked to stop its own work.
-    fn come_to_rest(&mut self, now: Time, figures: &mut EpochFigures) -> Control {
-        (self.phase, self.until) = (Phase::Settling, now + self.rest);
+    fn come_to_rest(&mut self, figures: &mut EpochFigures) -> Control {
+        (self.phase, self.until) = (Phase::Settling, self.end);
         figures.polls += 1;
         self.ask(Control::IsReadyForRead)
     }
@@ -118,7 +125,9 @@ impl Calls {
             (Phase::Collecting, reply) => self.replied_on_collection(now, call, reply, figures),
             (Phase::Settling, ControlReply::Answer(false)) if now < self.until => Next::Poll,
             (Phase::Settling, reply) => {
-                figures.restless += u64::from(reply != ControlReply::Answer(true));
+                let was_restless = reply != ControlReply::Answer(true);
+                figures.restless += u64::from(was_restless);
+                self.collected.iter_mut().for_each(|collected| collected.was_restless = was_restless);
                 self.done()
             }
         }
@@ -143,8 +152,8 @@ impl Calls {
         if now < self.until && (is_running || has_begun) {
             return Next::Poll;
         }
-        self.collected = Some(Collected { was_cut: is_running, resting: now });
-        Next::Ask(self.come_to_rest(now, figures))
+        self.collected = Some(Collected { was_cut: is_running, resting: now, was_restless: false });
+        Next::Ask(self.come_to_rest(figures))
     }
 
     /// The time to ask again has come: the call, if the last one has been replied to.

@@ -1,8 +1,10 @@
 //! What epochs did.
 
+use super::StageTimes;
 use tailcut_base::Nanos;
 
-/// Counts of an array with epochs, since it was made or opened.
+/// Counts of an array with epochs, since it was made or opened, or since its preparation
+/// ([`Array::count_epochs_anew`](crate::array::Array::count_epochs_anew)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochFigures {
     /// Epochs.
@@ -35,6 +37,42 @@ pub struct EpochFigures {
     pub polls: u64,
     /// How often the token passed on although a drive had not come to rest.
     pub restless: u64,
+    /// What drives did with the token; sums over them.
+    pub times: StageTimes,
+    /// How long drives had the token, had nothing more to do with it, and waited for others of their group.
+    pub waiting: Nanos,
     /// Drives that do not know the control interface, where it was to be used.
     pub without_control: u32,
+}
+
+impl EpochFigures {
+    /// What has been counted since there was only that. What was longest is so of all.
+    #[must_use]
+    pub fn since(self, before: &EpochFigures) -> EpochFigures {
+        EpochFigures {
+            epochs: self.epochs - before.epochs,
+            longest_epoch: self.longest_epoch,
+            written: self.written - before.written,
+            superseded: self.superseded - before.superseded,
+            descriptors: self.descriptors - before.descriptors,
+            merges: self.merges - before.merges,
+            from_cache: self.from_cache - before.from_cache,
+            diverted: self.diverted - before.diverted,
+            met: self.met - before.met,
+            throttled: self.throttled - before.throttled,
+            longest_wait: self.longest_wait,
+            late: self.late - before.late,
+            collections: self.collections - before.collections,
+            polls: self.polls - before.polls,
+            restless: self.restless - before.restless,
+            times: self.times.since(&before.times),
+            waiting: self.waiting - before.waiting,
+            without_control: self.without_control,
+        }
+    }
+
+    /// Nothing has been the longest yet.
+    pub fn forget_longest(&mut self) {
+        (self.longest_epoch, self.longest_wait) = (Nanos::ZERO, Nanos::ZERO);
+    }
 }

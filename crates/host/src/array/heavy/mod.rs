@@ -8,11 +8,13 @@
 mod calls;
 mod figures;
 mod pace;
+mod stage;
 mod tokens;
 mod turn;
 
-pub use calls::{Calls, Next};
+pub use calls::{Calls, Next, stage_of};
 pub use figures::EpochFigures;
 pub use pace::Pace;
+pub use stage::{Progress, Stage, StageTimes};
 pub use tokens::Tokens;
 pub use turn::Turn;

@@ -4,8 +4,8 @@
 //! An epoch takes what waited before its drive's gate when it began, as far as its share of the deadline lasts, and
 //! ends with a flush. Drives before whose gates nothing waits are passed over.
 
-use super::{EpochFigures, Next, Turn};
-use crate::array::drives::{Drives, Stage};
+use super::{EpochFigures, Next, Stage, Turn, stage_of};
+use crate::array::drives::Drives;
 use crate::array::epoch::{EpochConfig, EpochMode};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::timers::Timers;
@@ -21,6 +21,9 @@ pub struct Tokens {
     timers: Timers,
     /// The longest epoch.
     share: Nanos,
+    deadline: Nanos,
+    /// How long after something has come to it a drive is due.
+    delay: Nanos,
     poll: Nanos,
     has_control: bool,
     figures: EpochFigures,
@@ -35,6 +38,8 @@ impl Tokens {
             width,
             timers: Timers::new(groups),
             share: config.share(width as u32),
+            deadline: config.deadline,
+            delay: config.delay,
             poll: config.poll,
             has_control: config.mode == EpochMode::GcControl,
             figures: EpochFigures::default(),
@@ -44,6 +49,11 @@ impl Tokens {
     /// What they did.
     pub fn figures(&self) -> &EpochFigures {
         &self.figures
+    }
+
+    /// The longest of all is looked for from now on.
+    pub fn forget_longest(&mut self) {
+        self.figures.forget_longest();
     }
 
     /// The longest epoch.
@@ -104,7 +114,7 @@ impl Tokens {
     fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) -> bool {
         let group = drive / self.width;
         let gate = drives.gate(drive);
-        match gate.stage {
+        match gate.progress.stage() {
             Stage::Rest => {
                 self.turns[group].expect(gate.due);
                 false
@@ -160,6 +170,12 @@ impl Tokens {
     fn settle<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize, status: Status) {
         let group = drive / self.width;
         drives.flushed_epoch(drive, status);
+        let (first, delay) = (group * self.width, self.delay);
+        let since = |member: usize| {
+            let due = drives.gate(first + member).due;
+            (due != Time::NEVER).then(|| Time(due.0.saturating_sub(delay.0)))
+        };
+        let limit = self.turns[group].limit(since, self.deadline, self.share);
         let gate = drives.gate_mut(drive);
         self.turns[group].settle(gate.written as u64);
         self.figures.written += gate.written as u64;
@@ -167,10 +183,10 @@ impl Tokens {
         if !self.has_control || !gate.calls.are_known() {
             return self.end(now, drives, drive);
         }
-        gate.stage = Stage::Collecting;
-        let until = self.turns[group].began() + gate.pace.last_collection(self.share);
-        let call = gate.calls.begin(now, until, self.share / 2, &mut self.figures);
-        drives.control(drive, call);
+        let began = self.turns[group].began();
+        let (until, end) = gate.pace.collection(now, began, self.share, limit);
+        let call = gate.calls.begin(now, until, end, &mut self.figures);
+        call_to(now, drives, drive, call);
     }
 
     /// A drive has replied to a call.
@@ -184,7 +200,7 @@ impl Tokens {
     ) {
         let group = drive / self.width;
         match drives.gate_mut(drive).calls.replied(now, call, reply, &mut self.figures) {
-            Next::Ask(call) => drives.control(drive, call),
+            Next::Ask(call) => call_to(now, drives, drive, call),
             Next::Poll => self.turns[group].poll_at(now + self.poll),
             Next::Done => self.end(now, drives, drive),
             Next::Nothing => {}
@@ -215,7 +231,7 @@ impl Tokens {
                 Some(member) => {
                     turn.begin(now, member);
                     self.figures.epochs += 1;
-                    drives.begin_epoch(first + member);
+                    drives.begin_epoch(now, first + member);
                 }
                 None => {
                     let dues = (first..first + self.width).map(|drive| drives.gate(drive).due);
@@ -227,4 +243,9 @@ impl Tokens {
         }
         self.timers.set_or_clear(group, turn.next_due().min(turn.next_poll()));
     }
+}
+
+fn call_to<B>(now: Time, drives: &mut Drives<B>, drive: usize, call: Control) {
+    drives.gate_mut(drive).progress.enter(now, stage_of(call));
+    drives.control(drive, call);
 }

@@ -51,6 +51,11 @@ impl Turn {
         &self.members[group]
     }
 
+    /// The drives that have it or had it last.
+    pub fn last_members(&self) -> &[usize] {
+        &self.members[self.last]
+    }
+
     /// True when a group has it.
     #[inline]
     pub fn is_held_by(&self, group: usize) -> bool {
@@ -67,6 +72,17 @@ impl Turn {
     pub fn next(&self, is_due: impl Fn(usize) -> bool) -> Option<usize> {
         let groups = self.members.len();
         (1..=groups).map(|step| (self.last + step) % groups).find(|&group| is_due(group))
+    }
+
+    /// Until when the group that has it may keep it at most, so that each of the others gets it within `deadline` of
+    /// the moment from which on something waits there (`since`, by group), if those in between keep it for a `share` each.
+    pub fn limit(&self, since: impl Fn(usize) -> Option<Time>, deadline: Nanos, share: Nanos) -> Time {
+        let groups = self.members.len();
+        let limits = (1..groups).filter_map(|step| {
+            let since = since((self.last + step) % groups)?;
+            Some(Time((since + deadline).0.saturating_sub(share.0 * (step as u64 - 1))))
+        });
+        limits.min().unwrap_or(Time::NEVER)
     }
 
     /// A group gets it. It does not pass on before [`Turn::less`] has been called.
@@ -147,5 +163,22 @@ impl Turn {
             self.poll = Time::NEVER;
         }
         is_now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_later_in_turn_leaves_time_for_those_before() {
+        let mut turn = Turn::new((0..4).map(|drive| vec![drive]).collect());
+        turn.begin(Time(0), 2);
+        let (deadline, share) = (Nanos(100), Nanos(25));
+        assert_eq!(turn.limit(|_| None, deadline, share), Time::NEVER);
+        // 3 is next, then 0, then 1.
+        assert_eq!(turn.limit(|group| (group == 3).then_some(Time(7)), deadline, share), Time(107));
+        assert_eq!(turn.limit(|group| (group == 1).then_some(Time(7)), deadline, share), Time(57));
+        assert_eq!(turn.limit(|_| Some(Time(7)), deadline, share), Time(57));
     }
 }

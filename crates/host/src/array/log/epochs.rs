@@ -38,13 +38,22 @@ pub struct Admission {
     appended: (u64, u64),
     /// Blocks appended for each of the host's, in parts of [`SCALE`].
     burden: u64,
+    /// Memory for the rows that a drive's epoch looks at.
+    slabs: Vec<u16>,
 }
 
 impl Admission {
     /// At most so many bytes in rows of the host, of `row` bytes each, of a group with so many.
     pub fn new(cache: u64, row: u64, rows: u32) -> Admission {
         let rows = (cache / row).min(u64::from(rows / OPEN_PART)).max(2) as usize;
-        Admission { next: Time::ZERO, stopped: Time::ZERO, rows, appended: (0, 0), burden: SCALE }
+        Admission {
+            next: Time::ZERO,
+            stopped: Time::ZERO,
+            rows,
+            appended: (0, 0),
+            burden: SCALE,
+            slabs: Vec::new(),
+        }
     }
 }
 
@@ -80,18 +89,18 @@ impl<B: Block> Log<B> {
             return;
         }
         let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
-        let slabs: Vec<u16> = [HOST, MOVED]
-            .iter()
-            .flat_map(|&stream| self.streams[stream].closing.iter().chain([&self.streams[stream].open]))
-            .copied()
-            .collect();
-        for slab in slabs {
+        let mut slabs = std::mem::take(&mut self.admission.slabs);
+        for stream in [HOST, MOVED] {
+            slabs.extend(self.streams[stream].closing.iter().copied().chain([self.streams[stream].open]));
+        }
+        for slab in slabs.drain(..) {
             let row = &mut self.open_rows[slab as usize];
             if self.geometry.group_of(row.here.row) == group && !row.is_absent(member) {
                 row.permit(member);
                 self.send_lane(now, core, slab, member);
             }
         }
+        self.admission.slabs = slabs;
     }
 
     /// Somebody waits for the row of a stream: its drives are due.
@@ -114,7 +123,8 @@ impl<B: Block> Log<B> {
         self.admission.stopped = now;
     }
 
-    /// True when the epochs of the drives that moved blocks go to suffice for more of them.
+    /// True when the epochs of the drives that moved blocks go to suffice for more of them. A quarter is the host's,
+    /// unless it has no room left anyway: what is moved comes in bursts, behind which its writes would wait for rounds.
     pub(super) fn has_room_to_move(&self, core: &Core<B>) -> bool {
         let Some(tokens) = &core.tokens else {
             return self.streams[MOVED].closing.len() <= MOVED_CLOSING_MAX;
@@ -123,8 +133,8 @@ impl<B: Block> Log<B> {
             return false;
         }
         let has_room = |drive: usize| {
-            let is_gated = core.drives.is_gated(drive);
-            !is_gated || core.drives.gate(drive).kept < core.drives.gate(drive).pace.room(tokens.share())
+            let room = || core.drives.gate(drive).pace.room(tokens.share()) * 3 / 4;
+            !core.drives.is_gated(drive) || core.drives.gate(drive).kept < room()
         };
         self.is_short || self.drives_of(MOVED).all(has_room)
     }

@@ -1,7 +1,7 @@
 //! What only tests see: rules that they can break.
 //!
 //! A check that has never failed proves nothing. With the feature `planted`, which only tests turn on,
-//! [`broken`] runs a piece of code in a world where one rule does not hold; without it [`holds`] is the
+//! `broken` runs a piece of code in a world where one rule does not hold; without it [`holds`] is the
 //! constant `true` and costs nothing.
 
 tailcut_base::planted_rules! {

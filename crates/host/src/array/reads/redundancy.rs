@@ -27,7 +27,7 @@ pub struct Copies {
 }
 
 impl Redundancy {
-    /// That of an array. Where copies are is for its layout to say: see [`Reads::set_copies`].
+    /// That of an array. Where copies are is for its layout to say: see [`Reads::set_copies`](super::Reads::set_copies).
     pub fn of(config: &ArrayConfig) -> Redundancy {
         if config.layout.has_parity() { Redundancy::Parity(config.width()) } else { Redundancy::None }
     }

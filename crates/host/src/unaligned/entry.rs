@@ -1,0 +1,329 @@
+//! One request for bytes, on its way in blocks.
+
+use super::order::Claim;
+use super::{Answer, Ask, Kind};
+use crate::block::Bytes;
+use crate::disk::{BLOCK_BYTES, Request};
+use crate::pool::Pool;
+use tailcut_base::{Op, Status};
+
+/// A request and how far it is.
+#[derive(Debug)]
+pub struct Entry {
+    ask: Ask,
+    /// Bytes of the first block before it, and of the last block up to its end (1 … 4096).
+    skip: usize,
+    end: usize,
+    first: u64,
+    blocks: u64,
+    phase: Phase,
+    /// Steps of the phase that were handed out, in blocks.
+    issued: u64,
+    in_flight: u32,
+    trims: bool,
+    flushes: bool,
+    status: Status,
+    /// Of a request for zeros: its first and last block where only a part of it becomes zeros.
+    edges: [Bytes; 2],
+}
+
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// What a widened write leaves of its first and last block is read.
+    Edges,
+    /// The blocks that it is about.
+    Body,
+    /// Of a request for zeros: its first and last block are written.
+    ZeroEdges,
+    /// What was trimmed is made durable.
+    Flush,
+    /// Nothing is left to do.
+    Over,
+}
+
+/// What a piece is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Work {
+    /// The block at one of the two ends (0 or 1).
+    Edge(usize),
+    /// Blocks from this one of the request on.
+    Blocks(u64),
+    /// A flush.
+    #[default]
+    Flush,
+}
+
+impl Entry {
+    /// A request on its way.
+    pub fn new(ask: Ask, trims_to_zeros: bool, volatile_cache: bool) -> Entry {
+        let last = ask.offset + ask.bytes;
+        let (mut first, mut until) = (ask.offset / BLOCK_BYTES, last.div_ceil(BLOCK_BYTES));
+        if ask.kind == Kind::Trim {
+            (first, until) = (ask.offset.div_ceil(BLOCK_BYTES), last / BLOCK_BYTES);
+        }
+        let blocks = if ask.kind == Kind::Flush { 0 } else { until.saturating_sub(first) };
+        if ask.kind == Kind::Write {
+            assert_eq!(ask.data.len() as u64, blocks, "a write brings each block that it touches");
+        }
+        let trims = match ask.kind {
+            Kind::Zero { takes_room } => trims_to_zeros && !takes_room,
+            kind => kind == Kind::Trim,
+        };
+        Entry {
+            skip: (ask.offset % BLOCK_BYTES) as usize,
+            end: ((last + BLOCK_BYTES - 1) % BLOCK_BYTES) as usize + 1,
+            first: if blocks == 0 { 0 } else { first },
+            blocks,
+            phase: Phase::Over,
+            issued: 0,
+            in_flight: 0,
+            trims,
+            flushes: ask.fua && trims && volatile_cache,
+            status: Status::Success,
+            edges: Default::default(),
+            ask,
+        }
+    }
+
+    /// What it keeps others from.
+    pub fn claim(&self) -> Claim {
+        Claim { first: self.first, blocks: self.blocks, writes: self.ask.kind != Kind::Read }
+    }
+
+    /// Some of its blocks are changed in part.
+    pub fn is_widened(&self) -> bool {
+        self.edge(0).is_some() || self.edge(1).is_some()
+    }
+
+    /// The bytes of the block at one end that it changes, if these are not all.
+    fn edge(&self, end: usize) -> Option<(usize, usize)> {
+        if !matches!(self.ask.kind, Kind::Write | Kind::Zero { .. }) {
+            return None;
+        }
+        let is_alone = self.blocks == 1;
+        let bytes = match end {
+            0 => (self.skip, if is_alone { self.end } else { BLOCK }),
+            _ if is_alone => (0, BLOCK),
+            _ => (0, self.end),
+        };
+        (bytes != (0, BLOCK)).then_some(bytes)
+    }
+
+    /// The block at one end, counted from its first.
+    fn edge_block(&self, end: usize) -> u64 {
+        if end == 0 { 0 } else { self.blocks - 1 }
+    }
+
+    /// The blocks of its body, counted from its first. Zeros leave out blocks that are only zero in part.
+    fn body(&self) -> (u64, u64) {
+        match self.ask.kind {
+            Kind::Zero { .. } => {
+                let from = u64::from(self.edge(0).is_some());
+                (from, (self.blocks - u64::from(self.edge(1).is_some())).max(from))
+            }
+            _ => (0, self.blocks),
+        }
+    }
+
+    /// Starts it; false if there is nothing to do.
+    pub fn begin(&mut self) -> bool {
+        self.enter(if self.ask.kind == Kind::Flush { Phase::Flush } else { Phase::Edges })
+    }
+
+    /// What comes next when all of its pieces are back; false if it is over.
+    pub fn advance(&mut self, pool: &mut Pool) -> bool {
+        if self.status != Status::Success {
+            self.phase = Phase::Over;
+            return false;
+        }
+        if self.phase == Phase::Edges && matches!(self.ask.kind, Kind::Zero { .. }) {
+            self.clear_edges(pool);
+        }
+        let next = self.after();
+        self.enter(next)
+    }
+
+    fn after(&self) -> Phase {
+        match self.phase {
+            Phase::Edges => Phase::Body,
+            Phase::Body => Phase::ZeroEdges,
+            Phase::ZeroEdges if self.flushes => Phase::Flush,
+            _ => Phase::Over,
+        }
+    }
+
+    /// Enters the first phase from `phase` on in which there is something to do.
+    fn enter(&mut self, phase: Phase) -> bool {
+        self.phase = phase;
+        while self.phase != Phase::Over {
+            self.issued = if self.phase == Phase::Body { self.body().0 } else { 0 };
+            self.pass_whole_edges();
+            if self.has_more() {
+                return true;
+            }
+            self.phase = self.after();
+        }
+        false
+    }
+
+    /// Skips the ends that need no work of their own.
+    fn pass_whole_edges(&mut self) {
+        if matches!(self.phase, Phase::Edges | Phase::ZeroEdges) {
+            while self.issued < 2 && self.edge(self.issued as usize).is_none() {
+                self.issued += 1;
+            }
+        }
+    }
+
+    /// There are pieces to be issued.
+    pub fn has_more(&self) -> bool {
+        match self.phase {
+            Phase::Edges => self.issued < 2,
+            Phase::ZeroEdges => self.issued < 2 && self.ask.kind != Kind::Write,
+            Phase::Body => self.issued < self.body().1,
+            Phase::Flush => self.issued == 0,
+            Phase::Over => false,
+        }
+    }
+
+    /// There are pieces under way.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// The next piece, called `id`.
+    pub fn issue(&mut self, id: u32, most_blocks: u32, pool: &mut Pool) -> (Work, Request<Bytes>) {
+        self.in_flight += 1;
+        let (op, work, blocks, data) = match self.phase {
+            Phase::Edges | Phase::ZeroEdges => self.issue_edge(pool),
+            Phase::Body => self.issue_body(most_blocks, pool),
+            Phase::Flush => {
+                self.issued = 1;
+                (Op::Flush, Work::Flush, 0, Vec::new())
+            }
+            Phase::Over => panic!("a request that is over asks for nothing"),
+        };
+        let block = match work {
+            Work::Edge(end) => self.first + self.edge_block(end),
+            Work::Blocks(at) => self.first + at,
+            Work::Flush => 0,
+        };
+        let fua = self.ask.fua && op == Op::Write;
+        let class = self.ask.class;
+        (work, Request { id, op, fua, class, fail_fast: false, block, blocks, data })
+    }
+
+    fn issue_edge(&mut self, pool: &mut Pool) -> (Op, Work, u32, Vec<Bytes>) {
+        let end = self.issued as usize;
+        self.issued += 1;
+        self.pass_whole_edges();
+        let mut data = pool.list();
+        if self.phase == Phase::Edges {
+            return (Op::Read, Work::Edge(end), 1, data);
+        }
+        data.push(std::mem::take(&mut self.edges[end]));
+        (Op::Write, Work::Edge(end), 1, data)
+    }
+
+    fn issue_body(&mut self, most_blocks: u32, pool: &mut Pool) -> (Op, Work, u32, Vec<Bytes>) {
+        let (at, (from, until)) = (self.issued, self.body());
+        let op = match self.ask.kind {
+            Kind::Read => Op::Read,
+            _ if self.trims => Op::Trim,
+            _ => Op::Write,
+        };
+        let most = if op == Op::Trim { u32::MAX } else { most_blocks };
+        let blocks = (until - at).min(u64::from(most)) as u32;
+        self.issued += u64::from(blocks);
+        let is_whole = at == from && self.issued == until;
+        let data = match self.ask.kind {
+            Kind::Read | Kind::Write if is_whole => std::mem::take(&mut self.ask.data),
+            Kind::Write => {
+                let mut data = pool.list();
+                let blocks = &mut self.ask.data[at as usize..(at + u64::from(blocks)) as usize];
+                data.extend(blocks.iter_mut().map(std::mem::take));
+                data
+            }
+            Kind::Zero { .. } if op == Op::Write => {
+                let mut data = pool.list();
+                data.resize(blocks as usize, Bytes::default());
+                data
+            }
+            _ => Vec::new(),
+        };
+        (op, Work::Blocks(at), blocks, data)
+    }
+
+    /// A piece has come back.
+    pub fn settle(&mut self, work: Work, status: Status, data: Vec<Bytes>, pool: &mut Pool) {
+        self.in_flight -= 1;
+        if status != Status::Success && self.status == Status::Success {
+            self.status = status;
+            self.give_up();
+        }
+        if status != Status::Success {
+            return pool.take_back(data);
+        }
+        match (self.phase, work) {
+            (Phase::Edges, Work::Edge(end)) => self.merge(end, data, pool),
+            (Phase::Body, Work::Blocks(at)) => self.collect(at, data, pool),
+            _ => pool.take_back(data),
+        }
+    }
+
+    /// After an error nothing more is issued.
+    fn give_up(&mut self) {
+        self.issued = u64::MAX;
+    }
+
+    /// Puts what was read around what is written.
+    fn merge(&mut self, end: usize, mut data: Vec<Bytes>, pool: &mut Pool) {
+        let Some((from, until)) = self.edge(end) else { panic!("a block that is not whole was read") };
+        let at = self.edge_block(end) as usize;
+        if self.ask.kind == Kind::Write {
+            let (old, new) = (data[0].as_slice(), self.ask.data[at].as_mut_slice());
+            new[..from].copy_from_slice(&old[..from]);
+            new[until..].copy_from_slice(&old[until..]);
+        } else {
+            self.edges[end] = std::mem::take(&mut data[0]);
+        }
+        pool.take_back(data);
+    }
+
+    /// Makes zeros in the blocks at both ends.
+    fn clear_edges(&mut self, pool: &mut Pool) {
+        for end in 0..2 {
+            let Some((from, until)) = self.edge(end) else { continue };
+            let mut block = pool.block();
+            let (new, old) = (block.as_mut_slice(), self.edges[end].as_slice());
+            new.copy_from_slice(old);
+            new[from..until].fill(0);
+            self.edges[end] = block;
+        }
+    }
+
+    /// Keeps what was read.
+    fn collect(&mut self, at: u64, mut data: Vec<Bytes>, pool: &mut Pool) {
+        let is_whole = data.len() as u64 == self.blocks;
+        if self.ask.kind != Kind::Read {
+            return pool.take_back(data);
+        }
+        if is_whole {
+            pool.take_back(std::mem::replace(&mut self.ask.data, data));
+            return;
+        }
+        self.ask.data.resize(self.blocks as usize, Bytes::default());
+        for (place, block) in self.ask.data[at as usize..].iter_mut().zip(&mut data) {
+            *place = std::mem::take(block);
+        }
+        pool.take_back(data);
+    }
+
+    /// How it ended.
+    pub fn answer(&mut self) -> Answer {
+        Answer { name: self.ask.name, status: self.status, data: std::mem::take(&mut self.ask.data) }
+    }
+}
+
+const BLOCK: usize = BLOCK_BYTES as usize;

@@ -1,0 +1,278 @@
+//! The control interface of a drive in words: one line asks, and some lines answer.
+//!
+//! A call has the name of its [`Control`] with hyphens; a moment is said as the time until then. The answer is
+//! one or more lines and ends with an empty one, so that a person at a terminal can use it as well as a program.
+//!
+//! A server of several drives is told which is meant by its name with an `@` in front of the rest.
+
+use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
+use tailcut_base::plm::Window;
+use tailcut_base::quantity::parse_time;
+
+/// A line, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Of which drive; none for the only one, or for all of them.
+    pub drive: Option<String>,
+    /// What.
+    pub ask: Ask,
+}
+
+/// What a line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A call of the control interface.
+    Call(Control),
+    /// What it is and how it is.
+    Status,
+    /// Counters, in the text format of Prometheus.
+    Metrics,
+    /// Read and compare all that an array stores.
+    Scrub,
+    /// An array goes on without one of its drives.
+    Remove {
+        /// Its number in the array.
+        member: usize,
+    },
+    /// A drive takes the place of one that an array misses, and is rebuilt.
+    Replace {
+        /// The number of the place in the array.
+        member: usize,
+        /// A file or block device; none for an emulated drive like the others.
+        path: Option<String>,
+    },
+    /// What can be asked.
+    Help,
+}
+
+/// The longest line, in bytes: a path may be part of it.
+pub const LINE_MAX: usize = 4500;
+
+/// Understands a line that came at `now`.
+///
+/// # Errors
+/// In one line, what is wrong with it and what would be right.
+pub fn parse(line: &str, now: Time) -> Result<Question, String> {
+    let line = line.trim_ascii();
+    let (drive, line) = match line.strip_prefix('@') {
+        Some(rest) => {
+            let (drive, line) = rest.split_once(' ').unwrap_or((rest, ""));
+            (Some(drive.to_string()), line)
+        }
+        None => (None, line),
+    };
+    Ok(Question { drive, ask: ask(line, now)? })
+}
+
+fn ask(line: &str, now: Time) -> Result<Ask, String> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.next().ok_or("nothing is asked: try 'help'")?;
+    let ask = match name {
+        "status" => Ask::Status,
+        "metrics" => Ask::Metrics,
+        "scrub" => Ask::Scrub,
+        "remove" => Ask::Remove { member: member(name, &mut words)? },
+        "replace" => {
+            let member = member(name, &mut words)?;
+            // A path may hold blanks.
+            let path = words.by_ref().collect::<Vec<_>>().join(" ");
+            Ask::Replace { member, path: (!path.is_empty()).then_some(path) }
+        }
+        "help" => Ask::Help,
+        name => Ask::Call(call(name, &mut words, now)?),
+    };
+    match words.next() {
+        Some(word) => Err(format!("{name} does not end with '{word}': try 'help'")),
+        None => Ok(ask),
+    }
+}
+
+fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) -> Result<Control, String> {
+    Ok(match name {
+        "user-capacity" => Control::UserCapacity,
+        "device-capacity" => Control::DeviceCapacity,
+        "erase-block-size" => Control::EraseBlockSize,
+        "free-blocks" => Control::FreeBlocks,
+        "get-thresholds" => Control::GetThresholds,
+        "set-thresholds" => {
+            let (low, high) = (count(name, "LOW", words)?, count(name, "HIGH", words)?);
+            Control::SetThresholds(GcThresholds { low, high })
+        }
+        "is-gc-running" => Control::IsGcRunning,
+        "run-gc" => Control::RunGc { until: later(now, name, "TIME", words)? },
+        "set-windows" => {
+            let from = later(now, name, "FROM", words)?;
+            let (period, length) = (time(name, "PERIOD", words)?, time(name, "LENGTH", words)?);
+            Control::SetWindows(Windows { from, period, length })
+        }
+        "clear-windows" => Control::ClearWindows,
+        "is-ready-for-read" => Control::IsReadyForRead,
+        "get-predictable-latency" => Control::GetPredictableLatency,
+        "select-window" => Control::SelectWindow(match words.next() {
+            Some("deterministic") => Window::Deterministic,
+            Some("non-deterministic") => Window::NonDeterministic,
+            _ => return Err("select-window needs deterministic or non-deterministic".into()),
+        }),
+        "selected-window" => Control::SelectedWindow,
+        "predictable-latency-log" => Control::PredictableLatencyLog,
+        _ => return Err(format!("'{name}' is not known: try 'help'")),
+    })
+}
+
+fn word<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<&'l str, String> {
+    words.next().ok_or_else(|| format!("{name} needs {what}: try 'help'"))
+}
+
+fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<u32, String> {
+    let word = word(name, what, words)?;
+    word.parse().map_err(|_| format!("{name} {what}: '{word}' is no number of blocks"))
+}
+
+fn member<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<usize, String> {
+    let word = word(name, "MEMBER", words)?;
+    word.parse().map_err(|_| format!("{name} MEMBER: '{word}' is no number of a drive; see 'status'"))
+}
+
+fn time<'l>(
+    name: &str,
+    what: &str,
+    words: &mut impl Iterator<Item = &'l str>,
+) -> Result<tailcut_base::Nanos, String> {
+    let word = word(name, what, words)?;
+    parse_time(word).map_err(|_| format!("{name} {what}: '{word}' is no time such as 10ms"))
+}
+
+fn later<'l>(
+    now: Time,
+    name: &str,
+    what: &str,
+    words: &mut impl Iterator<Item = &'l str>,
+) -> Result<Time, String> {
+    let rest = time(name, what, words)?;
+    // A moment that cannot be counted is as good as never, and a drive would not know it.
+    now.0.checked_add(rest.0).map(Time).ok_or_else(|| format!("{name} {what} is too far away"))
+}
+
+/// A reply in words, with the end of its line.
+pub fn show(reply: &ControlReply) -> String {
+    match reply {
+        ControlReply::Bytes(bytes) => format!("{bytes} bytes\n"),
+        ControlReply::Blocks(blocks) => format!("{blocks} blocks\n"),
+        ControlReply::Thresholds(GcThresholds { low, high }) => format!("low {low}\nhigh {high}\n"),
+        ControlReply::Answer(is_so) => format!("{}\n", if *is_so { "yes" } else { "no" }),
+        ControlReply::PredictableLatency { is_enabled, config } => {
+            format!("enabled {}\n{config:?}\n", if *is_enabled { "yes" } else { "no" })
+        }
+        ControlReply::Window(Window::Deterministic) => String::from("deterministic\n"),
+        ControlReply::Window(Window::NonDeterministic) => String::from("non-deterministic\n"),
+        ControlReply::Log(log) => format!("{log:?}\n"),
+        ControlReply::Done => String::from("done\n"),
+        ControlReply::Invalid => String::from("refused: the values do not fit the drive or its state\n"),
+        ControlReply::Unsupported => String::from("refused: the drive does not know this call\n"),
+    }
+}
+
+/// What was wrong with a line, as its answer.
+pub fn refusal(why: &str) -> String {
+    format!("refused: {why}\n")
+}
+
+/// What can be asked.
+pub fn help() -> String {
+    String::from(HELP)
+}
+
+const HELP: &str = "\
+status                             what is served, and how it is
+metrics                            counters, in the text format of Prometheus
+scrub                              an array reads and compares all that it stores
+remove MEMBER                      an array goes on without this drive
+replace MEMBER [PATH]              a file or device, or an emulated drive, takes a missing drive's place
+free-blocks                        erased blocks
+user-capacity, device-capacity     in bytes
+erase-block-size                   in bytes
+get-thresholds                     free blocks at which collection begins and ends
+set-thresholds LOW HIGH            the same, changed
+is-gc-running
+run-gc TIME                        collect for so long, as in 10ms
+set-windows FROM PERIOD LENGTH     collect only in windows; the first begins in FROM
+clear-windows                      collect at any time
+is-ready-for-read                  asks for a quiet period; yes when it has begun
+get-predictable-latency, select-window WINDOW, selected-window, predictable-latency-log
+@DRIVE ASK                         any of these, of one of several drives
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::Nanos;
+
+    #[test]
+    fn calls_have_the_names_of_the_simulator() {
+        let now = Time(1000);
+        let call = |line| parse(line, now).map(|question| question.ask);
+        assert_eq!(call("free-blocks"), Ok(Ask::Call(Control::FreeBlocks)));
+        assert_eq!(call("run-gc 10ms"), Ok(Ask::Call(Control::RunGc { until: Time(10_001_000) })));
+        let thresholds = GcThresholds { low: 3, high: 9 };
+        assert_eq!(call(" set-thresholds  3 9\r"), Ok(Ask::Call(Control::SetThresholds(thresholds))));
+        let windows = Windows { from: Time(1000), period: Nanos::millis(4), length: Nanos::millis(1) };
+        assert_eq!(call("set-windows 0ns 4ms 1ms"), Ok(Ask::Call(Control::SetWindows(windows))));
+        assert_eq!(call("status"), Ok(Ask::Status));
+    }
+
+    #[test]
+    fn every_line_of_the_help_is_understood() {
+        let sample = |word: &str| {
+            match word {
+                "LOW" | "HIGH" => "5",
+                "TIME" | "FROM" | "PERIOD" | "LENGTH" => "1ms",
+                "WINDOW" => "deterministic",
+                "MEMBER" => "2",
+                "[PATH]" => "a path",
+                "@DRIVE" => "@disk",
+                "ASK" => "status",
+                _ => return word.to_string(),
+            }
+            .to_string()
+        };
+        for line in help().lines() {
+            let usage = line.split("  ").next().expect("a line has a beginning");
+            for one in usage.split(", ") {
+                let words: Vec<String> = one.split(' ').map(sample).collect();
+                assert!(parse(&words.join(" "), Time(0)).is_ok(), "{one}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_in_one_line() {
+        let wrong = [
+            "",
+            "frees",
+            "run-gc",
+            "run-gc soon",
+            "set-thresholds 1",
+            "status now",
+            "select-window x",
+            "set-thresholds -1 2",
+            "remove",
+            "replace two",
+            "@disk",
+        ];
+        for line in wrong {
+            let why = parse(line, Time(0)).expect_err(line);
+            assert!(!why.is_empty() && !why.contains('\n'), "{line}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_drive_and_a_path_are_told_apart_from_the_rest() {
+        let question = |line| parse(line, Time(0)).expect("it is one");
+        let of = |drive: Option<&str>, ask| Question { drive: drive.map(String::from), ask };
+        assert_eq!(question("@disk1 status"), of(Some("disk1"), Ask::Status));
+        let path = Some(String::from("/a b/c"));
+        assert_eq!(question("replace 3 /a b/c"), of(None, Ask::Replace { member: 3, path }));
+        assert_eq!(question("@a replace 3"), of(Some("a"), Ask::Replace { member: 3, path: None }));
+    }
+}

@@ -1,0 +1,115 @@
+//! What stands in an option of the handshake.
+
+use super::standard::MOST_STRING;
+
+/// Why an option cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadOption {
+    /// A length that points elsewhere, or bytes that are left over.
+    Malformed,
+    /// A string that is longer than the standard allows.
+    TooBig,
+}
+
+/// Reads the data of an option from front to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The data of an option.
+    pub fn new(data: &'a [u8]) -> Fields<'a> {
+        Fields(data)
+    }
+
+    fn bytes(&mut self, count: usize) -> Result<&'a [u8], BadOption> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(BadOption::Malformed)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    /// The next 16 bits.
+    pub fn short(&mut self) -> Result<u16, BadOption> {
+        Ok(u16::from_be_bytes(self.bytes(2)?.try_into().expect("two bytes")))
+    }
+
+    /// The next 32 bits.
+    pub fn word(&mut self) -> Result<u32, BadOption> {
+        Ok(u32::from_be_bytes(self.bytes(4)?.try_into().expect("four bytes")))
+    }
+
+    /// A string behind its length in 32 bits.
+    pub fn string(&mut self) -> Result<&'a [u8], BadOption> {
+        let length = self.word()?;
+        if length > MOST_STRING {
+            return Err(BadOption::TooBig);
+        }
+        self.bytes(length as usize)
+    }
+
+    /// Nothing may be left.
+    pub fn end(self) -> Result<(), BadOption> {
+        if self.0.is_empty() { Ok(()) } else { Err(BadOption::Malformed) }
+    }
+}
+
+/// `NBD_OPT_INFO` and `NBD_OPT_GO`: the name of an export, and whether these facts are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inquiry<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// `NBD_INFO_NAME` is asked for.
+    pub wants_name: bool,
+    /// `NBD_INFO_DESCRIPTION` is asked for.
+    pub wants_description: bool,
+}
+
+impl<'a> Inquiry<'a> {
+    /// Reads one.
+    pub fn read(data: &'a [u8]) -> Result<Inquiry<'a>, BadOption> {
+        use super::standard::{NBD_INFO_DESCRIPTION, NBD_INFO_NAME};
+        let mut fields = Fields::new(data);
+        let mut inquiry = Inquiry { name: fields.string()?, wants_name: false, wants_description: false };
+        for _ in 0..fields.short()? {
+            match fields.short()? {
+                NBD_INFO_NAME => inquiry.wants_name = true,
+                NBD_INFO_DESCRIPTION => inquiry.wants_description = true,
+                _ => {}
+            }
+        }
+        fields.end()?;
+        Ok(inquiry)
+    }
+}
+
+/// `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextQuery<'a> {
+    /// The name of an export.
+    pub name: &'a [u8],
+    /// There were no queries.
+    pub is_empty: bool,
+    /// A query names `base:allocation`.
+    pub names_allocation: bool,
+    /// A query asks for whatever `base:` has.
+    pub names_base: bool,
+}
+
+impl<'a> ContextQuery<'a> {
+    /// Reads one.
+    pub fn read(data: &'a [u8]) -> Result<ContextQuery<'a>, BadOption> {
+        let mut fields = Fields::new(data);
+        let name = fields.string()?;
+        let queries = fields.word()?;
+        let mut query =
+            ContextQuery { name, is_empty: queries == 0, names_allocation: false, names_base: false };
+        for _ in 0..queries {
+            match fields.string()? {
+                b"base:allocation" => query.names_allocation = true,
+                b"base:" => query.names_base = true,
+                _ => {}
+            }
+        }
+        fields.end()?;
+        Ok(query)
+    }
+}

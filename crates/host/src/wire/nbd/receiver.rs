@@ -1,0 +1,219 @@
+//! The transmission phase, received: a stream of bytes becomes requests with their data in blocks.
+
+use super::header::{Command, Header, Refusal, Rules};
+use super::standard::{NBD_REQUEST_MAGIC, REQUEST_BYTES};
+use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
+use crate::pool::Pool;
+use std::io::IoSliceMut;
+
+/// A request that has come whole.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What stood at its front.
+    pub header: Header,
+    /// What it asks for, or why it is refused.
+    pub command: Result<Command, Refusal>,
+    /// Of a write that is not refused: its data, in the blocks of the drive. Where it does not begin or end on one,
+    /// the rest of the first and last block is unspecified.
+    pub data: Vec<Bytes>,
+}
+
+/// Something else than a request: the stream cannot be understood any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongMagic;
+
+/// Receives the requests of one connection.
+///
+/// Bytes come either through [`Receiver::next`], which copies, or, while the data of a write is outstanding, straight
+/// into their blocks through [`Receiver::vacant`].
+#[derive(Debug)]
+pub struct Receiver {
+    rules: Rules,
+    header: [u8; REQUEST_BYTES],
+    have: usize,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// A header.
+    Header,
+    /// A header is there and waits to be let in.
+    Waiting(Header),
+    /// The data of a write. `received` bytes of it are there; blocks are made some ahead.
+    Data { header: Header, received: usize, data: Vec<Bytes> },
+    /// The data of a write that is refused.
+    Skip { header: Header, refusal: Refusal, left: u32 },
+}
+
+impl Receiver {
+    /// For a connection with these rules.
+    pub fn new(rules: Rules) -> Receiver {
+        Receiver { rules, header: [0; REQUEST_BYTES], have: 0, phase: Phase::Header }
+    }
+
+    /// The next request that is whole, from the front of `input`. `admits` is asked before anything is done
+    /// for a request, with what [`Rules`] say of it; if it says no, the request waits, and is offered again next time.
+    pub fn next(
+        &mut self,
+        input: &mut &[u8],
+        pool: &mut Pool,
+        mut admits: impl FnMut(&Header, Result<Command, Refusal>) -> bool,
+    ) -> Result<Option<Incoming>, WrongMagic> {
+        loop {
+            match &mut self.phase {
+                Phase::Header => {
+                    if !self.fill_header(input) {
+                        return if self.is_strange() { Err(WrongMagic) } else { Ok(None) };
+                    }
+                    self.phase = Phase::Waiting(Header::decode(&self.header).ok_or(WrongMagic)?);
+                }
+                Phase::Waiting(header) => {
+                    let header = *header;
+                    let command = self.rules.check(&header);
+                    if !admits(&header, command) {
+                        return Ok(None);
+                    }
+                    if let Some(done) = self.open(header, command, pool) {
+                        return Ok(Some(done));
+                    }
+                }
+                Phase::Data { header, received, data } => {
+                    copy_in(header, received, data, input, pool);
+                    return Ok(self.finish());
+                }
+                Phase::Skip { left, .. } => {
+                    let skipped = input.len().min(*left as usize);
+                    *input = &input[skipped..];
+                    *left -= skipped as u32;
+                    return Ok(self.finish());
+                }
+            }
+        }
+    }
+
+    fn fill_header(&mut self, input: &mut &[u8]) -> bool {
+        let taken = input.len().min(REQUEST_BYTES - self.have);
+        let (bytes, rest) = input.split_at(taken);
+        self.header[self.have..self.have + taken].copy_from_slice(bytes);
+        self.have += taken;
+        *input = rest;
+        self.have == REQUEST_BYTES
+    }
+
+    /// It can be seen already that this will be no request.
+    fn is_strange(&self) -> bool {
+        let magic = NBD_REQUEST_MAGIC.to_be_bytes();
+        self.have >= magic.len() && self.header[..magic.len()] != magic
+    }
+
+    /// What follows a header: nothing, data, or data to be skipped.
+    fn open(
+        &mut self,
+        header: Header,
+        command: Result<Command, Refusal>,
+        pool: &mut Pool,
+    ) -> Option<Incoming> {
+        self.have = 0;
+        self.phase = match command {
+            Ok(Command::Write) => Phase::Data { header, received: 0, data: pool.list() },
+            Err(refusal) if header.payload() > 0 => Phase::Skip { header, refusal, left: header.payload() },
+            _ => Phase::Header,
+        };
+        match self.phase {
+            Phase::Header => Some(Incoming { header, command, data: Vec::new() }),
+            _ => None,
+        }
+    }
+
+    /// The write whose data are all there.
+    fn finish(&mut self) -> Option<Incoming> {
+        let is_whole = match &self.phase {
+            Phase::Data { header, received, .. } => *received == header.length as usize,
+            Phase::Skip { left, .. } => *left == 0,
+            _ => false,
+        };
+        if !is_whole {
+            return None;
+        }
+        match std::mem::replace(&mut self.phase, Phase::Header) {
+            Phase::Data { header, data, .. } => Some(Incoming { header, command: Ok(Command::Write), data }),
+            Phase::Skip { header, refusal, .. } => {
+                Some(Incoming { header, command: Err(refusal), data: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the next bytes of the stream belong, when they are data: shows places for up to `blocks` blocks, in order.
+    /// How many bytes were put there is told with [`Receiver::received`].
+    pub fn vacant<'a>(&'a mut self, blocks: usize, pool: &mut Pool, mut place: impl FnMut(IoSliceMut<'a>)) {
+        let Phase::Data { header, received, data } = &mut self.phase else { return };
+        let begin = skip(header) + *received;
+        let end = skip(header) + header.length as usize;
+        let (first, last) = (begin / BLOCK, (end.div_ceil(BLOCK)).min(begin / BLOCK + blocks));
+        grow(data, last, pool);
+        for (at, block) in data[..last].iter_mut().enumerate().skip(first) {
+            let from = begin.saturating_sub(at * BLOCK);
+            let to = (end - at * BLOCK).min(BLOCK);
+            place(IoSliceMut::new(&mut block.as_mut_slice()[from..to]));
+        }
+    }
+
+    /// `bytes` bytes were put where [`Receiver::vacant`] said. [`Receiver::next`] then has the request, if it is whole.
+    pub fn received(&mut self, bytes: usize) {
+        let Phase::Data { header, received, .. } = &mut self.phase else {
+            panic!("bytes were put where nothing was vacant")
+        };
+        *received += bytes;
+        assert!(*received <= header.length as usize, "more was put than was vacant");
+    }
+
+    /// Bytes of data that are still to come for the write that is being received.
+    pub fn outstanding(&self) -> usize {
+        match &self.phase {
+            Phase::Data { header, received, .. } => header.length as usize - received,
+            _ => 0,
+        }
+    }
+
+    /// A request is there that was not let in.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting(_))
+    }
+
+    /// The header of the write that is being received.
+    pub fn write_under_way(&self) -> Option<&Header> {
+        match &self.phase {
+            Phase::Data { header, .. } => Some(header),
+            _ => None,
+        }
+    }
+}
+
+const BLOCK: usize = BLOCK_BYTES as usize;
+
+/// Bytes of the first block in front of the request.
+fn skip(header: &Header) -> usize {
+    (header.offset % BLOCK_BYTES) as usize
+}
+
+fn grow(data: &mut Vec<Bytes>, blocks: usize, pool: &mut Pool) {
+    while data.len() < blocks {
+        data.push(pool.block());
+    }
+}
+
+fn copy_in(header: &Header, received: &mut usize, data: &mut Vec<Bytes>, input: &mut &[u8], pool: &mut Pool) {
+    let end = header.length as usize;
+    while *received < end && !input.is_empty() {
+        let at = skip(header) + *received;
+        let from = at % BLOCK;
+        let taken = (BLOCK - from).min(end - *received).min(input.len());
+        grow(data, at / BLOCK + 1, pool);
+        data[at / BLOCK].as_mut_slice()[from..from + taken].copy_from_slice(&input[..taken]);
+        *received += taken;
+        *input = &input[taken..];
+    }
+}

@@ -1,0 +1,150 @@
+//! Replies: a few bytes of their own, and data that stays in its blocks.
+
+use super::handshake::ALLOCATION_ID;
+use super::header::{Header, Refusal};
+use super::standard::*;
+use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
+use std::io::IoSlice;
+
+/// One reply on its way: a head, then data.
+#[derive(Debug, Default)]
+pub struct Reply {
+    head: [u8; HEAD_BYTES],
+    head_bytes: u32,
+    text: &'static str,
+    extents: Vec<u8>,
+    data: Vec<Bytes>,
+    /// Where the data begins in its first block.
+    skip: u32,
+    data_bytes: u32,
+}
+
+impl Reply {
+    /// It was done, and there is nothing more to say. A simple reply may be given to anything but a read (the
+    /// standard, simple reply message).
+    pub fn done(header: &Header) -> Reply {
+        Reply::simple(header.cookie, 0)
+    }
+
+    /// What was read, in the blocks that it stands in.
+    pub fn content(header: &Header, data: Vec<Bytes>, is_structured: bool) -> Reply {
+        if !is_structured {
+            return Reply::simple(header.cookie, 0).with(header, data);
+        }
+        let offset = header.offset.to_be_bytes();
+        if data.iter().all(Bytes::is_hole) {
+            let mut reply = Reply::chunk(
+                NBD_REPLY_TYPE_OFFSET_HOLE,
+                header.cookie,
+                12,
+                &[&offset, &header.length.to_be_bytes()],
+            );
+            reply.data = data;
+            return reply;
+        }
+        Reply::chunk(NBD_REPLY_TYPE_OFFSET_DATA, header.cookie, 8 + header.length, &[&offset])
+            .with(header, data)
+    }
+
+    /// It was not done.
+    pub fn error(header: &Header, refusal: Refusal, is_structured: bool) -> Reply {
+        if !is_structured {
+            return Reply::simple(header.cookie, refusal.error as u32);
+        }
+        let (error, length) = ((refusal.error as u32).to_be_bytes(), refusal.text.len() as u16);
+        let payload = 6 + u32::from(length);
+        let mut reply =
+            Reply::chunk(NBD_REPLY_TYPE_ERROR, header.cookie, payload, &[&error, &length.to_be_bytes()]);
+        reply.text = refusal.text;
+        reply
+    }
+
+    /// The extents of `base:allocation` as pairs of length in bytes and `NBD_STATE_…`; at least one.
+    pub fn status(header: &Header, extents: &[(u32, u32)]) -> Reply {
+        let payload = 4 + 8 * extents.len() as u32;
+        let mut reply = Reply::chunk(
+            NBD_REPLY_TYPE_BLOCK_STATUS,
+            header.cookie,
+            payload,
+            &[&ALLOCATION_ID.to_be_bytes()],
+        );
+        reply.extents = extents
+            .iter()
+            .flat_map(|&(bytes, state)| [bytes.to_be_bytes(), state.to_be_bytes()])
+            .flatten()
+            .collect();
+        reply
+    }
+
+    fn simple(cookie: u64, error: u32) -> Reply {
+        let mut reply = Reply::default();
+        reply.append(&NBD_SIMPLE_REPLY_MAGIC.to_be_bytes());
+        reply.append(&error.to_be_bytes());
+        reply.append(&cookie.to_be_bytes());
+        reply
+    }
+
+    /// The only chunk of a structured reply.
+    fn chunk(kind: u16, cookie: u64, payload: u32, front: &[&[u8]]) -> Reply {
+        let mut reply = Reply::default();
+        reply.append(&NBD_STRUCTURED_REPLY_MAGIC.to_be_bytes());
+        reply.append(&NBD_REPLY_FLAG_DONE.to_be_bytes());
+        reply.append(&kind.to_be_bytes());
+        reply.append(&cookie.to_be_bytes());
+        reply.append(&payload.to_be_bytes());
+        front.iter().for_each(|bytes| reply.append(bytes));
+        reply
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let at = self.head_bytes as usize;
+        self.head[at..at + bytes.len()].copy_from_slice(bytes);
+        self.head_bytes += bytes.len() as u32;
+    }
+
+    fn with(mut self, header: &Header, data: Vec<Bytes>) -> Reply {
+        self.skip = (header.offset % BLOCK_BYTES) as u32;
+        self.data_bytes = header.length;
+        let bytes = data.len() as u64 * BLOCK_BYTES;
+        assert!(u64::from(self.skip) + u64::from(header.length) <= bytes, "a read has all of its data");
+        self.data = data;
+        self
+    }
+
+    /// Bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        (self.head_bytes + self.data_bytes) as usize + self.text.len() + self.extents.len()
+    }
+
+    /// Shows each stretch of it in order, without the first `sent` bytes, until `push` says that there is no room.
+    pub fn slices<'a>(&'a self, mut sent: usize, mut push: impl FnMut(IoSlice<'a>) -> bool) -> bool {
+        let mut show = |bytes: &'a [u8]| {
+            let hidden = sent.min(bytes.len());
+            sent -= hidden;
+            hidden == bytes.len() || push(IoSlice::new(&bytes[hidden..]))
+        };
+        let is_shown =
+            show(&self.head[..self.head_bytes as usize]) && show(self.text.as_bytes()) && show(&self.extents);
+        if !is_shown {
+            return false;
+        }
+        let (mut from, mut left) = (self.skip as usize, self.data_bytes as usize);
+        for block in &self.data {
+            let taken = left.min(BLOCK_BYTES as usize - from);
+            if !show(&block.as_slice()[from..from + taken]) {
+                return false;
+            }
+            (from, left) = (0, left - taken);
+        }
+        true
+    }
+
+    /// The blocks, to be used again.
+    pub fn into_data(self) -> Vec<Bytes> {
+        self.data
+    }
+}
+
+/// The longest head: a chunk of zeros.
+const HEAD_BYTES: usize = 32;

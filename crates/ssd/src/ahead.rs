@@ -1,0 +1,187 @@
+//! Reads that the cache serves, and reads ahead of the host.
+//!
+//! A read that goes on where two before it have stopped is a part of a stream (`controller/streams`); the pages behind it
+//! are planned to be read into the cache (`controller/cache`). Each stands in a line of its own at its chip, behind
+//! everything else: a chip reads ahead when it could start nothing else. So one that the host asks for before its chip
+//! has begun is read like any other page, and the plan is void; it is void, too, when the page has been written,
+//! trimmed or moved, and in a quiet period. One that has begun is waited for: the host's read then has the rest of it
+//! as its own time.
+
+use crate::controller::cache::Found;
+use crate::controller::ftl::Mapping;
+use crate::flash::unit::Transaction;
+use crate::planted::{Rule, holds};
+use crate::probe::Probe;
+use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::device::content;
+use tailcut_base::{Cause, Spans, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
+    /// to be read from flash. A read with force unit access always has.
+    #[cold]
+    pub(crate) fn read_cached(&mut self, now: Time, tag: u32, page: u32, logical: u32) -> bool {
+        if self.tags[tag].command.fua {
+            return false;
+        }
+        match self.cache.look_up(logical) {
+            Found::Kept(content) => {
+                let t = &mut self.tags[tag];
+                t.content = content::fold(t.content, page, content);
+                t.page_done(page);
+                true
+            }
+            Found::UnderWay(slot) => {
+                let mut reader = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+                (reader.tag, reader.page) = (tag, page);
+                let id = self.requests.add(reader);
+                self.requests[id].next = self.cache.wait(slot, id);
+                if self.tracker.is_on() {
+                    let ahead = self.requests[self.cache.request_of(slot)];
+                    self.track_meeting(now, tag, &ahead);
+                }
+                true
+            }
+            Found::No(planned) => {
+                self.void(planned);
+                false
+            }
+        }
+    }
+
+    /// A planned read ahead has become pointless: its chip drops it when its turn comes.
+    fn void(&mut self, planned: Option<RequestId>) {
+        if let Some(id) = planned {
+            self.requests[id].owner = NONE;
+        }
+    }
+
+    /// A page that has been read for the host stays, unless something newer has come meanwhile.
+    #[cold]
+    pub(crate) fn keep_page(&mut self, logical: u32, physical: u32, content: u32) {
+        if self.ftl.lookup(logical) == Mapping::Flash(physical) {
+            let planned = self.cache.keep(self.sets.of_logical(logical), logical, content);
+            self.void(planned);
+        }
+    }
+
+    /// A page is written or trimmed.
+    #[cold]
+    pub(crate) fn forget_page(&mut self, logical: u32) {
+        if holds(Rule::WriteInvalidates) {
+            let planned = self.cache.forget(logical);
+            self.void(planned);
+        }
+    }
+
+    /// Plans what should be read ahead of a stream that this read belongs to.
+    #[cold]
+    pub(crate) fn read_ahead(&mut self, now: Time, tag: u32) {
+        let command = self.tags[tag].command;
+        let set = self.set_of_tag(tag);
+        let wanted = self.streams.read(command.sector, command.sectors);
+        if self.is_quiet(set) {
+            return;
+        }
+        for logical in wanted {
+            let is_there = logical < self.ftl.logical_pages() && self.sets.of_logical(logical) == set;
+            if !is_there {
+                return;
+            }
+            if !self.plan_ahead(now, set, logical) {
+                return self.streams.stopped(command.sector + u64::from(command.sectors), logical);
+            }
+        }
+    }
+
+    /// Plans a page; false when there is no room for it now.
+    fn plan_ahead(&mut self, now: Time, set: u32, logical: u32) -> bool {
+        let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return true };
+        if self.cache.knows(logical) {
+            return true;
+        }
+        let Some(slot) = self.cache.plan(set, logical) else { return false };
+        let (unit, place) = self.unit_of(physical);
+        let mut request = self.internal(now, Kind::ReadAhead, Role::Ahead, slot, unit, place);
+        (request.logical, request.physical) = (logical, physical);
+        let id = self.requests.add(request);
+        self.cache.set_request(slot, id);
+        self.commit_own(id);
+        true
+    }
+
+    /// True when a planned read ahead is void. Nothing pins its page until it begins.
+    pub(crate) fn is_plan_void(&self, request: &MemoryRequest) -> bool {
+        request.owner == NONE
+            || self.ftl.lookup(request.logical) != Mapping::Flash(request.physical)
+            || self.is_quiet(self.sets.of_unit(request.unit))
+    }
+
+    /// A read ahead that was void leaves the line of its chip.
+    pub(crate) fn drop_plan(&mut self, id: RequestId) {
+        let slot = self.requests[id].owner;
+        if slot != NONE {
+            self.cache.give_up(slot);
+        }
+        self.requests.remove(id);
+    }
+
+    /// A chip begins to read ahead.
+    #[cold]
+    pub(crate) fn ahead_begins(&mut self, unit: u32) {
+        for index in 0..self.units[unit].transaction.members().len() {
+            let MemoryRequest { owner, physical, .. } =
+                self.requests[self.units[unit].transaction.member(index)];
+            self.ftl.pin(physical);
+            self.cache.begin(owner);
+        }
+    }
+
+    /// Pages that were read ahead, or are being, and that nobody has asked for; walks the cache.
+    pub fn unasked(&self) -> u64 {
+        self.cache.unasked()
+    }
+
+    /// A page that was read ahead is in the controller.
+    #[cold]
+    pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId) {
+        let MemoryRequest { owner: slot, physical, unit, .. } = self.requests[id];
+        let content = self.medium.read(physical);
+        self.requests.remove(id);
+        if self.ftl.unpin(physical) {
+            self.resume_erase(now, self.layout.block_of(physical));
+        }
+        let mut readers = self.cache.arrived(slot, content);
+        while readers != NONE {
+            let MemoryRequest { next, tag, page, since, .. } = self.requests[readers];
+            self.requests.remove(readers);
+            readers = next;
+            let t = &mut self.tags[tag];
+            t.content = content::fold(t.content, page, content);
+            t.page_done(page);
+            if t.remaining == 0 {
+                assert_eq!(t.mark, since, "a read waits from its beginning");
+                rest_of_read(&mut t.spans, &self.units[unit].transaction, since, now);
+                t.mark = now;
+            }
+            self.return_data(now, tag);
+        }
+    }
+}
+
+/// Adds the spans of a read from `since` to its `end`, which is that of a transaction that had begun before.
+fn rest_of_read(spans: &mut Spans, t: &Transaction, since: Time, end: Time) {
+    let phases = [
+        (t.started + t.command, Cause::BusCommand),
+        (t.cell_end, Cause::Cell),
+        (t.out_start, Cause::BusWait),
+        (end, Cause::BusTransfer),
+    ];
+    let mut from = since;
+    for (until, cause) in phases {
+        let until = until.max(from);
+        spans.add(cause, until.since(from));
+        from = until;
+    }
+}

@@ -1,0 +1,493 @@
+//! The read cache: pages of flash that stay in the drive's DRAM after they have been read, and pages that are read
+//! ahead of the host.
+//!
+//! What is here is a copy: flash has the same, so nothing is lost with the power, and whatever moves a page on flash
+//! need not know of it. Only a write or a trim makes a copy wrong ([`ReadCache::forget`]). The page that was used least
+//! recently goes first (a list, so that every step costs the same for any size). Pages that were read ahead and that
+//! nobody has asked for yet may have half of the room, so that reading ahead cannot displace all of the rest.
+//!
+//! Sets share nothing: each has its part of the room.
+
+use crate::request::{NONE, RequestId};
+use tailcut_base::config::{Configure, Visit, count_u32};
+use tailcut_base::table::Table;
+
+/// Configuration of the read cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheConfig {
+    /// Bytes of DRAM for pages that have been read, over all sets; 0 for none.
+    pub size: u64,
+    /// How many pages are read ahead of a sequential stream; 0 for none.
+    pub ahead: u32,
+    /// How many streams are told apart, at the most.
+    pub streams: u32,
+}
+
+impl CacheConfig {
+    /// No read cache.
+    pub const OFF: CacheConfig = CacheConfig { size: 0, ahead: 0, streams: 64 };
+}
+
+impl Configure for CacheConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.bytes(
+            "size",
+            "DRAM in which pages stay that have been read, the least recently used goes first; 0 for none.",
+            &mut self.size,
+            0..=1 << 36,
+        );
+        count_u32(
+            visit,
+            "ahead",
+            "Pages that are read ahead of a sequential stream, when a chip has nothing else to do; 0 for none.",
+            &mut self.ahead,
+            0..=4096,
+        );
+        count_u32(
+            visit,
+            "streams",
+            "Sequential streams that are told apart, at the most.",
+            &mut self.streams,
+            1..=4096,
+        );
+        if self.ahead > 0 && self.size == 0 {
+            visit.problem("ahead", "pages that are read ahead need room: set size, or ahead = 0".into());
+        }
+    }
+}
+
+/// What has become of reading ahead, in pages. Each page that was read ahead is used once at the most: `used` + `met` +
+/// `in_vain` + those that still stand in the cache unasked for and those under way make up `begun`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Pages of reads that were found in the cache.
+    pub hits: u64,
+    /// Pages whose read ahead was begun by a chip.
+    pub begun: u64,
+    /// Of these, pages that were in the cache when they were asked for the first time; each is a hit as well.
+    pub used: u64,
+    /// Pages that were asked for while they were being read.
+    pub met: u64,
+    /// Pages that left the cache before anybody had asked for them.
+    pub in_vain: u64,
+}
+
+impl CacheCounts {
+    /// What has happened since `earlier`.
+    pub fn since(&self, earlier: &CacheCounts) -> CacheCounts {
+        CacheCounts {
+            hits: self.hits - earlier.hits,
+            begun: self.begun - earlier.begun,
+            used: self.used - earlier.used,
+            met: self.met - earlier.met,
+            in_vain: self.in_vain - earlier.in_vain,
+        }
+    }
+}
+
+/// How far a page of the cache has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It is here.
+    Kept,
+    /// It stands in the line of its chip, to be read ahead.
+    Planned,
+    /// A chip is reading it.
+    UnderWay,
+    /// A chip is reading what it was: a write or a trim has come since.
+    Outdated,
+}
+
+/// A place for a page.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    logical: u32,
+    content: u32,
+    state: State,
+    /// It was read ahead, and nobody has asked for it yet.
+    is_ahead: bool,
+    set: u16,
+    /// Its read ahead, until that has ended.
+    request: RequestId,
+    /// Reads that wait for the chip.
+    readers: RequestId,
+    prev: u32,
+    next: u32,
+}
+
+/// The part of a set.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    used: u32,
+    /// Pages that were or are being read ahead, and that nobody has asked for.
+    ahead: u32,
+    /// The page that was used last, and the one whose use is longest ago.
+    newest: u32,
+    oldest: u32,
+}
+
+/// Where a page that is wanted stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is here, with this content.
+    Kept(u32),
+    /// A chip is reading it into this slot.
+    UnderWay(u32),
+    /// It is on flash. If it was to be read ahead, this is too late: the request is returned that need not be
+    /// carried out any more.
+    No(Option<RequestId>),
+}
+
+/// The cache.
+#[derive(Debug)]
+pub struct ReadCache {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// For each logical page its slot + 1; 0 for none.
+    places: Table<u32>,
+    /// Pages of each set.
+    capacity: u32,
+    shares: Vec<Share>,
+    /// What has happened.
+    pub counts: CacheCounts,
+}
+
+impl ReadCache {
+    /// An empty cache of a drive with so many logical pages, of `page_bytes` each, in so many sets.
+    pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: u32) -> ReadCache {
+        let pages = (config.size / page_bytes / u64::from(sets)).min(u64::from(logical_pages));
+        let share = Share { used: 0, ahead: 0, newest: NONE, oldest: NONE };
+        ReadCache {
+            slots: Vec::new(),
+            free: Vec::new(),
+            places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
+            capacity: pages as u32,
+            shares: vec![share; sets as usize],
+            counts: CacheCounts::default(),
+        }
+    }
+
+    /// True when there is a cache.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.capacity > 0
+    }
+
+    fn find(&self, logical: u32) -> Option<u32> {
+        self.places[logical as usize].checked_sub(1)
+    }
+
+    /// True when a page is here or on its way: a read of it needs no chip of its own.
+    pub fn serves(&self, logical: u32) -> bool {
+        let slot = self.find(logical).map(|slot| self.slots[slot as usize].state);
+        matches!(slot, Some(State::Kept | State::UnderWay))
+    }
+
+    /// The host wants a page.
+    pub fn look_up(&mut self, logical: u32) -> Found {
+        let Some(slot) = self.find(logical) else { return Found::No(None) };
+        let Slot { state, content, request, .. } = self.slots[slot as usize];
+        match state {
+            State::Kept => {
+                self.counts.hits += 1;
+                self.counts.used += u64::from(self.is_asked_for(slot));
+                self.unlink(slot);
+                self.link(slot);
+                Found::Kept(content)
+            }
+            State::UnderWay => {
+                self.counts.met += u64::from(self.is_asked_for(slot));
+                Found::UnderWay(slot)
+            }
+            State::Planned => {
+                self.release(slot);
+                Found::No(Some(request))
+            }
+            State::Outdated => unreachable!("nobody finds a page that is outdated"),
+        }
+    }
+
+    /// Somebody asks for a page; true when it was read ahead and this is the first time.
+    fn is_asked_for(&mut self, slot: u32) -> bool {
+        let s = &mut self.slots[slot as usize];
+        let is_first = std::mem::take(&mut s.is_ahead);
+        self.shares[usize::from(s.set)].ahead -= u32::from(is_first);
+        is_first
+    }
+
+    /// A read waits for a page that is being read.
+    pub fn wait(&mut self, slot: u32, request: RequestId) -> RequestId {
+        std::mem::replace(&mut self.slots[slot as usize].readers, request)
+    }
+
+    /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any more.
+    pub fn keep(&mut self, set: u32, logical: u32, content: u32) -> Option<RequestId> {
+        let mut planned = None;
+        match self.find(logical) {
+            Some(slot) if self.slots[slot as usize].state == State::Planned => {
+                planned = Some(self.slots[slot as usize].request);
+                self.release(slot);
+            }
+            Some(slot) if self.slots[slot as usize].state == State::Kept => {
+                self.unlink(slot);
+                self.link(slot);
+                return None;
+            }
+            Some(_) => return None,
+            None => {}
+        }
+        if let Some(slot) = self.claim(set, logical, State::Kept) {
+            self.slots[slot as usize].content = content;
+            self.link(slot);
+        }
+        planned
+    }
+
+    /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when the page
+    /// is here already.
+    pub fn plan(&mut self, set: u32, logical: u32) -> Option<u32> {
+        if self.shares[set as usize].ahead >= self.capacity.div_ceil(2) {
+            return None;
+        }
+        let slot = self.claim(set, logical, State::Planned)?;
+        self.slots[slot as usize].is_ahead = true;
+        self.shares[set as usize].ahead += 1;
+        Some(slot)
+    }
+
+    /// True when a page is here, on its way, or about to be.
+    pub fn knows(&self, logical: u32) -> bool {
+        self.find(logical).is_some()
+    }
+
+    /// The request that reads ahead into a slot.
+    pub fn set_request(&mut self, slot: u32, request: RequestId) {
+        self.slots[slot as usize].request = request;
+    }
+
+    /// The request that reads ahead into a slot, until it has ended.
+    pub fn request_of(&self, slot: u32) -> RequestId {
+        self.slots[slot as usize].request
+    }
+
+    /// A planned read ahead is not carried out.
+    pub fn give_up(&mut self, slot: u32) {
+        assert_eq!(self.slots[slot as usize].state, State::Planned, "only what has not begun is given up");
+        self.release(slot);
+    }
+
+    /// A chip begins to read a planned page.
+    pub fn begin(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        assert_eq!(s.state, State::Planned, "a page is read ahead once");
+        s.state = State::UnderWay;
+        self.counts.begun += 1;
+    }
+
+    /// A page that was read ahead is here. Returns the reads that have waited for it.
+    pub fn arrived(&mut self, slot: u32, content: u32) -> RequestId {
+        let s = &mut self.slots[slot as usize];
+        let readers = std::mem::replace(&mut s.readers, NONE);
+        if s.state == State::Outdated {
+            self.release(slot);
+            return readers;
+        }
+        assert_eq!(s.state, State::UnderWay, "it was being read");
+        (s.state, s.content) = (State::Kept, content);
+        self.link(slot);
+        readers
+    }
+
+    /// A page is written or trimmed: what is here of it is wrong from now on. Returns the read ahead that need not be
+    /// carried out any more.
+    pub fn forget(&mut self, logical: u32) -> Option<RequestId> {
+        let slot = self.find(logical)?;
+        let Slot { state, request, .. } = self.slots[slot as usize];
+        match state {
+            State::Kept => self.drop_kept(slot),
+            State::Planned => {
+                self.release(slot);
+                return Some(request);
+            }
+            State::UnderWay => {
+                // Reads from before still get what it was.
+                self.places[logical as usize] = 0;
+                self.slots[slot as usize].state = State::Outdated;
+            }
+            State::Outdated => unreachable!("nobody finds a page that is outdated"),
+        }
+        None
+    }
+
+    fn drop_kept(&mut self, slot: u32) {
+        self.unlink(slot);
+        self.release(slot);
+    }
+
+    /// Takes a slot, that of the page used least recently if there is no other. None when every page is on its way.
+    fn claim(&mut self, set: u32, logical: u32, state: State) -> Option<u32> {
+        if self.shares[set as usize].used >= self.capacity {
+            let oldest = self.shares[set as usize].oldest;
+            if oldest == NONE {
+                return None;
+            }
+            self.drop_kept(oldest);
+        }
+        let slot = Slot {
+            logical,
+            content: 0,
+            state,
+            is_ahead: false,
+            set: set as u16,
+            request: NONE,
+            readers: NONE,
+            prev: NONE,
+            next: NONE,
+        };
+        self.shares[set as usize].used += 1;
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = slot;
+                id
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.places[logical as usize] = id + 1;
+        Some(id)
+    }
+
+    /// Gives a slot back that stands in no list.
+    fn release(&mut self, slot: u32) {
+        let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot as usize];
+        assert_eq!(readers, NONE, "a page was given up while a read waited for it");
+        if state != State::Outdated {
+            self.places[logical as usize] = 0;
+        }
+        let share = &mut self.shares[usize::from(set)];
+        share.used -= 1;
+        share.ahead -= u32::from(is_ahead);
+        self.counts.in_vain += u64::from(is_ahead && state != State::Planned);
+        self.free.push(slot);
+    }
+
+    /// Puts a page at the end of those that were used.
+    fn link(&mut self, slot: u32) {
+        let share = &mut self.shares[usize::from(self.slots[slot as usize].set)];
+        let newest = std::mem::replace(&mut share.newest, slot);
+        (self.slots[slot as usize].prev, self.slots[slot as usize].next) = (newest, NONE);
+        match newest {
+            NONE => share.oldest = slot,
+            newest => self.slots[newest as usize].next = slot,
+        }
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let Slot { set, prev, next, .. } = self.slots[slot as usize];
+        let share = &mut self.shares[usize::from(set)];
+        match prev {
+            NONE => share.oldest = next,
+            prev => self.slots[prev as usize].next = next,
+        }
+        match next {
+            NONE => share.newest = prev,
+            next => self.slots[next as usize].prev = prev,
+        }
+    }
+
+    /// Pages that were read ahead, or are being, and that nobody has asked for; walks all slots.
+    pub fn unasked(&self) -> u64 {
+        let stands = |slot: &u32| {
+            let s = &self.slots[*slot as usize];
+            s.is_ahead && s.state != State::Planned
+        };
+        let free: std::collections::BTreeSet<u32> = self.free.iter().copied().collect();
+        (0..self.slots.len() as u32).filter(|slot| !free.contains(slot)).filter(stands).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::random::Stream;
+
+    fn cache(pages: u64) -> ReadCache {
+        ReadCache::new(&CacheConfig { size: pages * 512, ..CacheConfig::OFF }, 512, 100, 1)
+    }
+
+    /// Against a list that is too simple to be wrong.
+    #[test]
+    fn the_page_that_was_used_least_recently_goes_first() {
+        let mut cache = cache(5);
+        let mut model: Vec<(u32, u32)> = Vec::new();
+        let mut random = Stream::new(3, "test.cache");
+        for step in 0..20_000u32 {
+            let page = random.below(12) as u32;
+            let at = model.iter().position(|&(known, _)| known == page);
+            match random.below(4) {
+                0 => {
+                    cache.forget(page);
+                    at.map(|at| model.remove(at));
+                }
+                _ => {
+                    let expected = at.map(|at| model[at].1);
+                    match cache.look_up(page) {
+                        Found::Kept(content) => assert_eq!(Some(content), expected),
+                        found => assert_eq!((found, expected), (Found::No(None), None)),
+                    }
+                    cache.keep(0, page, step);
+                    let content = at.map_or(step, |at| model.remove(at).1);
+                    model.push((page, content));
+                    if model.len() > 5 {
+                        model.remove(0);
+                    }
+                }
+            }
+        }
+        assert!(cache.counts.hits > 1000);
+    }
+
+    #[test]
+    fn pages_that_nobody_has_asked_for_have_half_of_the_room() {
+        let mut cache = cache(4);
+        for page in 10..14 {
+            cache.keep(0, page, page);
+        }
+        let slots: Vec<Option<u32>> = (0..3).map(|page| cache.plan(0, page)).collect();
+        assert!(slots[0].is_some() && slots[1].is_some() && slots[2].is_none());
+        assert_eq!(cache.look_up(10), Found::No(None), "it made room");
+        assert_eq!(cache.look_up(13), Found::Kept(13));
+        slots.iter().flatten().for_each(|&slot| cache.begin(slot));
+        cache.arrived(slots[0].expect("there was room"), 7);
+        assert_eq!(cache.look_up(0), Found::Kept(7));
+        assert!(cache.plan(0, 2).is_some(), "one has been asked for");
+    }
+
+    #[test]
+    fn what_is_read_ahead_is_used_met_or_in_vain() {
+        let mut cache = cache(8);
+        let plan = |cache: &mut ReadCache, page| {
+            let slot = cache.plan(0, page).expect("there is room");
+            cache.set_request(slot, 100 + page);
+            slot
+        };
+        let late = plan(&mut cache, 1);
+        assert_eq!(cache.look_up(1), Found::No(Some(101)), "it had not begun");
+        let met = plan(&mut cache, 2);
+        cache.begin(met);
+        assert_eq!(cache.look_up(2), Found::UnderWay(met));
+        assert_eq!(cache.wait(met, 55), NONE);
+        assert_eq!(cache.forget(2), None);
+        assert_eq!(cache.look_up(2), Found::No(None), "what a chip still reads of it is for older reads");
+        assert_eq!(cache.arrived(met, 9), 55);
+        let lost = plan(&mut cache, 3);
+        cache.begin(lost);
+        cache.arrived(lost, 9);
+        assert_eq!(cache.forget(3), None);
+        assert_eq!(late, met, "places are used again");
+        assert_eq!(cache.counts, CacheCounts { hits: 0, begun: 2, used: 0, met: 1, in_vain: 1 });
+        assert_eq!(cache.unasked(), 0);
+    }
+}
