@@ -257,6 +257,10 @@ impl<P: Probe> Device for SimulatedArray<P> {
         0
     }
 
+    fn begin_counting(&mut self) {
+        self.array.count_epochs_anew();
+    }
+
     fn control(&mut self, _: Time, _: Control) -> ControlReply {
         ControlReply::Unsupported
     }

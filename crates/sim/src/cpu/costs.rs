@@ -3,7 +3,7 @@
 //! Two sums are given by Shin (2017, section 1.1.2): the SCSI path of a request takes 13.5 µs, and of the CPU time
 //! of a request at least 7 µs are the price of changing contexts. We read the second as a part of the first. The
 //! constants below share these sums out; `docs/model.md`, section "Host", says which of the parts are measured
-//! elsewhere and which are assumed. [`tests`] holds the sums.
+//! elsewhere and which are assumed. Its tests hold the sums.
 
 use tailcut_base::Nanos;
 

@@ -14,10 +14,21 @@ pub struct RunQueue {
     ready: BinaryHeap<Reverse<(u64, u64, ThreadId)>>,
     /// Total weight of the ready threads.
     weight: u64,
+    /// Of it, that of competitors.
+    competing: u64,
     /// Never decreases: the least virtual runtime that a new thread may have here.
     least: u64,
     /// Threads of equal runtime go in the order in which they came.
     arrivals: u64,
+}
+
+/// What a thread is to its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its weight.
+    pub weight: u64,
+    /// It is a competitor of the threads that are measured (see [`Machine::set_competitor`](super::Machine::set_competitor)).
+    pub competes: bool,
 }
 
 impl RunQueue {
@@ -36,6 +47,11 @@ impl RunQueue {
         self.weight
     }
 
+    /// Total weight of the ready competitors.
+    pub fn competing(&self) -> u64 {
+        self.competing
+    }
+
     /// The virtual runtime that counts as "now" here.
     pub fn least(&self) -> u64 {
         self.least
@@ -43,10 +59,11 @@ impl RunQueue {
 
     /// Adds a ready thread.
     #[inline]
-    pub fn push(&mut self, thread: ThreadId, runtime: u64, weight: u64) {
+    pub fn push(&mut self, thread: ThreadId, runtime: u64, claim: Claim) {
         self.arrivals += 1;
         self.ready.push(Reverse((runtime, self.arrivals, thread)));
-        self.weight += weight;
+        self.weight += claim.weight;
+        self.competing += if claim.competes { claim.weight } else { 0 };
     }
 
     /// The thread that has had the least.
@@ -55,11 +72,13 @@ impl RunQueue {
         self.ready.peek().map(|&Reverse((runtime, _, thread))| (runtime, thread))
     }
 
-    /// Takes that thread, whose weight the caller knows.
+    /// Takes that thread, whose claim the caller knows.
     #[inline]
-    pub fn pop(&mut self, weight: impl Fn(ThreadId) -> u64) -> Option<ThreadId> {
+    pub fn pop(&mut self, claim: impl Fn(ThreadId) -> Claim) -> Option<ThreadId> {
         let Reverse((_, _, thread)) = self.ready.pop()?;
-        self.weight -= weight(thread);
+        let claim = claim(thread);
+        self.weight -= claim.weight;
+        self.competing -= if claim.competes { claim.weight } else { 0 };
         Some(thread)
     }
 

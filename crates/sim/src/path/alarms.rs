@@ -1,8 +1,10 @@
 //! Moments that have been arranged for, in order; those of one moment in the order in which they were set.
 
+use super::{SimulatedHost, irq};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tailcut_base::Time;
+use tailcut_ssd::Probe;
 
 /// What happens at such a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,8 +18,31 @@ pub(super) enum Alarm {
         /// Which of its requests.
         generation: u32,
     },
+    /// What a drive has to say of a request of a thread, as it came, is known.
+    Verdict {
+        /// The thread.
+        worker: u32,
+        /// Which of its requests.
+        generation: u32,
+    },
     /// The poll thread looks again.
     Poll,
+    /// The strategy looks whether another mode fits better.
+    Mode,
+    /// Somebody looks for commands that take too long.
+    TimeOuts,
+    /// A drive that is gone is asked for something.
+    Gone {
+        /// The thread.
+        worker: u32,
+        /// Which of its requests.
+        generation: u32,
+    },
+    /// A handler looks though its interrupt rests.
+    Backstop {
+        /// The interrupt.
+        vector: u32,
+    },
     /// The device of a background thread has answered.
     Background {
         /// The thread.
@@ -49,5 +74,30 @@ impl Alarms {
             return None;
         }
         self.heap.pop().map(|Reverse((_, _, alarm))| alarm)
+    }
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    pub(super) fn serve_alarms(&mut self, now: Time) {
+        while let Some(alarm) = self.alarms.pop(now) {
+            match alarm {
+                Alarm::Measure => self.begin_measuring(now),
+                Alarm::Notice { worker, generation } => self.notice_is_due(now, worker, generation),
+                Alarm::Verdict { worker, generation } => self.verdict(now, worker, generation),
+                Alarm::Poll => self.machine.interrupt(now, 0, irq::TIMER),
+                Alarm::Mode => self.look_at_mode(now),
+                Alarm::TimeOuts => self.look_for_late(now),
+                Alarm::Gone { worker, generation } => {
+                    assert_eq!(self.workers[worker as usize].generation, generation, "it waits for its end");
+                    self.fail(now, worker);
+                }
+                Alarm::Backstop { vector } => self.back_up(now, vector),
+                Alarm::Background { thread } => {
+                    let cpu = self.machine.cpu_of(thread);
+                    self.answers[cpu].push_back(thread);
+                    self.machine.interrupt(now, cpu, irq::BACKGROUND);
+                }
+            }
+        }
     }
 }

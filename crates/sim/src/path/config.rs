@@ -47,6 +47,8 @@ pub struct HostConfig {
     pub drives: u32,
     /// Bytes per second that all drives together can send to the host; 0 for no limit.
     pub uplink: u64,
+    /// How long a drive may take for a command before it is taken to be gone.
+    pub timeout: Nanos,
     /// From one look of the poll thread to the next.
     pub poll_interval: Nanos,
     /// How long before the end of a read the drive announces it.
@@ -74,6 +76,8 @@ impl Default for HostConfig {
             controller: ControllerKind::Nvme,
             drives: 1,
             uplink: 0,
+            // Linux's for SCSI disks and NVMe alike (`SD_TIMEOUT`, `nvme_core.io_timeout`).
+            timeout: Nanos::secs(30),
             poll_interval: Nanos::micros(16),
             window: Nanos::micros(8),
             window_feedback: false,
@@ -106,7 +110,7 @@ impl Configure for HostConfig {
         visit.text(
             "strategy",
             "How the host issues requests and sees their ends, with all that costs on its cores: scsi, nvme, nonblocking, lazy, \
-             coop, poll, coop-poll, spin, precomplete, buffer-spin, or several joined by +; empty for a host that costs nothing.",
+             coop, poll, coop-poll, spin, precomplete, buffer-spin, hit-spin, room-notice, hybrid, or several joined by +; empty for a host that costs nothing.",
             &mut self.strategy,
         );
         count_u32(visit, "cores", "Cores of the host.", &mut self.cores, 1..=8);
@@ -138,6 +142,12 @@ impl Configure for HostConfig {
             "What all drives together can send to the host; 0 for no limit.",
             &mut self.uplink,
             0..=1_000_000_000_000,
+        );
+        visit.time(
+            "timeout",
+            "How long a drive may take for a command; one that takes longer is taken to be gone, and its commands fail.",
+            &mut self.timeout,
+            Nanos::millis(1)..=Nanos::secs(3600),
         );
         visit.time(
             "poll_interval",

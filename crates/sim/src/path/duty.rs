@@ -101,7 +101,7 @@ impl<P: Probe> SimulatedHost<P> {
         assert!(worker.is_visible && !worker.is_fetched, "a completion is fetched once, when it has come");
         worker.lap(now, cause);
         worker.is_fetched = true;
-        match self.strategy.finisher {
+        match worker.finisher {
             Finisher::Fetcher | Finisher::InterruptThread => Some(Step::Finish),
             Finisher::Waiter => self.wake_step(now, fetched.request),
             Finisher::SoftInterrupt => {
@@ -137,16 +137,17 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// Wakes the thread of a request; the time from here on is the scheduler's.
     pub(super) fn wake_worker(&mut self, now: Time, request: RequestId) {
-        let cause = match (self.strategy.interrupts, self.strategy.finisher) {
+        let worker = &mut self.workers[request as usize];
+        let cause = match (self.strategy.interrupts, worker.finisher) {
             (false, _) => Cause::Poll,
             (_, Finisher::SoftInterrupt) => Cause::SoftInterrupt,
             _ => Cause::Interrupt,
         };
-        let worker = &mut self.workers[request as usize];
         if worker.is_visible {
             worker.lap(now, cause);
         }
         self.machine.wake(now, request);
+        self.note_awake(request);
     }
 
     /// A tag has become free: who uses it for what waits?

@@ -3,8 +3,8 @@
 use super::SimulatedHost;
 use crate::cpu::{CpuTime, Spent};
 use tailcut_base::{Nanos, Time};
-use tailcut_host::path::Wait;
-use tailcut_ssd::{Accuracy, Probe};
+use tailcut_host::path::{Mode, Wait};
+use tailcut_ssd::{Accuracy, Probe, Service};
 
 /// How long handlers of the controller's interrupts have been at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct PredictionFigures {
     pub predicted: f64,
     /// Root of the mean square of the errors.
     pub error: f64,
+    /// How many predictions.
+    pub count: u64,
 }
 
 /// What a host did.
@@ -55,8 +57,18 @@ pub struct HostFigures {
     pub background_requests: u64,
     /// Writes that were taken for buffer hits.
     pub buffer_hits: u64,
-    /// Predictions for the flash of the first drive, and for the transfer, where ends are announced.
-    pub predictions: Option<[PredictionFigures; 2]>,
+    /// Reads that were waited for by spinning because their drive had said that they need no chip.
+    pub read_hits: u64,
+    /// Writes that were not waited for by spinning because their drive had said that its buffer is full.
+    pub full_buffers: u64,
+    /// Predictions of the first drive, in the order of [`Service::ALL`], where drives are listened to.
+    pub predictions: Option<[PredictionFigures; Service::ALL.len()]>,
+    /// Ends of reads from flash are announced.
+    pub announces: bool,
+    /// How often the strategy has changed its mode since the beginning.
+    pub mode_changes: u64,
+    /// The mode that it is in.
+    pub mode: Option<Mode>,
 }
 
 impl HostFigures {
@@ -77,6 +89,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.handlers = Handlers::default();
         self.background_done = 0;
         self.buffer_hits = 0;
+        (self.read_hits, self.full_buffers) = (0, 0);
         self.measured = Some((now, self.machine.times(now), self.machine.switches()));
     }
 
@@ -98,8 +111,8 @@ impl<P: Probe> SimulatedHost<P> {
             deviation: a.deviation(),
             predicted: a.predicted_mean(),
             error: a.error(),
+            count: a.predicted,
         };
-        let announces = self.strategy.wait == Wait::UntilNotice;
         HostFigures {
             cpus,
             elapsed,
@@ -108,7 +121,12 @@ impl<P: Probe> SimulatedHost<P> {
             handlers: self.handlers,
             background_requests: self.background_done,
             buffer_hits: self.buffer_hits,
-            predictions: announces.then(|| self.drives[0].prediction_accuracy().map(figures)),
+            read_hits: self.read_hits,
+            full_buffers: self.full_buffers,
+            predictions: self.strategy.listens().then(|| self.drives[0].prediction_accuracy().map(figures)),
+            announces: self.strategy.wait == Wait::UntilNotice || self.strategy.adapts,
+            mode_changes: self.modes.changes(),
+            mode: self.modes.mode(),
         }
     }
 }

@@ -86,6 +86,9 @@ impl<P: Probe> SimulatedHost<P> {
         if self.hard[cpu].stage == HandlerStage::Waking {
             let thread = self.hard[cpu].waking;
             self.machine.wake(now, thread);
+            if irq == irq::NOTICE {
+                self.note_awake(thread);
+            }
         }
         let list = if irq == irq::NOTICE { &mut self.notices[cpu] } else { &mut self.answers[cpu] };
         let Some(thread) = list.pop_front() else { return self.leave_handler(now, cpu) };
@@ -152,7 +155,8 @@ impl<P: Probe> SimulatedHost<P> {
     fn end_device_handler(&mut self, now: Time, cpu: usize, vector: u32) {
         let length = now.since(self.hard[cpu].began);
         self.handlers.note(length);
-        if self.strategy.finisher != Finisher::InterruptThread
+        if !self.rest_interrupt(now, vector)
+            && self.strategy.finisher != Finisher::InterruptThread
             && self.path.controller_mut().raise_again(vector)
         {
             self.machine.interrupt(now, cpu, irq::DEVICE + vector);

@@ -31,7 +31,7 @@ pub(super) struct KernelThread {
     stage: KernelStage,
     /// The vector or queue that it looks at next.
     at: u32,
-    /// Completions that the poll thread found when it looked, and still serves.
+    /// Completions of that vector that the poll thread found when it looked, and still serves.
     budget: u32,
 }
 
@@ -92,24 +92,42 @@ impl<P: Probe> SimulatedHost<P> {
             KernelStage::Start => self.look(now, cpu, number),
             KernelStage::Serving if self.serves_on(now, cpu, number) => {}
             stage => {
-                let controller = self.path.controller();
-                let vectors = 0..controller.vectors();
                 if stage == KernelStage::Looking {
-                    // A cycle serves what it finds when it begins.
-                    self.kernel_threads[number].budget = vectors.clone().map(|v| controller.events(v)).sum();
+                    self.look_at_vector(number, 0);
                 }
-                let found = vectors.into_iter().find(|&v| self.path.controller().check_event(v));
-                match found.filter(|_| self.kernel_threads[number].budget > 0) {
-                    Some(vector) => {
-                        self.kernel_threads[number].budget -= 1;
-                        self.serve_vector(now, cpu, number, vector);
-                    }
+                match self.found_by_poll(number) {
+                    Some(vector) => self.serve_vector(now, cpu, number, vector),
                     None => {
                         self.alarms.set(now + self.config.poll_interval, Alarm::Poll);
                         self.kernel_thread_sleeps(now, cpu, number);
                     }
                 }
             }
+        }
+    }
+
+    /// A poll cycle comes to a vector, of which it serves what it finds now.
+    fn look_at_vector(&mut self, number: usize, vector: u32) {
+        let controller = self.path.controller();
+        let found = if vector < controller.vectors() { controller.events(vector) } else { 0 };
+        let thread = &mut self.kernel_threads[number];
+        (thread.at, thread.budget) = (vector, found);
+    }
+
+    /// The vector whose next completion a poll cycle serves; none when it has been at all of them.
+    fn found_by_poll(&mut self, number: usize) -> Option<u32> {
+        let vectors = self.path.controller().vectors();
+        loop {
+            let KernelThread { at, budget, .. } = self.kernel_threads[number];
+            if at >= vectors {
+                return None;
+            }
+            // Others may have taken what it had found.
+            if budget > 0 && self.path.controller().check_event(at) {
+                self.kernel_threads[number].budget -= 1;
+                return Some(at);
+            }
+            self.look_at_vector(number, at + 1);
         }
     }
 

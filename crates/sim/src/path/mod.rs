@@ -9,10 +9,14 @@ mod alarms;
 mod config;
 mod duty;
 mod figures;
+mod hints;
 mod interrupts;
 mod irq;
 mod kernel;
+mod modes;
+mod population;
 mod threads;
+mod timeouts;
 mod worker;
 
 pub use config::{Background, ControllerKind, HostConfig};
@@ -23,7 +27,8 @@ use crate::storage::Storage;
 use crate::world::Checker;
 use alarms::{Alarm, Alarms};
 use interrupts::{Handler, Soft};
-use kernel::{KernelThread, Role};
+use kernel::KernelThread;
+use modes::Modes;
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -32,11 +37,9 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{
     Cause, Command, CommandId, Completion, Device, Nanos, Op, SECTOR_BYTES, Status, Submit, Time,
 };
-use tailcut_host::path::{
-    Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, PathQueue, QueueId, RequestId, Strategy, Wait,
-    Window, ahci,
-};
+use tailcut_host::path::{LowLevelDriver, PathQueue, QueueId, RequestId, Strategy, Window};
 use tailcut_ssd::{Prediction, Probe, Ssd};
+use timeouts::TimeOuts;
 use worker::{Stage, Worker};
 
 const MACHINE: usize = 0;
@@ -50,7 +53,9 @@ const DRIVE_UNIT: u64 = (1 << 20) / SECTOR_BYTES;
 /// A host and its drives.
 pub struct SimulatedHost<P: Probe = ()> {
     config: HostConfig,
+    /// Of requests that begin now.
     strategy: Strategy,
+    modes: Modes,
     drives: Vec<Ssd<P>>,
     /// The last event.
     now: Time,
@@ -84,8 +89,11 @@ pub struct SimulatedHost<P: Probe = ()> {
     background_stream: Stream,
     background_done: u64,
     buffer_hits: u64,
+    read_hits: u64,
+    full_buffers: u64,
     handlers: Handlers,
     window: Window,
+    timeouts: TimeOuts,
     /// What each drive must return, by the order in which it is asked.
     checkers: Vec<Checker>,
     /// Where the measurement began.
@@ -114,13 +122,14 @@ impl<P: Probe> SimulatedHost<P> {
         let strategy = config.described();
         let machine = Machine::new(config.cores as usize, config.siblings);
         let identity = drives[0].identify();
-        let controller = controller(config, &identity, machine.cpus() as u32);
+        let controller = population::controller(config, &identity, machine.cpus() as u32);
         let cpus = machine.cpus();
-        if strategy.wait == Wait::UntilNotice {
+        if strategy.listens() {
             drives.iter_mut().for_each(Ssd::track_behaviour);
         }
         let mut host = SimulatedHost {
             strategy,
+            modes: Modes::new(&strategy, controller.vectors()),
             now: Time::ZERO,
             drive_sectors: match drives.len() {
                 1 => identity.sectors,
@@ -148,8 +157,11 @@ impl<P: Probe> SimulatedHost<P> {
             background_stream: Stream::new(seed, "background device"),
             background_done: 0,
             buffer_hits: 0,
+            read_hits: 0,
+            full_buffers: 0,
             handlers: Handlers::default(),
             window: Window::new(config.window, config.window_feedback),
+            timeouts: TimeOuts::new(config.timeout, drives.len()),
             checkers,
             measured: None,
             config: config.clone(),
@@ -158,50 +170,9 @@ impl<P: Probe> SimulatedHost<P> {
         };
         host.populate();
         host.alarms.set(Time::ZERO + ramp, Alarm::Measure);
+        host.begin_modes();
         host.plan();
         host
-    }
-
-    /// Makes the threads, and wakes those that begin by themselves.
-    fn populate(&mut self) {
-        let nice = self.config.priority as i8 - 20;
-        for worker in 0..self.config.threads {
-            self.machine.add_thread(nice, worker as usize);
-        }
-        if self.strategy.issuer == Issuer::QueueRun {
-            self.queue_run = Some(self.add_kernel_thread(Role::QueueRun, 0));
-        }
-        if self.strategy.finisher == Finisher::InterruptThread {
-            for vector in 0..self.path.controller().vectors() {
-                let thread = self.machine.add_real_time_thread(vector as usize);
-                self.kernel_threads.push(KernelThread::new(Role::Interrupt(vector)));
-                self.irq_threads.push(thread);
-            }
-        }
-        if self.strategy.has_poll_thread {
-            let thread = self.add_kernel_thread(Role::Poll, 0);
-            self.poll_thread = Some(thread);
-            self.machine.wake(Time::ZERO, thread);
-        }
-        if !self.strategy.interrupts {
-            for vector in 0..self.path.controller().vectors() {
-                self.path.controller_mut().mask(vector, true);
-            }
-        }
-        let role = match self.config.background {
-            Background::None => return,
-            Background::Io => Role::BackgroundIo,
-            Background::Cpu => Role::BackgroundCpu,
-        };
-        for number in 0..self.config.background_threads {
-            let thread = self.add_kernel_thread(role, number as usize);
-            self.machine.wake(Time::ZERO, thread);
-        }
-    }
-
-    fn add_kernel_thread(&mut self, role: Role, cpu: usize) -> ThreadId {
-        self.kernel_threads.push(KernelThread::new(role));
-        self.machine.add_thread(0, cpu)
     }
 
     /// The drives, without the host.
@@ -241,21 +212,6 @@ impl<P: Probe> SimulatedHost<P> {
         self.timers.set_or_clear(UPLINK, uplink);
     }
 
-    fn serve_alarms(&mut self, now: Time) {
-        while let Some(alarm) = self.alarms.pop(now) {
-            match alarm {
-                Alarm::Measure => self.begin_measuring(now),
-                Alarm::Notice { worker, generation } => self.notice(now, worker, generation),
-                Alarm::Poll => self.machine.interrupt(now, 0, irq::TIMER),
-                Alarm::Background { thread } => {
-                    let cpu = self.machine.cpu_of(thread);
-                    self.answers[cpu].push_back(thread);
-                    self.machine.interrupt(now, cpu, irq::BACKGROUND);
-                }
-            }
-        }
-    }
-
     /// Issues the first request of a queue, if there is one and a tag for it; true if so. `own` is the request of the
     /// thread that does it for itself.
     fn issue(&mut self, now: Time, queue: QueueId, own: Option<RequestId>) -> bool {
@@ -267,6 +223,13 @@ impl<P: Probe> SimulatedHost<P> {
         }
         assert_eq!(worker.mark, now, "all time up to the device is accounted for");
         let (drive, command) = (worker.drive, worker.command);
+        if self.timeouts.is_gone(drive) {
+            self.refuse(now, request);
+            return true;
+        }
+        self.workers[request as usize].is_sent = true;
+        self.note_sent(now);
+        let worker = &mut self.workers[request as usize];
         // Requests that are in flight together have no order before they reach the drive.
         worker.expected = self.checkers[drive].submitted(&command);
         let answer = self.drives[drive].submit(now, &command);
@@ -278,17 +241,12 @@ impl<P: Probe> SimulatedHost<P> {
     /// A drive has been given something, or has done something.
     fn look_at_drive(&mut self, drive: usize) {
         self.timers.set_or_clear(FIRST_DRIVE + drive, self.drives[drive].next_event());
-        if self.strategy.wait != Wait::UntilNotice {
+        if !self.strategy.listens() {
             return;
         }
         let mut predictions = std::mem::take(&mut self.predictions);
         self.drives[drive].take_predictions(&mut predictions);
-        for Prediction { id, ends } in predictions.drain(..) {
-            let generation = self.workers[id.0 as usize].generation;
-            let at = Time(ends.0.saturating_sub(self.window.length().0));
-            // One whose moment has passed is announced at once.
-            self.alarms.set(at.max(self.now), Alarm::Notice { worker: id.0, generation });
-        }
+        predictions.drain(..).for_each(|prediction| self.hear(prediction));
         self.predictions = predictions;
     }
 
@@ -296,6 +254,10 @@ impl<P: Probe> SimulatedHost<P> {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.drives[drive].advance(now, &mut completions) {}
         for completion in completions.drain(..) {
+            if !self.timeouts.is_heard(now, drive) {
+                continue;
+            }
+            self.timeouts.note_answered();
             self.room[drive] = self.drives[drive].buffer_room();
             self.drive_answered(now, &completion);
         }
@@ -307,6 +269,7 @@ impl<P: Probe> SimulatedHost<P> {
     fn drive_answered(&mut self, now: Time, completion: &Completion) {
         let request = completion.id.0;
         let worker = &mut self.workers[request as usize];
+        worker.is_sent = false;
         worker.spans.extend(&completion.spans);
         assert_eq!(completion.spans.total(), now.since(worker.mark), "the drive's account is complete");
         worker.mark = now;
@@ -330,6 +293,7 @@ impl<P: Probe> SimulatedHost<P> {
     fn arrives(&mut self, now: Time, request: RequestId) {
         let worker = &mut self.workers[request as usize];
         worker.is_visible = true;
+        worker.visible_at = now;
         let (looks, stage) = (worker.looks_itself, worker.stage);
         if let Some(vector) = self.path.completed(request, looks) {
             self.machine.interrupt(now, self.cpu_of_vector(vector), irq::DEVICE + vector);
@@ -337,26 +301,14 @@ impl<P: Probe> SimulatedHost<P> {
         if looks && stage == Stage::Spin {
             self.machine.cut(now, request);
         }
+        if !looks {
+            self.end_unwatched(now, request);
+        }
     }
 
     /// The core that an interrupt of the controller goes to.
     fn cpu_of_vector(&self, vector: u32) -> usize {
         vector as usize % self.machine.cpus()
-    }
-
-    /// A drive announces the end of a request.
-    fn notice(&mut self, now: Time, request: RequestId, generation: u32) {
-        let worker = &mut self.workers[request as usize];
-        let is_late = worker.generation != generation || !worker.has_request || worker.is_visible;
-        if is_late || worker.looks_itself {
-            return;
-        }
-        worker.looks_itself = true;
-        worker.noticed = now;
-        let vector = self.path.vector_of(request).expect("it is in flight");
-        let cpu = self.cpu_of_vector(vector);
-        self.notices[cpu].push_back(request);
-        self.machine.interrupt(now, cpu, irq::NOTICE);
     }
 
     /// Which drive a command goes to, and as what it sees it; none when it would cross from one to the next.
@@ -367,19 +319,6 @@ impl<P: Probe> SimulatedHost<P> {
             && sector + u64::from(command.sectors) <= self.drive_sectors
             && u64::from(command.sectors) <= u64::from(tailcut_ssd::controller::tags::SECTORS_MAX);
         (fits && command.sectors > 0).then_some((drive as usize, Command { sector, ..*command }))
-    }
-}
-
-fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
-    match config.controller {
-        ControllerKind::Ahci => {
-            Controller::Ahci(Ahci::with_ports(config.drives, drive.queue_depth.min(ahci::SLOTS)))
-        }
-        ControllerKind::Nvme => {
-            // A drive with fewer entries than there are cores has queue pairs that cores share.
-            let pairs = cpus.min(drive.queue_depth);
-            Controller::Nvme(Nvme::with_pairs(config.drives, pairs, drive.queue_depth / pairs))
-        }
     }
 }
 
@@ -408,6 +347,7 @@ impl<P: Probe> Device for SimulatedHost<P> {
             },
         };
         self.workers[thread as usize].take(now, command, drive);
+        self.note_began(now);
         // One that has just been answered runs, and finds the request; any other sleeps.
         self.machine.wake(now, thread);
         self.plan();

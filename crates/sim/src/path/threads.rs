@@ -36,11 +36,19 @@ impl<P: Probe> SimulatedHost<P> {
                 self.leave(now, cpu, id);
             }
             Stage::Return => self.answer(now, cpu, id),
+            Stage::EndRest { vector } => {
+                self.rest_ended(now, vector);
+                if self.workers[id as usize].is_entered {
+                    return self.wait(now, cpu, id);
+                }
+                self.workers[id as usize].stage = Stage::Rest;
+                self.worker_goes_on(now, cpu, id);
+            }
         }
     }
 
     #[inline]
-    fn begin(&mut self, now: Time, cpu: usize, id: RequestId, stage: Stage, piece: Piece) {
+    pub(super) fn begin(&mut self, now: Time, cpu: usize, id: RequestId, stage: Stage, piece: Piece) {
         self.workers[id as usize].stage = stage;
         self.machine.run(now, cpu, Level::Thread, piece);
     }
@@ -53,15 +61,25 @@ impl<P: Probe> SimulatedHost<P> {
         worker.cpu = cpu;
         worker.queue = self.path.controller().queue_for(worker.drive as u32, cpu as u32);
         worker.is_queued = true;
+        (worker.is_entered, worker.entered_at) = (true, now);
+        (worker.finisher, worker.wait) = (self.strategy.finisher, self.strategy.wait);
+        worker.mode = self.modes.mode();
         let (queue, command, drive) = (worker.queue, worker.command, worker.drive);
         let hits_buffer = self.strategy.spins_on_buffer_hits
             && command.op == Op::Write
             && u64::from(command.sectors) * tailcut_base::SECTOR_BYTES <= self.room[drive];
         self.workers[id as usize].looks_itself = hits_buffer || self.strategy.wait == Wait::Spin;
+        let asks = self.asks(&self.workers[id as usize]);
+        (self.workers[id as usize].asked, self.workers[id as usize].looks_itself) =
+            (asks, asks || self.workers[id as usize].looks_itself);
         self.buffer_hits += u64::from(hits_buffer);
         self.machine.pin(id, self.strategy.finisher == Finisher::Waiter);
+        self.note_awake(id);
         self.path.enqueue(id, queue);
         self.issue(now, queue, Some(id));
+        if asks {
+            self.has_asked(now, id);
+        }
         if self.strategy.cooperates {
             let piece = Piece::kernel(costs::CHECK, Spent::Poll);
             return self.begin(now, cpu, id, Stage::Check { is_out: false }, piece);
@@ -106,11 +124,11 @@ impl<P: Probe> SimulatedHost<P> {
     fn wait(&mut self, now: Time, cpu: usize, id: RequestId) {
         let noticed = std::mem::replace(&mut self.workers[id as usize].noticed, Time::NEVER);
         if noticed != Time::NEVER {
-            self.window.observe(now.since(noticed));
+            self.window.observe(now.since(noticed), self.machine.waited_its_turn(id));
         }
         let worker = &self.workers[id as usize];
         let waiter = queue::Waiter { is_fetched: worker.is_fetched, is_finished: worker.is_finished };
-        if !waiter.may_wait(self.strategy.finisher) {
+        if !waiter.may_wait(worker.finisher) {
             if worker.is_finished {
                 return self.leave(now, cpu, id);
             }
@@ -129,6 +147,9 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     fn sleep(&mut self, now: Time, cpu: usize, id: RequestId) {
+        if self.ends_rest(now, cpu, id) {
+            return;
+        }
         if self.workers[id as usize].has_request {
             self.workers[id as usize].stage = Stage::Wait;
         }
@@ -145,7 +166,7 @@ impl<P: Probe> SimulatedHost<P> {
         worker.lap_own(now, delays);
         worker.is_fetched = true;
         let mut work = self.finish_cost();
-        if self.free_step(fetched.queue).is_some() {
+        if self.path.waiting(fetched.queue) > 0 {
             // What waits for the tag is issued at once: nobody else will know that it is free.
             work += costs::ISSUE;
             self.issue(now, fetched.queue, None);
@@ -172,9 +193,11 @@ impl<P: Probe> SimulatedHost<P> {
         self.machine.pin(id, false);
         let worker = &mut self.workers[id as usize];
         worker.lap_own(now, delays);
-        worker.has_request = false;
+        (worker.has_request, worker.is_entered) = (false, false);
         let latency = now.since(worker.submitted);
         assert_eq!(worker.spans.total(), latency, "the spans of a request add up to its latency");
+        self.note_ended(now, id);
+        let worker = &self.workers[id as usize];
         self.ready_at = now;
         self.ready.push(Completion {
             id: worker.command.id,

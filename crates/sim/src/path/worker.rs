@@ -2,7 +2,8 @@
 
 use super::duty::Duty;
 use tailcut_base::{Cause, Command, CommandId, Nanos, Op, Spans, Status, Time};
-use tailcut_host::path::QueueId;
+use tailcut_host::path::{Finisher, Mode, QueueId, Vector, Wait};
+use tailcut_ssd::Prediction;
 
 /// What a thread is doing, named by the piece of work that it has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,11 @@ pub(super) enum Stage {
     Finish,
     /// On the way back to the application.
     Return,
+    /// Switching an interrupt on again, before it sleeps.
+    EndRest {
+        /// Which one.
+        vector: Vector,
+    },
 }
 
 /// A thread of the workload.
@@ -49,6 +55,8 @@ pub(super) struct Worker {
     pub has_request: bool,
     /// It stands in a FIFO.
     pub is_queued: bool,
+    /// Its drive has it.
+    pub is_sent: bool,
     /// The device has finished, and the host can see it.
     pub is_visible: bool,
     /// Its completion has been taken from the controller.
@@ -57,11 +65,26 @@ pub(super) struct Worker {
     pub is_finished: bool,
     /// The device has announced the end, or the thread spins: it looks by itself.
     pub looks_itself: bool,
+    /// It waits for what the drive has to say of its request, and that, once it has been said.
+    pub asked: bool,
+    pub said: Option<Prediction>,
+    /// It has been put into a FIFO, under a strategy of which the next three are parts.
+    pub is_entered: bool,
+    pub finisher: Finisher,
+    pub wait: Wait,
+    pub mode: Option<Mode>,
+    /// The vector that it looks at while it is awake.
+    pub awake_at: Option<Vector>,
+    /// When it was put into a FIFO, and when the host could see its end.
+    pub entered_at: Time,
+    pub visible_at: Time,
     /// Of its present request, to tell late notices apart.
     pub generation: u32,
     pub submitted: Time,
     /// When the drive announced its end; never, once the thread has been on a core since then.
     pub noticed: Time,
+    /// What the thread owed to its competitors when it was given its last answer (see [`Machine::owes`](crate::cpu::Machine::owes)).
+    pub owed: Nanos,
     /// What a read must return.
     pub expected: u64,
     /// Up to where its latency is accounted for.
@@ -93,13 +116,24 @@ impl Worker {
             cpu: 0,
             has_request: false,
             is_queued: false,
+            is_sent: false,
             is_visible: false,
             is_fetched: false,
             is_finished: false,
             looks_itself: false,
+            asked: false,
+            said: None,
+            is_entered: false,
+            finisher: Finisher::Fetcher,
+            wait: Wait::Sleep,
+            mode: None,
+            awake_at: None,
+            entered_at: Time::ZERO,
+            visible_at: Time::ZERO,
             generation: 0,
             submitted: Time::ZERO,
             noticed: Time::NEVER,
+            owed: Nanos::ZERO,
             expected: 0,
             mark: Time::ZERO,
             spans: Spans::new(),
@@ -115,6 +149,8 @@ impl Worker {
         *self = Worker {
             stage: self.stage,
             generation: self.generation.wrapping_add(1),
+            awake_at: self.awake_at,
+            owed: self.owed,
             command,
             drive,
             has_request: true,

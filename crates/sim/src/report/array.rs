@@ -52,7 +52,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What the epochs of an array did, with those of preparation.
+/// What the epochs of an array did since it was prepared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochReport {
     /// Epochs.
@@ -81,8 +81,28 @@ pub struct EpochReport {
     pub collections: u64,
     /// How often the token passed on although a drive had not come to rest.
     pub restless: u64,
+    /// What drives did with the token, in ns of all of them together.
+    #[serde(default)]
+    pub stages: StageReport,
     /// Drives that do not know the control interface, where it was to be used.
     pub without_control: u32,
+}
+
+/// What drives did while they had the token, in ns; sums over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Answering the reads that they had got before.
+    pub draining_ns: u64,
+    /// Writing.
+    pub writing_ns: u64,
+    /// Being flushed.
+    pub flushing_ns: u64,
+    /// Collecting.
+    pub collecting_ns: u64,
+    /// Coming to rest.
+    pub settling_ns: u64,
+    /// Nothing more, while others of their group did.
+    pub waiting_ns: u64,
 }
 
 /// What the log of an array did, with what it did during preparation.
@@ -179,7 +199,22 @@ impl EpochReport {
             late: figures.late,
             collections: figures.collections,
             restless: figures.restless,
+            stages: StageReport::new(figures),
             without_control: figures.without_control,
+        }
+    }
+}
+
+impl StageReport {
+    fn new(figures: &EpochFigures) -> StageReport {
+        let times = &figures.times;
+        StageReport {
+            draining_ns: times.draining.0,
+            writing_ns: times.writing.0,
+            flushing_ns: times.flushing.0,
+            collecting_ns: times.collecting.0,
+            settling_ns: times.settling.0,
+            waiting_ns: figures.waiting.0,
         }
     }
 }

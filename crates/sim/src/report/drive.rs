@@ -7,7 +7,7 @@ use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{Breakdown, Figures, Probe, Ssd};
+use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 
 /// What a drive did during the measurement. Utilisations are shares, 0 … 1, of the time of all
 /// parts of a kind.
@@ -85,6 +85,8 @@ pub struct DriveReport {
     pub passed_over: [u32; 2],
     /// The DRAM buffer.
     pub buffer: ReadHits,
+    /// The read cache, where there is one.
+    pub cache: Option<CacheReport>,
     /// Flash commands (page reads, page programs, block erases) per second.
     pub flash_commands_per_s: f64,
 }
@@ -148,6 +150,25 @@ pub struct Transactions {
     pub transactions: u64,
     /// Memory requests that they served.
     pub served: u64,
+}
+
+/// The read cache, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CacheReport {
+    /// Pages of reads that were found in it.
+    pub hits: u64,
+    /// Share of all pages that the host has read from flash, from the cache or on their way into it. Limit: 1.
+    pub hit_rate: f64,
+    /// The same of those that were on their way.
+    pub met_rate: f64,
+    /// Pages that chips have begun to read ahead of the host.
+    pub read_ahead: u64,
+    /// Those that were there when the host first asked for them.
+    pub used: u64,
+    /// Those that the host asked for while they were being read.
+    pub met: u64,
+    /// Those that left the cache before the host had asked for them. Limit: 0.
+    pub in_vain: u64,
 }
 
 /// Hits of the DRAM buffer, in pages.
@@ -214,6 +235,7 @@ impl DriveReport {
                 write_hits: f.buffer_write_hits,
                 pages_written: f.counts.host_pages_written,
             },
+            cache: cache(ssd, f),
             flash_commands_per_s: if seconds > 0.0 { f.flash_commands() as f64 / seconds } else { 0.0 },
         }
     }
@@ -221,6 +243,15 @@ impl DriveReport {
 
 fn capacity<P: Probe>(ssd: &Ssd<P>) -> u64 {
     ssd.identify().sectors * SECTOR_BYTES
+}
+
+fn cache<P: Probe>(ssd: &Ssd<P>, figures: &Figures) -> Option<CacheReport> {
+    let CacheCounts { hits, begun, used, met, in_vain } = figures.cache;
+    let flash = figures.served[Kind::UserRead as usize];
+    let share = |pages: u64| pages as f64 / (hits + met + flash).max(1) as f64;
+    let (hit_rate, met_rate) = (share(hits), share(met));
+    let report = CacheReport { hits, hit_rate, met_rate, read_ahead: begun, used, met, in_vain };
+    (ssd.config().cache.size > 0).then_some(report)
 }
 
 fn preemptions(figures: &Figures) -> Preemptions {
@@ -259,7 +290,7 @@ fn transactions(figures: &Figures) -> Vec<Transactions> {
 }
 
 /// What can hold a ready/busy line, with its name in reports.
-const HOLDERS: [(Holder, &str); 8] = [
+const HOLDERS: [(Holder, &str); 9] = [
     (Holder::UserRead, "user read"),
     (Holder::UserWrite, "user write"),
     (Holder::GcRead, "gc read"),
@@ -267,5 +298,6 @@ const HOLDERS: [(Holder, &str); 8] = [
     (Holder::Erase, "erase"),
     (Holder::Suspend, "suspend"),
     (Holder::Reset, "reset"),
+    (Holder::ReadAhead, "read ahead"),
     (Holder::BusWait, "bus wait"),
 ];

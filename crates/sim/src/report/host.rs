@@ -1,8 +1,9 @@
 //! The host of a report.
 
 use crate::cpu::Spent;
-use crate::path::{HostConfig, HostFigures};
+use crate::path::{HostConfig, HostFigures, PredictionFigures};
 use serde::{Deserialize, Serialize};
+use tailcut_ssd::Service;
 
 /// What a host did during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,27 @@ pub struct HostReport {
     pub background_per_s: f64,
     /// Root of the mean square error in ns with which the ends of reads were announced, if they were.
     pub prediction_error_ns: Option<f64>,
+    /// Reads that were waited for by spinning because their drive had said that they need no chip.
+    pub spun_for_hits: u64,
+    /// Writes that were not, because their drive had said that its buffer is full.
+    pub met_full_buffer: u64,
+    /// What drives have predicted, by what it was of.
+    pub predictions: Vec<PredictionReport>,
+}
+
+/// How well times of one kind were predicted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PredictionReport {
+    /// What they are of.
+    pub of: String,
+    /// How many.
+    pub count: u64,
+    /// Mean of the observed times in ns.
+    pub mean_ns: f64,
+    /// Mean of the predicted times in ns.
+    pub predicted_ns: f64,
+    /// Root of the mean square of the errors in ns. Limit: 0.
+    pub error_ns: f64,
 }
 
 /// A part of the cores' time.
@@ -34,6 +56,18 @@ pub struct CpuShare {
     pub on: String,
     /// Share of all of the time, 0 … 1.
     pub share: f64,
+}
+
+fn predictions(host: &HostFigures) -> Vec<PredictionReport> {
+    let report = |(of, figures): (Service, PredictionFigures)| PredictionReport {
+        of: of.label().to_string(),
+        count: figures.count,
+        mean_ns: figures.mean,
+        predicted_ns: figures.predicted,
+        error_ns: figures.error,
+    };
+    let figures = host.predictions.iter().flat_map(|all| Service::ALL.into_iter().zip(*all));
+    figures.filter(|(_, figures)| figures.count > 0).map(report).collect()
 }
 
 impl HostReport {
@@ -54,7 +88,13 @@ impl HostReport {
             interrupts_per_request: per_request(host.handlers.count),
             longest_handler_ns: host.handlers.longest.0,
             background_per_s: if seconds > 0.0 { host.background_requests as f64 / seconds } else { 0.0 },
-            prediction_error_ns: host.predictions.map(|[flash, transfer]| flash.error.hypot(transfer.error)),
+            prediction_error_ns: host
+                .predictions
+                .filter(|_| host.announces)
+                .map(|[flash, transfer, ..]| flash.error.hypot(transfer.error)),
+            spun_for_hits: host.read_hits,
+            met_full_buffer: host.full_buffers,
+            predictions: predictions(host),
         }
     }
 }

@@ -141,7 +141,7 @@ pub fn inter_chip_idleness(figures: &Figures, busiest: f64) -> f64 {
 
 fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
     match kind {
-        Kind::UserRead | Kind::GcRead => phases.read_cell_mean(),
+        Kind::UserRead | Kind::GcRead | Kind::ReadAhead => phases.read_cell_mean(),
         Kind::UserWrite | Kind::GcWrite => phases.program_cell_mean(),
         Kind::Erase => phases.erase.0 as f64,
     }
@@ -149,7 +149,7 @@ fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
 
 fn bus_ns(phases: &Phases, kind: Kind) -> f64 {
     let time = match kind {
-        Kind::UserRead | Kind::GcRead => phases.read_command + phases.transfer,
+        Kind::UserRead | Kind::GcRead | Kind::ReadAhead => phases.read_command + phases.transfer,
         Kind::UserWrite | Kind::GcWrite => phases.program_command + phases.transfer,
         Kind::Erase => phases.erase_command,
     };
@@ -279,7 +279,7 @@ mod tests {
             places: 2,
             plane_busy: Nanos::micros(100),
             bus_busy: Nanos::micros(30),
-            holders: [0, 0, 130_000, 0, 0, 0, 0, 0, 0, 0],
+            holders: [0, 0, 130_000, 0, 0, 0, 0, 0, 0, 0, 0],
             ..Figures::default()
         };
         assert!((figures.intra_chip_idleness() - (1.0 - 100.0 / 260.0)).abs() < 1e-12);

@@ -15,7 +15,7 @@ mod steady;
 mod store;
 mod waits;
 
-pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
+pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use host::{CpuShare, HostReport};

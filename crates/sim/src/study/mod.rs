@@ -6,8 +6,10 @@
 
 mod array_loads;
 mod array_tail;
+mod beyond_completion;
 mod beyond_epochs;
 mod beyond_epochs_sets;
+mod beyond_prediction;
 mod beyond_read_importance;
 mod beyond_window;
 mod epoch_writes;
@@ -21,6 +23,7 @@ mod pareset_7;
 mod row;
 mod shin;
 mod shin_3;
+mod shin_3_kv;
 mod shin_4;
 mod shin_4_host;
 mod shin_6;
@@ -127,10 +130,13 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_3::Sizes,
         &shin_3::LongestHandler,
         &shin_3::PollInterval,
+        &shin_3_kv::KeyValue,
         &shin_4_host::Prediction,
         &shin_4_host::Precompletion,
         &shin_4_host::Multidepth,
         &beyond_window::FeedbackWindow,
+        &beyond_prediction::Predictors,
+        &beyond_completion::Completion,
         &array_tail::ArrayTail,
         &shin_4::ReadTail,
         &shin_6::Readers,

@@ -73,6 +73,16 @@ impl Mode {
     }
 }
 
+/// GCCTRL beside the writers where each drive is a token group: three of four serve reads, and one writes.
+pub fn one_at_a_time(options: &Options, readers: u32, seconds: u64) -> Scenario {
+    let mut scenario = Mode::Control.mixed(options, readers, seconds);
+    scenario.array.groups = DRIVES;
+    scenario
+}
+
+/// Its name.
+pub const ONE_AT_A_TIME: &str = "GCCTRL, 4 groups";
+
 /// So many readers of 4 KiB of an array of these drives, of which the share `fill` of what the host sees holds data.
 pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, seconds: u64) -> Scenario {
     let mut device = swan::drive();

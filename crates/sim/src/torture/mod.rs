@@ -1,7 +1,7 @@
 //! Crash and fault search: everything that stores data, run against everything that may happen to it.
 //!
 //! A seed draws a [`Plan`] ([`seeds`]): what is tortured, what is asked of it, what goes wrong
-//! and when the power goes. [`run`] carries a plan out on simulated [`drive`]s, whose fault model
+//! and when the power goes. [`mod@run`] carries a plan out on simulated [`drive`]s, whose fault model
 //! stands at the top of that module, while checkers look on that know nothing of the subject:
 //!
 //! - *content* ([`history`]): what was acknowledged and made durable is there; no read is stale, of two
@@ -11,7 +11,7 @@
 //! - *redundancy*: at the end everything is repaired, a second scrub finds nothing, and after one more power cut
 //!   everything can be read without one drive of each group.
 //!
-//! A plan that shows a violation is made smaller ([`shrink`]) and can be run again from its text.
+//! A plan that shows a violation is made smaller ([`mod@shrink`]) and can be run again from its text.
 //! [`Canary`]s are bugs that the checkers must find.
 
 pub mod arrays;

@@ -5,10 +5,10 @@
 //! Nothing is allocated per record. Bad lines end it with an error that names file, line and
 //! remedy, unless they are to be skipped; then they are counted.
 //!
-//! - [`survey`] passes over a whole trace: how many requests, which disks, all bad lines at once;
+//! - [`survey()`] passes over a whole trace: how many requests, which disks, all bad lines at once;
 //! - [`Replay`] is a workload made of a trace;
 //! - [`characterise`] says what kind of load a trace is;
-//! - [`convert`] writes it in another format.
+//! - [`convert()`] writes it in another format.
 
 mod convert;
 mod detect;

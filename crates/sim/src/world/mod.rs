@@ -367,6 +367,7 @@ impl<D: Device, W: Witness> World<D, W> {
     fn begin_counting(&mut self, now: Time) {
         let Limits { ramp, duration, requests, .. } = self.limits;
         self.prepared = Some(now);
+        self.device.begin_counting();
         self.ramp_end = now + ramp;
         self.rounds.begin(now);
         if duration > Nanos::ZERO {

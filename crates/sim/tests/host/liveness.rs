@@ -8,11 +8,12 @@ use tailcut_sim::Scenario;
 use tailcut_sim::path::{Background, ControllerKind, HostConfig};
 use tailcut_sim::study::{Measured, NotMeasured, Run, measure};
 use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
 
-const INTERRUPTED: [&str; 9] = [
+const INTERRUPTED: [&str; 11] = [
     "scsi",
     "nvme",
     "nonblocking",
@@ -22,8 +23,22 @@ const INTERRUPTED: [&str; 9] = [
     "coop+precomplete+buffer-spin",
     "nvme+precomplete",
     "lazy+buffer-spin",
+    "hybrid",
+    "hybrid+buffer-spin",
 ];
 const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
+
+const HINTED: [&str; 9] = [
+    "nonblocking+hit-spin",
+    "lazy+hit-spin+precomplete",
+    "coop+precomplete+buffer-spin+hit-spin+room-notice",
+    "buffer-spin+room-notice",
+    "scsi+hit-spin+buffer-spin+room-notice",
+    "nvme+precomplete+room-notice",
+    "coop-poll+hit-spin+buffer-spin+room-notice",
+    "spin+room-notice",
+    "spin+hit-spin+room-notice",
+];
 
 fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
@@ -95,6 +110,39 @@ fn every_request_is_answered_and_every_core_accounted_for() {
         assert!(measured.report.content_checked, "seed {seed}");
         assert!(measured.kind(Op::Read).is_some(), "seed {seed}");
     }
+}
+
+/// A host that listens to its drives, which have a read cache and a buffer that is soon full.
+fn listening(seed: u64) -> Scenario {
+    let mut scenario = scenario(seed, &HINTED);
+    let mut random = Stream::new(seed, "listening host");
+    let page = scenario.device.geometry.page_bytes;
+    scenario.device.cache.size = page * pick(&mut random, &[0, 4, 64, 2000]);
+    if scenario.device.cache.size > 0 {
+        scenario.device.cache.ahead = pick(&mut random, &[0, 2, 16]);
+    }
+    scenario.device.buffer.size = page * pick(&mut random, &[1, 2, 8]);
+    scenario.device.queue.firmware = Nanos(pick(&mut random, &[0, 900, 6000]));
+    if scenario.workload.depth < 5 {
+        scenario.workload.addresses.distribution = Distribution::Sequential;
+    }
+    scenario
+}
+
+#[test]
+fn hosts_that_listen_to_their_drives_answer_every_request() {
+    let (mut hits, mut full) = (0, 0);
+    for seed in 0..cases() {
+        let scenario = listening(seed);
+        let host = scenario.host.clone();
+        let measured = run(scenario).unwrap_or_else(|error| panic!("seed {seed}, {host:?}: {error}"));
+        assert_eq!((measured.requests(), measured.errors()), (600, 0), "seed {seed}");
+        let figures = measured.host.as_ref().expect("there is a host");
+        assert_eq!(figures.time.total(), figures.elapsed * figures.cpus as u64, "seed {seed}");
+        assert!(measured.report.content_checked, "seed {seed}");
+        (hits, full) = (hits + figures.read_hits, full + figures.full_buffers);
+    }
+    assert!(hits > 1000 && full > 1000, "{hits} hits, {full} full buffers");
 }
 
 #[test]

@@ -155,3 +155,115 @@ fn interrupts_go_over_software_interrupts_go_over_threads() {
     assert_eq!(of(Spent::SoftInterrupt), costs::SOFT_ENTRY);
     assert_eq!(of(Spent::Application), Nanos(3000 + 2000 + 2000));
 }
+
+/// One thread that works for `work` and sleeps for `pause`, again and again, beside one that computes.
+struct Beside {
+    machine: Machine,
+    work: Nanos,
+    pause: Nanos,
+    sleeper: u32,
+    wakes: Time,
+    now: Time,
+    /// How often it has worked, how long it waited for the core, and the longest wait.
+    turns: u64,
+    waited: Nanos,
+    longest: Nanos,
+}
+
+impl Beside {
+    fn new(work: Nanos, pause: Nanos, competes: bool) -> Beside {
+        let mut machine = Machine::new(1, false);
+        let (busy, sleeper) = (machine.add_thread(0, 0), machine.add_thread(0, 0));
+        if competes {
+            machine.set_competitor(busy);
+        }
+        machine.wake(Time::ZERO, busy);
+        let (turns, waited, longest) = (0, Nanos::ZERO, Nanos::ZERO);
+        Beside { machine, work, pause, sleeper, wakes: Time(1), now: Time::ZERO, turns, waited, longest }
+    }
+
+    fn run(&mut self, until: Time) {
+        loop {
+            let now = self.machine.next_event().min(self.wakes);
+            if now > until {
+                self.now = until;
+                return;
+            }
+            if now == self.wakes {
+                self.machine.wake(now, self.sleeper);
+                self.wakes = Time::NEVER;
+                continue;
+            }
+            match self.machine.serve(now) {
+                Some(Event::Thread { cpu, thread }) if thread == self.sleeper => self.turn(now, cpu),
+                Some(Event::Thread { cpu, .. }) => {
+                    let piece = Piece::preemptible(Nanos::millis(1), Spent::Background);
+                    self.machine.run(now, cpu, Level::Thread, piece);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn owes(&mut self) -> i64 {
+        let now = self.now;
+        self.machine.owes(now, self.sleeper).0 as i64
+    }
+
+    /// The sleeper has got the core, or has done its work.
+    fn turn(&mut self, now: Time, cpu: usize) {
+        let (delayed, _) = self.machine.take_delays(self.sleeper);
+        if delayed > Nanos::ZERO {
+            (self.waited, self.longest) = (self.waited + delayed, self.longest.max(delayed));
+            return self.machine.run(now, cpu, Level::Thread, Piece::kernel(self.work, Spent::Application));
+        }
+        self.turns += 1;
+        self.wakes = now + self.pause;
+        self.machine.block(now, cpu);
+    }
+}
+
+/// The scheduler takes back up to half as much again: it lets a competitor go on for a whole slice.
+#[test]
+fn what_a_thread_will_wait_for_it_owes_at_once() {
+    let mut random = Stream::new(7, "debts");
+    for _ in 0..20 {
+        let work = Nanos(30_000 + random.below(40_000));
+        // It wants more than its share, up to all of the core.
+        let pause = Nanos(10_000 + random.below(work.0 - 20_000));
+        let mut beside = Beside::new(work, pause, true);
+        let (mut at_once, mut visible, mut turns) = (0, 0, 0);
+        for ms in 1..400 {
+            let (before, waited, done) = (beside.owes(), beside.waited, beside.turns);
+            beside.longest = Nanos::ZERO;
+            beside.run(Time(Nanos::millis(ms).0));
+            if beside.longest < Nanos::micros(100) && beside.turns > done + 5 {
+                let waited = (beside.waited - waited).0 as i64;
+                at_once += waited + beside.owes() - before;
+                visible += waited;
+                turns += (beside.turns - done) as i64;
+            }
+        }
+        beside.run(Time(Nanos::secs(4).0));
+        let all = beside.waited.0 as i64 / beside.turns as i64;
+        let (at_once, visible) = (at_once / turns, visible / turns);
+        assert!((all * 3 / 5..=all).contains(&at_once), "{work} {pause}: {at_once} of {all} ns");
+        assert!(visible < 5000 && visible * 2 < at_once, "{work} {pause}: {visible} of {all} ns were seen");
+    }
+}
+
+#[test]
+fn a_thread_within_its_share_owes_nothing_for_long() {
+    for competes in [true, false] {
+        let mut beside = Beside::new(Nanos::micros(20), Nanos::micros(80), competes);
+        beside.run(Time(Nanos::millis(50).0));
+        beside.longest = Nanos::ZERO;
+        for ms in 51..150 {
+            let now = Time(Nanos::millis(ms).0);
+            beside.run(now);
+            let owed = beside.owes();
+            assert!(owed <= 25_000 && (competes || owed == 0), "{owed} ns");
+        }
+        assert!(beside.longest < Nanos::micros(10), "{:?}", beside.longest);
+    }
+}

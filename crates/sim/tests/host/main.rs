@@ -1,6 +1,8 @@
 //! The modelled host: its cores, its I/O path, and both together.
 
+mod hybrid;
 mod liveness;
 mod machine;
 mod studies;
 mod timelines;
+mod timeouts;

@@ -104,3 +104,44 @@ fn feedback_finds_the_window() {
         assert!(ratio < 1.03, "beside {beside}: {ratio}");
     }
 }
+
+#[test]
+fn a_host_that_is_told_of_hits_and_of_room_waits_better() {
+    let rows = quick("beyond-prediction");
+    for load in ["sequential-1", "hot-spot-8"] {
+        let latency =
+            |strategy: &str| figure(&rows, &format!("{load}, beside nothing, {strategy}"), "mean latency");
+        assert!(latency("nonblocking+hit-spin") < latency("nonblocking"), "{load}");
+        assert!(latency("precomplete+hit-spin") < latency("precomplete"), "{load}");
+    }
+    let spinning = |strategy: &str| {
+        figure(&rows, &format!("write-bursts-64, beside nothing, {strategy}"), "spinning per request")
+    };
+    assert!(spinning("spin+room-notice") < spinning("spin") / 20.0);
+    let latency = |strategy: &str| {
+        figure(&rows, &format!("write-bursts-64, beside nothing, {strategy}"), "mean latency")
+    };
+    assert!(latency("nonblocking+buffer-spin+room-notice") < latency("nonblocking+buffer-spin"));
+    assert!(latency("spin+room-notice") < latency("spin"));
+}
+
+#[test]
+fn the_hybrid_is_never_far_from_the_best() {
+    let rows = quick("beyond-completion");
+    for row in rows.iter().filter(|row| row.case.contains("/ hybrid")) {
+        let ratio = row.measured.expect("it was measured");
+        let least = if row.case.contains("most") { 1.0 } else { 0.97 };
+        assert!(ratio > least, "{}: {ratio}", row.case);
+    }
+}
+
+#[test]
+fn a_key_value_server_keeps_its_throughput_with_many_clients() {
+    let rows = quick("shin-3.11");
+    assert!(rows.iter().all(|row| !row.is_off() || row.note.is_some()));
+    for path in ["IRQ I/O", "Poll I/O", "hybrid"] {
+        assert!(figure(&rows, &format!("{path}, 256 clients / 32 clients"), "gets") > 1.0, "{path}");
+    }
+    assert!(figure(&rows, "IRQ I/O / SCSI, 256 clients", "gets") > 1.05);
+    assert!(figure(&rows, "Poll I/O, 32 clients", "gets") < figure(&rows, "IRQ I/O, 32 clients", "gets"));
+}

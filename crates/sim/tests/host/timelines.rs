@@ -5,13 +5,15 @@
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
 use tailcut_sim::Scenario;
+use tailcut_sim::cpu::Spent;
 use tailcut_sim::cpu::costs::*;
 use tailcut_sim::path::{ControllerKind, HostConfig, SimulatedHost};
-use tailcut_sim::study::{Run, measure};
+use tailcut_sim::study::{Measured, Run, measure};
 use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::{Checker, Limits};
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::{Precondition, Preset, Ssd};
+use tailcut_ssd::{Precondition, Preset, Service, Ssd};
 
 const DEVICE: u64 = 1041;
 
@@ -139,6 +141,14 @@ fn a_write_that_hits_the_buffer_is_waited_for_by_spinning() {
     assert_eq!(sleeping.at.since(spinning.at), saved);
 }
 
+#[test]
+fn a_read_that_needs_no_chip_is_waited_for_by_spinning() {
+    takes(
+        "nonblocking+hit-spin",
+        woken() + direct_issue() + DEVICE + (FETCH_DIRECT + FINISH_DIRECT + RETURN).0,
+    );
+}
+
 /// The latency of a read of one thread that reads one page after the other, once the drive has seen some.
 fn steady(strategy: &str, window: Nanos) -> Nanos {
     let sum = |requests| reads(strategy, window, requests).sum() as u64;
@@ -146,9 +156,13 @@ fn steady(strategy: &str, window: Nanos) -> Nanos {
 }
 
 fn reads(strategy: &str, window: Nanos, requests: u64) -> LatencyHistogram {
+    measured(strategy, window, requests, |_| {}).reads
+}
+
+fn measured(strategy: &str, window: Nanos, requests: u64, change: impl Fn(&mut Scenario)) -> Measured {
     let mut device = Preset::G.config();
     device.timing.read = vec![Nanos::micros(80)];
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         device,
         precondition: Precondition { state: PreparedState::Sequential, fill: 1_000_000 },
         run: Limits { requests, ..Limits::NONE },
@@ -163,8 +177,8 @@ fn reads(strategy: &str, window: Nanos, requests: u64) -> LatencyHistogram {
         },
         ..Scenario::default()
     };
-    let measured = measure(&Run { label: strategy.into(), scenario }, &|| false).expect("it runs");
-    measured.reads
+    change(&mut scenario);
+    measure(&Run { label: strategy.into(), scenario }, &|| false).expect("it runs")
 }
 
 #[test]
@@ -176,4 +190,76 @@ fn an_announced_end_hides_the_way_to_the_thread_as_far_as_the_window_reaches() {
     assert_eq!(slept - whole, hidden - FETCH_DIRECT);
     assert_eq!(steady("precomplete", hidden + Nanos::micros(9)), whole, "a larger window gains nothing");
     assert_eq!(steady("precomplete", hidden - Nanos(700)), whole + Nanos(700), "a smaller one hides less");
+}
+
+/// The firmware takes 900 ns to find out.
+fn slow_to_know(scenario: &mut Scenario) {
+    scenario.device.queue.firmware = Nanos(900);
+}
+
+#[test]
+fn a_read_that_needs_a_chip_is_spun_for_until_the_drive_has_said_so() {
+    let spun = |strategy| {
+        let measured = measured(strategy, Nanos::ZERO, 50, slow_to_know);
+        let host = measured.host.as_ref().expect("there is a host");
+        assert_eq!(host.read_hits, 0);
+        (measured.reads.sum(), host.time.of(Spent::Spin))
+    };
+    let (slept, listened) = (spun("nonblocking"), spun("nonblocking+hit-spin"));
+    assert_eq!(slept.0, listened.0, "meanwhile nothing could have been done for the read");
+    assert_eq!((slept.1, listened.1), (Nanos::ZERO, Nanos(900) * 50));
+}
+
+/// A sequential reader of a drive that reads ahead: what spinning for hits saves.
+#[test]
+fn a_sequential_reader_does_not_sleep() {
+    let sequential = |scenario: &mut Scenario| {
+        slow_to_know(scenario);
+        scenario.workload.addresses.distribution = Distribution::Sequential;
+        scenario.device.cache.size = 1 << 20;
+        scenario.device.cache.ahead = 32;
+        // The chips read ahead faster than one thread reads.
+        scenario.device.timing.read = vec![Nanos::micros(10)];
+    };
+    let mean = |strategy| {
+        let measured = measured(strategy, Nanos::micros(8), 400, sequential);
+        let hits = measured.report.drive.cache.expect("there is a cache").hits;
+        assert!(hits > 390, "{hits} hits");
+        measured.reads.mean()
+    };
+    let saved = (HARD_ENTRY + IDLE_EXIT + WAKE + SWITCH).0 as f64;
+    let difference = mean("nonblocking") - mean("nonblocking+hit-spin");
+    assert!((difference - saved).abs() < saved / 10.0, "{difference} of {saved}");
+}
+
+/// One-page writes by eight threads into a buffer of two pages, of one chip.
+fn writes(strategy: &str) -> Measured {
+    measured(strategy, Nanos::micros(16), 2000, |scenario| {
+        let g = &mut scenario.device.geometry;
+        (g.channels, g.chips, g.dies, g.planes) = (1, 1, 1, 1);
+        scenario.device.buffer.size = 2 * scenario.device.geometry.page_bytes;
+        scenario.device.timing.program = vec![Nanos::micros(200)];
+        scenario.workload.read = 0;
+        (scenario.workload.depth, scenario.host.threads, scenario.host.cores) = (8, 8, 4);
+        scenario.run.ramp = Nanos::ZERO;
+        scenario.precondition.state = PreparedState::Empty;
+        scenario.run.requests = 300;
+    })
+}
+
+#[test]
+fn nobody_spins_for_a_write_that_meets_a_full_buffer() {
+    for (strategy, least) in [("spin", 4), ("nonblocking+buffer-spin", 0)] {
+        let spun = |strategy: &str| {
+            let host = writes(strategy).host.expect("there is a host");
+            (host.time.of(Spent::Spin).0 as f64 / host.elapsed.0 as f64, host)
+        };
+        let (before, _) = spun(strategy);
+        let (after, host) = spun(&format!("{strategy}+room-notice"));
+        assert!(before >= f64::from(least) * 0.9, "{strategy}: {before} cores");
+        assert!(after < 0.35, "{strategy}: {after} cores");
+        assert!(strategy != "spin" || host.full_buffers > 250);
+        let room = host.predictions.expect("it listens")[Service::Room as usize];
+        assert!(room.count > 200 && room.error < 25_000.0, "{strategy}: {room:?}");
+    }
 }

@@ -6,12 +6,14 @@
 //! ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in the kernel are not preempted by other
 //! threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible` are.
 
+mod debt;
 mod scheduling;
 
 use super::account::{CpuTime, Spent};
 use super::costs;
 use super::piece::{Event, Level, Piece};
-use super::runqueue::{RunQueue, ThreadId, virtual_runtime};
+use super::runqueue::{Claim, RunQueue, ThreadId, virtual_runtime};
+use debt::Debt;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Nanos, Time};
 
@@ -57,6 +59,8 @@ struct Cpu {
     /// Whose data the caches hold.
     last: ThreadId,
     queue: RunQueue,
+    /// How long competitors have had it.
+    competed: Nanos,
     should_switch: bool,
     /// How long the current thread has run since it was picked.
     ran: Nanos,
@@ -80,8 +84,12 @@ struct Thread {
     weight: u64,
     is_real_time: bool,
     is_pinned: bool,
+    competes: bool,
+    /// When it was woken, another ran that did not make way for it.
+    waits_its_turn: bool,
     cpu: usize,
     runtime: u64,
+    debt: Debt,
     /// What it was doing when it lost its core.
     saved: Piece,
     /// Since when it has been ready without running.
@@ -99,6 +107,7 @@ pub struct Machine {
     timers: Timers,
     cores: usize,
     has_siblings: bool,
+    has_competitors: bool,
     switches: u64,
 }
 
@@ -115,6 +124,7 @@ impl Machine {
             prelude: Prelude::None,
             last: NOBODY,
             queue: RunQueue::default(),
+            competed: Nanos::ZERO,
             should_switch: false,
             ran: Nanos::ZERO,
             since: Time::ZERO,
@@ -123,7 +133,15 @@ impl Machine {
             time: CpuTime::default(),
         };
         let timers = Timers::new(count);
-        Machine { cpus: vec![cpu; count], threads: Vec::new(), timers, cores, has_siblings, switches: 0 }
+        Machine {
+            cpus: vec![cpu; count],
+            threads: Vec::new(),
+            timers,
+            cores,
+            has_siblings,
+            has_competitors: false,
+            switches: 0,
+        }
     }
 
     /// A new thread, blocked, that ran on `cpu` last.
@@ -133,8 +151,11 @@ impl Machine {
             weight: costs::weight(nice),
             is_real_time: false,
             is_pinned: false,
+            competes: false,
+            waits_its_turn: false,
             cpu: cpu % self.cpus.len(),
             runtime: 0,
+            debt: Debt::NEW,
             saved: Piece::NONE,
             ready_since: Time::ZERO,
             delayed: Nanos::ZERO,
@@ -200,6 +221,17 @@ impl Machine {
             assert_eq!(self.cpus[cpu].time.total(), Nanos(now.0), "the time of core {cpu} adds up");
         }
         self.cpus.iter().map(|cpu| cpu.time.clone()).collect()
+    }
+
+    /// For how long cores have been at work until `now`, all together, but for the background.
+    pub fn at_work(&mut self, now: Time) -> Nanos {
+        let mut sum = Nanos::ZERO;
+        for cpu in 0..self.cpus.len() {
+            self.settle(now, cpu);
+            let time = &self.cpus[cpu].time;
+            sum += time.total() - time.of(Spent::Idle) - time.of(Spent::Background);
+        }
+        sum
     }
 
     /// Serves the next event, which is due at `now`.
@@ -377,6 +409,10 @@ impl Machine {
             c.ran += elapsed;
             t.runtime += virtual_runtime(elapsed, t.weight);
             c.queue.move_on(Some(t.runtime));
+            match t.competes {
+                true => c.competed += elapsed,
+                false => t.debt.grow(elapsed, c.queue.competing(), t.weight),
+            }
         } else if c.prelude == Prelude::None {
             t.stolen += elapsed;
         }
@@ -437,5 +473,10 @@ impl Thread {
     #[inline]
     fn key(&self) -> u64 {
         if self.is_real_time { 0 } else { self.runtime }
+    }
+
+    #[inline]
+    fn claim(&self) -> Claim {
+        Claim { weight: self.weight, competes: self.competes }
     }
 }

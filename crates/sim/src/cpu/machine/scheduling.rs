@@ -1,5 +1,6 @@
 //! Which thread has a core: the rules of Linux's completely fair scheduler, as of 3.2 (`kernel/sched_fair.c`).
 
+use super::debt::HEAD_START;
 use super::{ALONE, INACTIVE, Machine, Prelude, RESCHEDULE, State};
 use crate::cpu::account::Spent;
 use crate::cpu::costs;
@@ -33,19 +34,22 @@ impl Machine {
         self.bring(thread, cpu);
         let t = &mut self.threads[thread as usize];
         let least = self.cpus[cpu].queue.least();
-        t.runtime = t.runtime.max(least.saturating_sub(costs::SCHED_LATENCY.0 / 2));
+        t.runtime = t.runtime.max(least.saturating_sub(HEAD_START.0));
         t.state = State::Ready;
         t.ready_since = now;
-        let (runtime, weight, is_real_time) = (t.key(), t.weight, t.is_real_time);
-        self.cpus[cpu].queue.push(thread, runtime, weight);
+        let (runtime, claim, is_real_time) = (t.key(), t.claim(), t.is_real_time);
+        self.cpus[cpu].queue.push(thread, runtime, claim);
+        self.threads[thread as usize].waits_its_turn = false;
         match self.cpus[cpu].current {
             None if self.top(cpu).is_none() => self.pick(now, cpu),
             None => {}
             Some(running) => {
                 let running = &self.threads[running as usize];
-                let margin = virtual_runtime(costs::WAKEUP_GRANULARITY, weight);
+                let margin = virtual_runtime(costs::WAKEUP_GRANULARITY, claim.weight);
                 let is_ahead = running.runtime > runtime + margin && !running.is_real_time;
-                if is_ahead || is_real_time && !running.is_real_time {
+                let makes_way = is_ahead || is_real_time && !running.is_real_time;
+                self.threads[thread as usize].waits_its_turn = !makes_way;
+                if makes_way {
                     self.preempt(now, cpu);
                 } else if self.top(cpu) == Some(Level::Thread) {
                     self.plan(now, cpu);
@@ -53,6 +57,11 @@ impl Machine {
             }
         }
         true
+    }
+
+    /// True when another thread ran where this one was woken last, and did not make way: it had had no more than this one.
+    pub fn waited_its_turn(&self, thread: ThreadId) -> bool {
+        self.threads[thread as usize].waits_its_turn
     }
 
     /// The thread of a core shall make way. One that runs elsewhere than its waker is told by an interrupt.
@@ -80,6 +89,8 @@ impl Machine {
     fn bring(&mut self, thread: ThreadId, cpu: usize) {
         let t = &mut self.threads[thread as usize];
         if t.cpu != cpu {
+            t.debt.repay(self.cpus[t.cpu].competed);
+            t.debt.move_to(self.cpus[cpu].competed);
             let (from, to) = (self.cpus[t.cpu].queue.least(), self.cpus[cpu].queue.least());
             t.runtime = (t.runtime + to).saturating_sub(from);
             t.cpu = cpu;
@@ -113,15 +124,15 @@ impl Machine {
 
     fn next_thread(&mut self, cpu: usize) -> Option<ThreadId> {
         let threads = &self.threads;
-        let weight = |thread: ThreadId| threads[thread as usize].weight;
-        if let Some(thread) = self.cpus[cpu].queue.pop(weight) {
+        let claim = |thread: ThreadId| threads[thread as usize].claim();
+        if let Some(thread) = self.cpus[cpu].queue.pop(claim) {
             return Some(thread);
         }
         let can_leave = |queue: &RunQueue| queue.first().is_some_and(|(_, t)| !threads[t as usize].is_pinned);
         let longest = (0..self.cpus.len())
             .filter(|&other| can_leave(&self.cpus[other].queue))
             .max_by_key(|&other| (self.cpus[other].queue.len(), std::cmp::Reverse(other)))?;
-        let thread = self.cpus[longest].queue.pop(weight)?;
+        let thread = self.cpus[longest].queue.pop(claim)?;
         self.bring(thread, cpu);
         Some(thread)
     }
@@ -131,6 +142,7 @@ impl Machine {
         let t = &mut self.threads[thread as usize];
         t.state = State::Running;
         t.cpu = cpu;
+        t.debt.repay(self.cpus[cpu].competed);
         let c = &mut self.cpus[cpu];
         c.current = Some(thread);
         c.prelude = Prelude::Switch;
@@ -151,9 +163,9 @@ impl Machine {
             Piece { work: Nanos(frame.left.div_ceil(ALONE)), on: frame.on, preemptible: frame.preemptible };
         t.state = State::Ready;
         t.ready_since = now;
-        c.queue.push(thread, t.key(), t.weight);
+        c.queue.push(thread, t.key(), t.claim());
         let threads = &self.threads;
-        let next = c.queue.pop(|t| threads[t as usize].weight).expect("there is at least that thread");
+        let next = c.queue.pop(|t| threads[t as usize].claim()).expect("there is at least that thread");
         if next == thread {
             self.threads[thread as usize].state = State::Running;
             (c.ran, c.should_switch) = (Nanos::ZERO, false);

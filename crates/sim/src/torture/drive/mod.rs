@@ -38,7 +38,7 @@
 //!
 //! Not in the model: two faulty drives in a group, blocks that are torn inside, drives that lie about
 //! flushes, bits that change together with their seal. Some of these serve as canaries
-//! ([`Canary`](super::canary::Canary)): what the checkers must see.
+//! ([`Canary`]): what the checkers must see.
 
 mod blocks;
 mod command;
