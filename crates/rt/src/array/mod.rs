@@ -1,0 +1,384 @@
+//! An array in service: the machine of `tailcut_host` over drives in real time, and a drive itself.
+//!
+//! What an array does stands in the machine. Here its requests are handed to its drives and their answers to
+//! it, drives that have died are put away, and others take their place. Nothing sleeps in here and nothing
+//! reads a clock: [`Pace`] says how time goes on where something must be waited for.
+
+mod finding;
+
+pub use finding::{ArrayError, Pace, belong_to_none, create, open};
+
+use crate::drive::{Answers, Drive};
+use rustix::event::epoll;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::drives::Presence;
+use tailcut_host::array::{Array, ArrayConfig, Condition, Found, TooSmall, epoch, raid};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
+
+/// An array over its drives.
+#[derive(Debug)]
+pub struct ServedArray<D> {
+    array: Array<Bytes>,
+    /// In the array's order; none where one is missing.
+    drives: Vec<Option<D>>,
+    /// The drive that has each request of the array, by its name.
+    asked: Vec<usize>,
+    in_flight: Vec<bool>,
+    /// Requests that have come before the array was ready.
+    waiting: VecDeque<Request<Bytes>>,
+    ready: Answers,
+    /// What a drive has to say, while it is handed over.
+    heard: Answers,
+    /// Becomes readable when a drive wants to be polled.
+    wakes: OwnedFd,
+    name: String,
+}
+
+/// What a person wants to know of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayStatus {
+    /// It takes requests.
+    pub is_ready: bool,
+    /// How it is.
+    pub condition: Condition,
+    /// What a drive that is being rebuilt has by now, in parts per million, where the layout tells.
+    pub rebuilt: Option<u32>,
+    /// What has been scrubbed, in parts per million, while it is and where the layout tells.
+    pub scrubbed: Option<u32>,
+    /// Requests that wait for it to be ready.
+    pub waiting: usize,
+}
+
+impl<D: Drive> ServedArray<D> {
+    /// A new array over drives whose content does not matter; its records carry `identity`. The configuration must be
+    /// free of [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn create(
+        now: Time,
+        config: &ArrayConfig,
+        drives: Vec<D>,
+        identity: u128,
+    ) -> io::Result<ServedArray<D>> {
+        let disks: Vec<Disk> = drives.iter().map(Drive::disk).collect();
+        let array = Array::create(now, config, &disks, identity);
+        ServedArray::over(now, array, drives.into_iter().map(Some).collect())
+    }
+
+    /// The array that has been found on some drives; it recovers what a crash may have left. Those that it has no
+    /// use for are put away.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn open(
+        now: Time,
+        config: &ArrayConfig,
+        drives: Vec<D>,
+        found: &Found,
+    ) -> io::Result<ServedArray<D>> {
+        let mut drives: Vec<Option<D>> = drives.into_iter().map(Some).collect();
+        let pick = |place: &Option<usize>| place.and_then(|drive| drives[drive].take());
+        let members: Vec<Option<D>> = found.order.iter().map(pick).collect();
+        // Of a drive that is missing nothing counts before another has taken its place.
+        let there = members.iter().flatten().next().expect("an array that was found has drives").disk();
+        let disk = |member: &Option<D>| member.as_ref().map_or_else(|| there.clone(), Drive::disk);
+        let disks: Vec<Disk> = members.iter().map(disk).collect();
+        ServedArray::over(now, Array::open(now, config, &disks, found), members)
+    }
+
+    fn over(now: Time, array: Array<Bytes>, drives: Vec<Option<D>>) -> io::Result<ServedArray<D>> {
+        let model = |drive: &D| drive.identify().model;
+        let model = drives.iter().flatten().next().map(model).unwrap_or_default();
+        let name = format!("{} over {} x {model}", array.core().config.layout, drives.len());
+        let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut served = ServedArray {
+            array,
+            drives,
+            asked: Vec::new(),
+            in_flight: Vec::new(),
+            waiting: VecDeque::new(),
+            ready: Answers::default(),
+            heard: Answers::default(),
+            wakes,
+            name,
+        };
+        for member in 0..served.drives.len() {
+            served.listen(member)?;
+        }
+        served.pump(now);
+        Ok(served)
+    }
+
+    /// The array.
+    pub fn array(&self) -> &Array<Bytes> {
+        &self.array
+    }
+
+    /// A drive; none where it is missing.
+    pub fn member(&self, member: usize) -> Option<&D> {
+        self.drives[member].as_ref()
+    }
+
+    /// The drives that are there.
+    pub fn members_mut(&mut self) -> impl Iterator<Item = &mut D> {
+        self.drives.iter_mut().flatten()
+    }
+
+    /// How it is.
+    pub fn status(&self) -> ArrayStatus {
+        let condition = self.array.condition();
+        let rebuilding = match &condition {
+            Condition::Degraded { rebuilding, .. } => rebuilding.first().copied(),
+            _ => None,
+        };
+        let (raid, epochs) = (self.array.raid(), self.array.epochs());
+        let rebuilt = rebuilding.and_then(|drive| {
+            let of_raid = raid.and_then(|raid| raid.progress(raid::Task::Rebuild(drive)));
+            of_raid.or_else(|| epochs.and_then(|epochs| epochs.progress(epoch::Task::Rebuild(drive))))
+        });
+        let scrubbed = raid.and_then(|raid| raid.progress(raid::Task::Scrub));
+        let scrubbed = scrubbed.or_else(|| epochs.and_then(|epochs| epochs.progress(epoch::Task::Scrub)));
+        let (is_ready, waiting) = (self.array.is_ready(), self.waiting.len());
+        ArrayStatus { is_ready, condition, rebuilt, scrubbed, waiting }
+    }
+
+    /// Takes a drive away; the array goes on without it.
+    ///
+    /// # Errors
+    /// When something would be lost with it: the array says why in its condition, or has no copies.
+    pub fn remove(&mut self, now: Time, member: usize) -> Result<(), String> {
+        self.place(member)?;
+        let layout = self.array.core().config.layout;
+        if !layout.is_redundant() {
+            return Err(format!("{layout} has no copies: its data would be lost with the drive"));
+        }
+        if self.array.condition() != Condition::Optimal {
+            return Err(String::from("the array is not optimal: no further drive is taken from it"));
+        }
+        self.array.remove(now, member);
+        self.pump(now);
+        Ok(())
+    }
+
+    /// A place that there is.
+    fn place(&self, member: usize) -> Result<&Option<D>, String> {
+        let places = self.drives.len();
+        self.drives.get(member).ok_or_else(|| format!("the array has drives 0 to {}", places - 1))
+    }
+
+    /// True when the place of a drive is free.
+    ///
+    /// # Errors
+    /// When there is no such place.
+    pub fn is_free(&self, member: usize) -> Result<bool, String> {
+        Ok(self.place(member)?.is_none())
+    }
+
+    /// Gives the place of a missing drive to another, and begins to rebuild on it.
+    ///
+    /// # Errors
+    /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
+    pub fn replace(&mut self, now: Time, member: usize, drive: D) -> Result<(), (TooSmall, D)> {
+        assert!(self.drives[member].is_none(), "a drive that serves is not replaced");
+        if let Err(why) = self.array.replace(now, member, drive.disk()) {
+            return Err((why, drive));
+        }
+        self.drives[member] = Some(drive);
+        // A drive that cannot be listened to is looked at whenever another has something to say; it is a
+        // lack of memory of the system, and rebuilding is not given up for it.
+        let _ = self.listen(member);
+        self.pump(now);
+        Ok(())
+    }
+
+    /// Begins to read all that is stored and to compare it with what it should be.
+    pub fn scrub(&mut self, now: Time) {
+        self.array.scrub(now);
+        self.pump(now);
+    }
+
+    /// The drives, without the array: what has not been flushed may be lost with it.
+    pub fn into_drives(self) -> Vec<Option<D>> {
+        self.drives
+    }
+
+    fn listen(&self, member: usize) -> io::Result<()> {
+        let Some(fd) = self.drives[member].as_ref().and_then(Drive::wakes) else { return Ok(()) };
+        let data = epoll::EventData::new_u64(member as u64);
+        Ok(epoll::add(&self.wakes, fd, data, epoll::EventFlags::IN)?)
+    }
+
+    /// Hands on what the array has come up with.
+    fn pump(&mut self, now: Time) {
+        loop {
+            for (member, request) in std::mem::take(self.array.sent()) {
+                self.send(now, member, request);
+            }
+            for (member, call) in std::mem::take(self.array.controls()) {
+                match &mut self.drives[member] {
+                    Some(drive) => drive.control(now, call),
+                    None => self.array.control_answered(now, member, call, ControlReply::Unsupported),
+                }
+            }
+            self.ready.responses.append(self.array.answers());
+            if self.array.sent().is_empty() && self.array.controls().is_empty() {
+                break;
+            }
+        }
+        self.put_away(now);
+    }
+
+    fn send(&mut self, now: Time, member: usize, request: Request<Bytes>) {
+        let slot = request.id as usize;
+        if slot >= self.asked.len() {
+            self.asked.resize(slot + 1, 0);
+            self.in_flight.resize(slot + 1, false);
+        }
+        let drive = self.drives[member].as_mut().expect("nothing is asked of a drive that is missing");
+        (self.asked[slot], self.in_flight[slot]) = (member, true);
+        drive.submit(now, request);
+    }
+
+    /// Puts drives away that the array does not use any more. What they had still to answer is answered for them.
+    fn put_away(&mut self, now: Time) {
+        for member in 0..self.drives.len() {
+            let is_missing = self.array.core().drives.presence(member) == Presence::Missing;
+            if !is_missing || self.drives[member].is_none() {
+                continue;
+            }
+            self.drives[member] = None;
+            for slot in 0..self.asked.len() {
+                if self.in_flight[slot] && self.asked[slot] == member {
+                    self.answered(now, member, gone(slot as u32));
+                }
+            }
+            return self.pump(now);
+        }
+    }
+
+    fn answered(&mut self, now: Time, member: usize, response: Response<Bytes>) {
+        self.in_flight[response.id as usize] = false;
+        self.array.answered(now, member, response);
+    }
+
+    /// Takes what a drive has to say; true if there was anything.
+    fn hear(&mut self, now: Time, member: usize) -> bool {
+        let Some(drive) = &mut self.drives[member] else { return false };
+        let mut heard = std::mem::take(&mut self.heard);
+        drive.poll(now, &mut heard);
+        let is_any = !heard.responses.is_empty() || !heard.replies.is_empty();
+        for response in heard.responses.drain(..) {
+            // An earlier answer of these may have been its last: then this one has been given for it.
+            if self.in_flight[response.id as usize] && self.asked[response.id as usize] == member {
+                self.answered(now, member, response);
+            }
+        }
+        for (call, reply) in heard.replies.drain(..) {
+            self.array.control_answered(now, member, call, reply);
+        }
+        self.heard = heard;
+        is_any
+    }
+
+    /// Submits what has waited for the array to be ready.
+    fn admit(&mut self, now: Time) {
+        while let Some(request) = self.waiting.pop_front() {
+            if let Err(request) = self.array.submit(now, request) {
+                self.waiting.push_front(request);
+                break;
+            }
+        }
+    }
+}
+
+/// The answer of a drive that is not there any more.
+fn gone(id: u32) -> Response<Bytes> {
+    let (status, data, busy_for, spans) = (Status::Gone, Vec::new(), Nanos::ZERO, Spans::new());
+    Response { id, status, data, busy_for, spans }
+}
+
+impl<D: Drive> Drive for ServedArray<D> {
+    fn identify(&self) -> Identify {
+        let disk = self.array.disk();
+        Identify {
+            model: self.name.clone(),
+            sectors: disk.blocks * BLOCK_SECTORS,
+            page_sectors: BLOCK_SECTORS as u32,
+            queue_depth: disk.depth,
+            max_sectors: disk.most_blocks * BLOCK_SECTORS as u32,
+            block_sectors: BLOCK_SECTORS as u32,
+            volatile_cache: disk.volatile_cache,
+        }
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        let is_first = self.waiting.is_empty();
+        self.waiting.push_back(request);
+        if is_first {
+            self.admit(now);
+            self.pump(now);
+        }
+    }
+
+    /// An array does by itself what is to be steered in its drives.
+    fn control(&mut self, _: Time, call: Control) {
+        self.ready.replies.push((call, ControlReply::Unsupported));
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        loop {
+            let mut has_moved = false;
+            for member in 0..self.drives.len() {
+                has_moved |= self.hear(now, member);
+            }
+            if self.array.next_event() <= now {
+                self.array.advance(now);
+                has_moved = true;
+            }
+            if !has_moved {
+                break;
+            }
+            self.pump(now);
+            self.admit(now);
+            self.pump(now);
+        }
+        answers.responses.append(&mut self.ready.responses);
+        answers.replies.append(&mut self.ready.replies);
+    }
+
+    fn next_event(&self) -> Time {
+        if !self.ready.responses.is_empty() || !self.ready.replies.is_empty() {
+            return Time::ZERO;
+        }
+        let drives = self.drives.iter().flatten().map(Drive::next_event);
+        drives.fold(self.array.next_event(), Time::min)
+    }
+
+    fn wakes(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wakes.as_fd())
+    }
+
+    fn arm(&mut self) -> bool {
+        let is_quiet = self.ready.responses.is_empty() && self.ready.replies.is_empty();
+        is_quiet && self.drives.iter_mut().flatten().all(Drive::arm)
+    }
+}
+
+/// A flush, for whoever uses a drive in words.
+pub(crate) fn flush(id: u32) -> Request<Bytes> {
+    let (class, data) = (tailcut_base::Class::DEFAULT, Vec::new());
+    Request { id, op: Op::Flush, fua: false, class, fail_fast: false, block: 0, blocks: 0, data }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Every layout in service, over drives without a delay and over emulated ones, with a clock of the test's own.
+
+use super::*;
+use crate::MemoryDrive;
+use crate::emulated::EmulatedSsd;
+use std::cell::Cell;
+use std::rc::Rc;
+use tailcut_base::Class;
+use tailcut_base::config::Choice;
+use tailcut_base::random::Stream;
+use tailcut_host::Block;
+use tailcut_host::array::LayoutKind;
+use tailcut_ssd::{Preset, Ssd};
+
+/// Time goes on from event to event.
+struct Fake(Time);
+
+impl Pace for Fake {
+    fn go_on(&mut self, next: Time) -> Time {
+        assert_ne!(next, Time::NEVER, "somebody has something to do");
+        self.0 = self.0.max(next);
+        self.0
+    }
+}
+
+/// A drive that dies when it is told, and may keep no seals.
+#[derive(Debug)]
+struct Mortal<D> {
+    drive: D,
+    is_dead: Rc<Cell<bool>>,
+    keeps_seals: bool,
+    asked: Vec<u32>,
+}
+
+impl<D: Drive> Mortal<D> {
+    fn new(drive: D, keeps_seals: bool) -> Mortal<D> {
+        Mortal { drive, is_dead: Rc::default(), keeps_seals, asked: Vec::new() }
+    }
+}
+
+impl<D: Drive> Drive for Mortal<D> {
+    fn identify(&self) -> Identify {
+        self.drive.identify()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.drive.trims_to_zeros()
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        self.asked.push(request.id);
+        if !self.is_dead.get() {
+            self.drive.submit(now, request);
+        }
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.drive.control(now, call);
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        if self.is_dead.get() {
+            return answers.responses.extend(self.asked.drain(..).map(gone));
+        }
+        let first = answers.responses.len();
+        self.drive.poll(now, answers);
+        for response in &mut answers.responses[first..] {
+            self.asked.retain(|&id| id != response.id);
+            if !self.keeps_seals {
+                response.data.iter_mut().for_each(|block| *block = Bytes::unsealed(block.as_slice()));
+            }
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        if self.is_dead.get() {
+            return if self.asked.is_empty() { Time::NEVER } else { Time::ZERO };
+        }
+        self.drive.next_event()
+    }
+}
+
+fn config(layout: LayoutKind) -> ArrayConfig {
+    let groups = if layout.is_swan() || layout.is_mirrored() { 2 } else { 1 };
+    let drives = if layout.is_swan() { 6 } else { 4 };
+    let mut config =
+        ArrayConfig { drives, layout, groups, depth: 16, drive_depth: 8, ..ArrayConfig::default() };
+    (config.raid.chunk, config.raid.journal, config.log.segment) = (8192, 40 * 4096, 16 * 4096);
+    assert_eq!(config.problems(), []);
+    config
+}
+
+fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
+    Request { id, op, fua: false, class: Class::DEFAULT, fail_fast: false, block, blocks, data }
+}
+
+/// An array, its user, and what it must hold.
+struct Rig<D> {
+    array: ServedArray<Mortal<D>>,
+    pace: Fake,
+    model: Vec<Bytes>,
+    expected: Vec<Option<Vec<Bytes>>>,
+    random: Stream,
+    /// Writes so far: each has a content of its own.
+    writes: u64,
+}
+
+impl<D: Drive> Rig<D> {
+    fn new(layout: LayoutKind, drives: Vec<Mortal<D>>) -> Rig<D> {
+        let mut pace = Fake(Time(1));
+        let array = create(&config(layout), drives, 77, &mut pace).expect("the drives fit");
+        let (model, depth) = (vec![Bytes::ZEROS; array.disk().blocks.min(600) as usize], array.disk().depth);
+        let random = Stream::new(3, "array");
+        Rig { array, pace, model, expected: vec![None; depth as usize], random, writes: 0 }
+    }
+
+    fn draw(&mut self, id: u32) -> Request<Bytes> {
+        let blocks = self.model.len() as u64;
+        let block = self.random.below(blocks);
+        let count = 1 + self.random.below((blocks - block).min(9));
+        match self.random.below(12) {
+            0 => flush(id),
+            1 => request(id, Op::Trim, block, count as u32, Vec::new()),
+            2..6 => request(id, Op::Read, block, count as u32, Vec::new()),
+            _ => {
+                let content = |n: u64| Bytes::encode(&(n + 1).to_le_bytes());
+                let data = (self.writes..self.writes + count).map(content).collect();
+                self.writes += count;
+                let fua = self.random.below(8) == 0;
+                Request { fua, ..request(id, Op::Write, block, count as u32, data) }
+            }
+        }
+    }
+
+    fn submit(&mut self, request: Request<Bytes>) {
+        let range = request.block as usize..request.block as usize + request.blocks as usize;
+        let expected = match request.op {
+            Op::Read => self.model[range].to_vec(),
+            Op::Write => {
+                self.model[range].clone_from_slice(&request.data);
+                Vec::new()
+            }
+            Op::Trim => {
+                self.model[range].fill(Bytes::ZEROS);
+                Vec::new()
+            }
+            Op::Flush => Vec::new(),
+        };
+        self.expected[request.id as usize] = Some(expected);
+        self.array.submit(self.pace.0, request);
+    }
+
+    /// Lets time go on to the next event, and checks what is answered.
+    fn go_on(&mut self) {
+        let now = self.pace.go_on(self.array.next_event());
+        self.listen(now);
+    }
+
+    fn listen(&mut self, now: Time) {
+        let mut answers = Answers::default();
+        self.array.poll(now, &mut answers);
+        for response in answers.responses {
+            let expected = self.expected[response.id as usize].take().expect("it is in flight");
+            assert_eq!(response.status, Status::Success, "{:?}", self.array.status());
+            let bytes = |data: &[Bytes]| data.iter().map(|block| *block.as_slice()).collect::<Vec<_>>();
+            assert!(expected.is_empty() || bytes(&response.data) == bytes(&expected), "what was read");
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.expected.iter().all(Option::is_none)
+    }
+
+    fn work(&mut self, requests: u32) {
+        let mut left = requests;
+        while left > 0 || !self.is_idle() {
+            let free = self.expected.iter().position(Option::is_none);
+            match free.filter(|_| left > 0) {
+                Some(id) => {
+                    let request = self.draw(id as u32);
+                    self.submit(request);
+                    left -= 1;
+                    self.listen(self.pace.0);
+                }
+                None => self.go_on(),
+            }
+        }
+    }
+
+    fn ask(&mut self, request: Request<Bytes>) {
+        self.submit(request);
+        while !self.is_idle() {
+            self.go_on();
+        }
+    }
+
+    fn read_all(&mut self) {
+        for block in 0..self.model.len() as u64 {
+            self.ask(request(0, Op::Read, block, 1, Vec::new()));
+        }
+    }
+
+    /// Flushes, forgets the array and finds it again.
+    fn reopen(mut self, layout: LayoutKind) -> Rig<D> {
+        self.ask(flush(0));
+        let mut drives: Vec<Mortal<D>> = self.array.into_drives().into_iter().flatten().collect();
+        drives.rotate_left(1);
+        let array = open(&config(layout), drives, &mut self.pace).expect("it is there");
+        Rig { array, ..self }
+    }
+}
+
+/// A life of an array: work, a restart, a death, a replacement, and all is there.
+fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
+    for &layout in LayoutKind::all() {
+        let drives = (0..config(layout).drives).map(|_| Mortal::new(fresh(), keeps_seals)).collect();
+        let mut rig = Rig::new(layout, drives);
+        assert_eq!(rig.array.status().condition, Condition::Optimal, "{layout}");
+        rig.work(400);
+        rig.read_all();
+        rig = rig.reopen(layout);
+        rig.read_all();
+        if !layout.is_redundant() {
+            continue;
+        }
+        rig.array.member(1).expect("it serves").is_dead.set(true);
+        rig.work(200);
+        let missing = Condition::Degraded { missing: vec![1], rebuilding: Vec::new() };
+        assert_eq!(
+            (rig.array.status().condition, rig.array.member(1).is_some()),
+            (missing, false),
+            "{layout}"
+        );
+        rig.read_all();
+        rig = rig.reopen(layout);
+        let replaced = rig.array.replace(rig.pace.0, 1, Mortal::new(fresh(), keeps_seals));
+        replaced.map_err(|(why, _)| why).expect("it is large enough");
+        rig.work(200);
+        while rig.array.status().condition != Condition::Optimal {
+            rig.go_on();
+        }
+        rig.array.member(2).expect("it serves").is_dead.set(true);
+        rig.read_all();
+    }
+}
+
+#[test]
+fn every_layout_lives_over_drives_without_a_delay() {
+    live(true, || MemoryDrive::new(2000, 8));
+}
+
+#[test]
+fn every_layout_lives_over_drives_that_keep_no_seals() {
+    live(false, || MemoryDrive::new(2000, 8));
+}
+
+#[test]
+fn every_layout_lives_over_emulated_drives() {
+    live(true, || {
+        let mut config = Preset::G.config();
+        config.geometry.blocks = 24;
+        EmulatedSsd::inline(Ssd::new(&config, 1, false))
+    });
+}
+
+#[test]
+fn a_drive_of_an_array_is_not_taken_for_another() {
+    let fresh = || (0..4).map(|_| Mortal::new(MemoryDrive::new(2000, 8), true)).collect::<Vec<_>>();
+    let config = config(LayoutKind::Raid5);
+    let mut pace = Fake(Time(1));
+    let array = create(&config, fresh(), 1, &mut pace).expect("new drives");
+    let mut drives: Vec<_> = array.into_drives().into_iter().flatten().collect();
+    let used = drives.pop().expect("there are four");
+    let mut others = fresh();
+    others[2] = used;
+    let refused = create(&config, others, 2, &mut pace).expect_err("one belongs to an array");
+    assert!(matches!(refused, ArrayError::Taken { drive: 2 }), "{refused}");
+    assert!(matches!(open(&config, fresh(), &mut pace), Err(ArrayError::Open(_))));
+}
+
+#[test]
+fn what_is_too_small_is_told_before_anything_is_written() {
+    let drives = (0..4).map(|_| Mortal::new(MemoryDrive::new(10, 8), true)).collect();
+    let refused = create(&config(LayoutKind::Raid5), drives, 1, &mut Fake(Time(1))).expect_err("too small");
+    assert!(matches!(refused, ArrayError::Misfit { .. }), "{refused}");
+}

@@ -1,0 +1,216 @@
+//! A client of a block server that sends and receives in batches: for measurements, and for tests.
+//!
+//! It speaks as little of NBD as that needs: one export, simple replies, one socket, blocking.
+
+use crate::serve::Address;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use tailcut_host::wire::nbd::Header;
+use tailcut_host::wire::nbd::standard::*;
+
+/// A connection in the transmission phase, over a socket or whatever else carries bytes both ways.
+#[derive(Debug)]
+pub struct Client<S = Socket> {
+    socket: S,
+    bytes: u64,
+    flags: u16,
+    /// Requests that were not sent yet.
+    out: Vec<u8>,
+    /// What was received, from `taken` to `filled`.
+    buffer: Vec<u8>,
+    taken: usize,
+    filled: usize,
+}
+
+/// A socket of either kind.
+#[derive(Debug)]
+pub enum Socket {
+    /// A unix socket.
+    Unix(UnixStream),
+    /// TCP, without delay.
+    Tcp(TcpStream),
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replied {
+    /// The name of the request.
+    pub cookie: u64,
+    /// Zero, or the number of an error.
+    pub error: u32,
+}
+
+impl Client {
+    /// Connects and chooses `export`. Fails with `InvalidData` if the server speaks otherwise or has no such export.
+    pub fn connect(address: &Address, export: &str) -> io::Result<Client> {
+        Client::greet(Socket::connect(address)?, export)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Does the same on a connection where the server's greeting comes next.
+    pub fn greet(mut socket: S, export: &str) -> io::Result<Client<S>> {
+        let mut greeting = [0; 18];
+        socket.read_exact(&mut greeting)?;
+        let is_newstyle =
+            greeting[..8] == NBDMAGIC.to_be_bytes() && greeting[8..16] == IHAVEOPT.to_be_bytes();
+        if !is_newstyle {
+            return Err(strange("the server does not speak newstyle NBD"));
+        }
+        let flags = u16::from_be_bytes([greeting[16], greeting[17]]);
+        let has_no_zeroes = flags & NBD_FLAG_NO_ZEROES != 0;
+        let client_flags = NBD_FLAG_C_FIXED_NEWSTYLE | if has_no_zeroes { NBD_FLAG_C_NO_ZEROES } else { 0 };
+        socket.write_all(&client_flags.to_be_bytes())?;
+        Client::choose(socket, export, has_no_zeroes)
+    }
+
+    /// Chooses `export` where options can be said; `has_no_zeroes` if the client has said so in its flags.
+    pub fn choose(mut socket: S, export: &str, has_no_zeroes: bool) -> io::Result<Client<S>> {
+        socket.write_all(&option_with(export))?;
+        let mut answer = vec![0; if has_no_zeroes { 10 } else { 134 }];
+        socket.read_exact(&mut answer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => strange(&format!("the server has no export '{export}'")),
+            _ => error,
+        })?;
+        Ok(Client {
+            socket,
+            bytes: u64::from_be_bytes(answer[..8].try_into().expect("eight bytes")),
+            flags: u16::from_be_bytes([answer[8], answer[9]]),
+            out: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            taken: 0,
+            filled: 0,
+        })
+    }
+
+    /// Size of the export.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Its transmission flags.
+    pub fn flags(&self) -> u16 {
+        self.flags
+    }
+
+    /// Adds a request to the batch; `data` of a write.
+    pub fn ask(&mut self, header: &Header, data: &[u8]) {
+        self.out.extend_from_slice(&header.encode());
+        self.out.extend_from_slice(data);
+    }
+
+    /// Sends the batch.
+    pub fn send(&mut self) -> io::Result<()> {
+        self.socket.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// The name of the request whose reply comes next, once that is known.
+    pub fn next_cookie(&self) -> Option<u64> {
+        let there = &self.buffer[self.taken..self.filled];
+        let cookie = there.get(8..SIMPLE_BYTES)?;
+        Some(u64::from_be_bytes(cookie.try_into().expect("eight bytes")))
+    }
+
+    /// The next reply that has been received already; `payload` says how many bytes follow it if it is no error. They are passed to `take`. `Ok(None)` when it is not there yet as a whole.
+    pub fn received(&mut self, payload: usize, mut take: impl FnMut(&[u8])) -> io::Result<Option<Replied>> {
+        let there = &self.buffer[self.taken..self.filled];
+        if there.len() < SIMPLE_BYTES {
+            return Ok(None);
+        }
+        let word = |at: usize| u32::from_be_bytes(there[at..at + 4].try_into().expect("four bytes"));
+        if word(0) != NBD_SIMPLE_REPLY_MAGIC {
+            return Err(strange("the server sends something else than a simple reply"));
+        }
+        let error = word(4);
+        let cookie = u64::from_be_bytes(there[8..16].try_into().expect("eight bytes"));
+        let length = SIMPLE_BYTES + if error == 0 { payload } else { 0 };
+        if there.len() < length {
+            return Ok(None);
+        }
+        take(&there[SIMPLE_BYTES..length]);
+        self.taken += length;
+        Ok(Some(Replied { cookie, error }))
+    }
+
+    /// Waits until something is received. Replies must fit the buffer: 256 KiB.
+    pub fn receive(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.taken..self.filled, 0);
+        (self.filled, self.taken) = (self.filled - self.taken, 0);
+        assert!(self.filled < self.buffer.len(), "a reply fits the buffer");
+        match self.socket.read(&mut self.buffer[self.filled..])? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                self.filled += count;
+                Ok(())
+            }
+        }
+    }
+
+    /// Carries out one request, and returns its error and data.
+    pub fn call(&mut self, header: &Header, data: &[u8]) -> io::Result<(u32, Vec<u8>)> {
+        self.ask(header, data);
+        self.send()?;
+        let payload = if header.command == NBD_CMD_READ { header.length as usize } else { 0 };
+        let mut content = Vec::new();
+        loop {
+            if let Some(replied) = self.received(payload, |bytes| content.extend_from_slice(bytes))? {
+                return Ok((replied.error, content));
+            }
+            self.receive()?;
+        }
+    }
+}
+
+impl Socket {
+    fn connect(address: &Address) -> io::Result<Socket> {
+        match address {
+            Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            Address::Tcp(at) => {
+                let stream = TcpStream::connect(at)?;
+                stream.set_nodelay(true)?;
+                Ok(Socket::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.read(buffer),
+            Socket::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write(bytes),
+            Socket::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The option with the name.
+fn option_with(export: &str) -> Vec<u8> {
+    let mut words = IHAVEOPT.to_be_bytes().to_vec();
+    words.extend_from_slice(&NBD_OPT_EXPORT_NAME.to_be_bytes());
+    words.extend_from_slice(&(export.len() as u32).to_be_bytes());
+    words.extend_from_slice(export.as_bytes());
+    words
+}
+
+fn strange(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+const BUFFER_BYTES: usize = 256 << 10;
+const SIMPLE_BYTES: usize = 16;

@@ -1,0 +1,224 @@
+//! What a drive tells of itself to people and to Prometheus.
+
+use crate::drive::Drive;
+use crate::emulated::{Account, EmulatedSsd};
+use crate::{AnyDrive, ServedArray};
+use std::fmt::Write;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::quantity::show_bytes;
+use tailcut_host::array::Condition;
+use tailcut_host::array::drives::Presence;
+use tailcut_host::wire::metrics::{Kind, Metrics};
+use tailcut_ssd::Service;
+
+/// What is served, and how it is, one thing a line.
+pub fn status(drive: &AnyDrive) -> String {
+    let mut text = format!("drive {}\nsize {}\n", drive.identify().model, show_bytes(drive.bytes() as f64));
+    match drive {
+        AnyDrive::Memory(_) | AnyDrive::File(_) => {}
+        AnyDrive::Emulated(ssd) => text += &emulated(ssd),
+        AnyDrive::Array(array, _) => {
+            let status = array.status();
+            let ready = if status.is_ready { "yes" } else { "no" };
+            writeln!(text, "ready {ready}\ncondition {}", condition(&status.condition)).expect(GROWS);
+            for (what, progress) in [("rebuilt", status.rebuilt), ("scrubbed", status.scrubbed)] {
+                if let Some(ppm) = progress {
+                    writeln!(text, "{what} {:.1} %", f64::from(ppm) / 1e4).expect(GROWS);
+                }
+            }
+            for (member, drive) in members(drive) {
+                let Some(drive) = drive else {
+                    writeln!(text, "member {member} missing").expect(GROWS);
+                    continue;
+                };
+                writeln!(text, "member {member} {}", drive.identify().model).expect(GROWS);
+                if let AnyDrive::Emulated(ssd) = drive {
+                    text += &emulated(ssd);
+                }
+            }
+        }
+    }
+    text
+}
+
+fn emulated(ssd: &EmulatedSsd) -> String {
+    let lateness = ssd.lateness();
+    let mut text = format!("data {}\n", show_bytes((ssd.allocated() * tailcut_host::BLOCK_BYTES) as f64));
+    if let Some(account) = ssd.account() {
+        let collects = if account.collects { ", collecting" } else { "" };
+        let amplification = account.figures.write_amplification();
+        writeln!(text, "erased blocks {}{collects}", account.erased_blocks).expect(GROWS);
+        writeln!(text, "write amplification {amplification:.2}").expect(GROWS);
+    }
+    if lateness.histogram().count() > 0 {
+        writeln!(text, "{lateness}").expect(GROWS);
+    }
+    if let Some(warning) = lateness.warning() {
+        writeln!(text, "warning: {warning}").expect(GROWS);
+    }
+    text
+}
+
+fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::Optimal => String::from("optimal"),
+        Condition::Degraded { missing, rebuilding } => {
+            format!("degraded; missing {missing:?}, rebuilding {rebuilding:?}")
+        }
+        Condition::Failed { why } => format!("failed: {why}"),
+    }
+}
+
+/// The members of an array with their numbers; of any other drive itself.
+fn members(drive: &AnyDrive) -> Vec<(usize, Option<&AnyDrive>)> {
+    match drive {
+        AnyDrive::Array(array, _) => {
+            let count = array.array().core().drives.len();
+            (0..count).map(|member| (member, array.member(member))).collect()
+        }
+        single => vec![(0, Some(single))],
+    }
+}
+
+/// A figure of an emulated drive.
+type Figure = (Kind, &'static str, &'static str, fn(&Account) -> f64);
+
+const FIGURES: [Figure; 11] = [
+    (Kind::Counter, "host_reads_total", "Read commands completed.", |a| a.figures.counts.host_reads as f64),
+    (Kind::Counter, "host_writes_total", "Write commands completed.", |a| {
+        a.figures.counts.host_writes as f64
+    }),
+    (Kind::Counter, "pages_written_total", "Pages that the host has written.", |a| {
+        a.figures.counts.host_pages_written as f64
+    }),
+    (Kind::Counter, "pages_programmed_total", "Pages programmed with data of the host.", |a| {
+        a.figures.counts.programmed_user as f64
+    }),
+    (Kind::Counter, "pages_moved_total", "Pages programmed by collection and levelling.", |a| {
+        a.figures.counts.programmed_gc as f64
+    }),
+    (Kind::Counter, "erases_total", "Blocks erased.", |a| a.figures.counts.erases as f64),
+    (Kind::Counter, "collections_total", "Blocks emptied.", |a| a.figures.counts.collections as f64),
+    (Kind::Gauge, "write_amplification", "Pages programmed per page written by the host.", |a| {
+        a.figures.write_amplification()
+    }),
+    (Kind::Gauge, "erased_blocks", "Blocks that are erased and not in use.", |a| a.erased_blocks as f64),
+    (Kind::Gauge, "collecting", "1 while the drive collects.", |a| f64::from(u8::from(a.collects))),
+    (Kind::Gauge, "buffer_room_bytes", "Free space of the write buffer.", |a| a.buffer_room as f64),
+];
+
+/// The size of what is served.
+pub(super) fn count_size(bytes: u64, metrics: &mut Metrics) {
+    metrics.add(Kind::Gauge, "size_bytes", "Size of what is served.", &[], bytes as f64);
+}
+
+/// The counters of a drive.
+pub(super) fn count(drive: &AnyDrive, metrics: &mut Metrics) {
+    count_size(drive.bytes(), metrics);
+    if let AnyDrive::Array(array, _) = drive {
+        count_array(array, metrics);
+    }
+    for (member, drive) in members(drive) {
+        if let Some(AnyDrive::Emulated(ssd)) = drive {
+            count_emulated(&member.to_string(), ssd, metrics);
+        }
+    }
+}
+
+fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
+    let flag = |is_so: bool| if is_so { 1.0 } else { 0.0 };
+    let status = array.status();
+    let condition = "1 for the condition that the array is in.";
+    for (name, is_so) in [
+        ("optimal", status.condition == Condition::Optimal),
+        ("degraded", matches!(status.condition, Condition::Degraded { .. })),
+        ("failed", matches!(status.condition, Condition::Failed { .. })),
+    ] {
+        metrics.add(Kind::Gauge, "array_condition", condition, &[("condition", name)], flag(is_so));
+    }
+    let drives = &array.array().core().drives;
+    for member in 0..drives.len() {
+        let is_in_sync = drives.presence(member) == Presence::InSync;
+        let labels = [("member", &*member.to_string())];
+        let help = "1 for a drive that serves all.";
+        metrics.add(Kind::Gauge, "array_member_in_sync", help, &labels, flag(is_in_sync));
+    }
+    for (name, help, progress) in [
+        ("array_rebuilt_ratio", "What a drive that is rebuilt has by now.", status.rebuilt),
+        ("array_scrubbed_ratio", "What has been scrubbed.", status.scrubbed),
+    ] {
+        if let Some(ppm) = progress {
+            metrics.add(Kind::Gauge, name, help, &[], f64::from(ppm) / 1e6);
+        }
+    }
+}
+
+fn count_emulated(member: &str, ssd: &EmulatedSsd, metrics: &mut Metrics) {
+    if let Some(account) = ssd.account() {
+        for (kind, name, help, of) in FIGURES {
+            metrics.add(kind, name, help, &[("member", member)], of(&account));
+        }
+        for (service, accuracy) in Service::ALL.iter().zip(&account.predictions) {
+            let labels = [("member", member), ("service", service.label())];
+            metrics.add(Kind::Counter, "predicted_total", PREDICTED, &labels, accuracy.predicted as f64);
+            let error = accuracy.error() / 1e9;
+            metrics.add(Kind::Gauge, "prediction_error_seconds", PREDICTION_ERROR, &labels, error);
+        }
+    }
+    let lateness = ssd.lateness();
+    summary("late_seconds", LATE, &[("member", member)], lateness.histogram(), metrics);
+}
+
+/// A summary of times, in seconds.
+pub(crate) fn summary(
+    name: &'static str,
+    help: &'static str,
+    labels: &[(&str, &str)],
+    times: &LatencyHistogram,
+    metrics: &mut Metrics,
+) {
+    for quantile in [0.5, 0.99, 0.999, 1.0] {
+        let text = quantile.to_string();
+        let labels: Vec<(&str, &str)> = labels.iter().copied().chain([("quantile", text.as_str())]).collect();
+        let time = times.percentile(quantile * 100.0).0 as f64 / 1e9;
+        metrics.add(Kind::Summary, name, help, &labels, time);
+    }
+    let count = times.count() as f64;
+    metrics.add_part(Kind::Summary, (name, "_sum"), help, labels, times.sum() as f64 / 1e9);
+    metrics.add_part(Kind::Summary, (name, "_count"), help, labels, count);
+}
+
+/// A histogram of times, in seconds.
+pub fn histogram(
+    name: &'static str,
+    help: &'static str,
+    labels: &[(&str, &str)],
+    times: &LatencyHistogram,
+    metrics: &mut Metrics,
+) {
+    let (mut buckets, mut counted) = (times.buckets().peekable(), 0);
+    for bound in BOUNDS_US {
+        while let Some((_, count)) = buckets.next_if(|(time, _)| time.0 <= bound * 1000) {
+            counted += count;
+        }
+        let le = (bound as f64 / 1e6).to_string();
+        let labels: Vec<(&str, &str)> = labels.iter().copied().chain([("le", le.as_str())]).collect();
+        metrics.add_part(Kind::Histogram, (name, "_bucket"), help, &labels, counted as f64);
+    }
+    let endless: Vec<(&str, &str)> = labels.iter().copied().chain([("le", "+Inf")]).collect();
+    let count = times.count() as f64;
+    metrics.add_part(Kind::Histogram, (name, "_bucket"), help, &endless, count);
+    metrics.add_part(Kind::Histogram, (name, "_sum"), help, labels, times.sum() as f64 / 1e9);
+    metrics.add_part(Kind::Histogram, (name, "_count"), help, labels, count);
+}
+
+/// Bounds of the buckets in microseconds: 1, 2, 5 and so on up to 10 s.
+const BOUNDS_US: [u64; 22] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000,
+    500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
+];
+
+const LATE: &str = "How late answers were, after the moment of the model.";
+const PREDICTED: &str = "Services whose time the behaviour tracker had predicted.";
+const PREDICTION_ERROR: &str = "Root mean square of what those predictions were off by.";
+const GROWS: &str = "a text takes all";

@@ -1,0 +1,208 @@
+//! The page that Prometheus reads: `GET /metrics` over HTTP/1.1, one request for each connection.
+
+use crate::serve::address::{CannotListen, Listener};
+use crate::serve::{Access, Address};
+use rustix::event::epoll;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use tailcut_host::wire::metrics::MEDIA_TYPE;
+
+/// The page and who asks for it.
+#[derive(Debug)]
+pub struct MetricsPage {
+    listener: Listener,
+    /// Readable when somebody has come or said something.
+    wakes: OwnedFd,
+    /// The longest there first.
+    guests: VecDeque<Guest>,
+}
+
+#[derive(Debug)]
+struct Guest {
+    stream: TcpStream,
+    heard: Vec<u8>,
+    /// What is left to be sent.
+    says: Vec<u8>,
+}
+
+/// Guests at a time; when one more comes, the one that has been there longest goes.
+const GUESTS: usize = 16;
+/// The longest request, with its headers.
+const REQUEST_BYTES: usize = 8 << 10;
+
+impl MetricsPage {
+    /// Listens on an address of this machine; beyond loopback only with `allow_network`.
+    ///
+    /// # Errors
+    /// When another process listens there, or the system refuses.
+    pub fn bind(address: SocketAddr, allow_network: bool) -> Result<MetricsPage, CannotListen> {
+        let access = Access { allow_network, encryption: None };
+        let listener = Listener::bind(&Address::Tcp(address), &access)?;
+        let watch = || -> io::Result<OwnedFd> {
+            let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+            Ok(wakes)
+        };
+        let wakes = watch().map_err(|error| CannotListen::System(listener.address().clone(), error))?;
+        Ok(MetricsPage { listener, wakes, guests: VecDeque::new() })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        self.listener.address()
+    }
+
+    /// What becomes readable when it wants to be served.
+    pub fn wakes(&self) -> BorrowedFd<'_> {
+        self.wakes.as_fd()
+    }
+
+    /// Sends what `page` returns to those who have asked for it.
+    pub fn serve(&mut self, mut page: impl FnMut() -> String) {
+        while let Ok(socket) = self.listener.accept() {
+            let flags = epoll::EventFlags::IN;
+            if epoll::add(&self.wakes, &socket, epoll::EventData::new_u64(1), flags).is_ok() {
+                let stream = TcpStream::from(socket);
+                self.guests.push_back(Guest { stream, heard: Vec::new(), says: Vec::new() });
+            }
+        }
+        self.guests.retain_mut(|guest| guest.attend(&mut page));
+        for guest in self.guests.iter().filter(|guest| !guest.says.is_empty()) {
+            let flags = epoll::EventFlags::OUT;
+            epoll::modify(&self.wakes, &guest.stream, epoll::EventData::new_u64(1), flags)
+                .expect("a socket that is watched can be watched otherwise");
+        }
+        while self.guests.len() > GUESTS {
+            self.guests.pop_front();
+        }
+    }
+}
+
+impl Guest {
+    /// False when it has been answered, or is gone.
+    fn attend(&mut self, page: &mut impl FnMut() -> String) -> bool {
+        if self.says.is_empty() {
+            match self.hear() {
+                Ok(true) => self.says = answer(&self.heard, page),
+                Ok(false) => return true,
+                Err(_) => return false,
+            }
+        }
+        self.say()
+    }
+
+    /// Hears what it asks for; true when that is complete.
+    fn hear(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 4096];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
+                Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+            let is_whole = self.heard.windows(4).any(|end| end == b"\r\n\r\n");
+            if is_whole || self.heard.len() > REQUEST_BYTES {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Sends what there is room for; false when all is sent, or nobody takes it.
+    fn say(&mut self) -> bool {
+        while !self.says.is_empty() {
+            match self.stream.write(&self.says) {
+                Ok(count) => drop(self.says.drain(..count)),
+                Err(why) if why.kind() == ErrorKind::WouldBlock => return true,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+}
+
+/// The answer to a request (RFC 9112).
+fn answer(request: &[u8], page: &mut impl FnMut() -> String) -> Vec<u8> {
+    let line = request.split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let (status, more, body) = match words[..] {
+        _ if request.len() > REQUEST_BYTES => ("431 Request Header Fields Too Large", "", String::new()),
+        [b"GET" | b"HEAD", b"/metrics", version] if version.starts_with(b"HTTP/1.") => ("200 OK", "", page()),
+        [b"GET" | b"HEAD", _, version] if version.starts_with(b"HTTP/1.") => {
+            ("404 Not Found", "", String::from("the metrics are at /metrics\n"))
+        }
+        [_, _, version] if version.starts_with(b"HTTP/1.") => {
+            ("405 Method Not Allowed", "Allow: GET, HEAD\r\n", String::new())
+        }
+        _ => ("400 Bad Request", "", String::new()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{more}Content-Type: {MEDIA_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let body = if words[0] == b"HEAD" { String::new() } else { body };
+    (head + &body).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(request: &str) -> String {
+        let told = answer(request.as_bytes(), &mut || String::from("tailcut_x 1\n"));
+        String::from_utf8(told).expect("it is text")
+    }
+
+    #[test]
+    fn only_the_page_is_there() {
+        let page = told("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+        assert!(
+            page.contains("\r\nContent-Length: 12\r\n") && page.ends_with("\r\n\r\ntailcut_x 1\n"),
+            "{page}"
+        );
+        assert!(told("HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("close\r\n\r\n"));
+        assert!(told("GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(told("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(told("\r\n\r\n").starts_with("HTTP/1.1 400 "));
+        assert!(told(&"x".repeat(REQUEST_BYTES + 1)).starts_with("HTTP/1.1 431 "));
+    }
+
+    /// Serves until somebody has heard all.
+    fn fetch(page: &mut MetricsPage, mut stream: TcpStream) -> String {
+        stream.set_nonblocking(true).expect("a socket");
+        let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);
+        loop {
+            page.serve(|| String::from("tailcut_x 1\n"));
+            match stream.read(&mut bytes) {
+                Ok(0) => return String::from_utf8(heard).expect("it is text"),
+                Ok(count) => heard.extend_from_slice(&bytes[..count]),
+                Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
+            }
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_keeps_nobody_from_the_page() {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let mut page = MetricsPage::bind(address, false).expect("loopback");
+        let Address::Tcp(at) = page.address().clone() else { panic!("it is TCP") };
+        let silent: Vec<TcpStream> =
+            (0..3 * GUESTS).map(|_| TcpStream::connect(at).expect("it listens")).collect();
+        let mut good = TcpStream::connect(at).expect("it listens");
+        good.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it listens");
+        assert!(fetch(&mut page, good).ends_with("tailcut_x 1\n"));
+        assert!(page.guests.len() <= GUESTS);
+        drop(silent);
+    }
+
+    #[test]
+    fn other_machines_are_not_let_in_unasked() {
+        let address = "0.0.0.0:0".parse().expect("an address");
+        assert!(matches!(MetricsPage::bind(address, false), Err(CannotListen::NotLocal(_))));
+    }
+}

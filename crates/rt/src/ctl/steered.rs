@@ -1,0 +1,86 @@
+//! What can be asked of a drive in service beyond its control interface.
+
+use super::figures;
+use crate::drive::Drive;
+use crate::{AnyDrive, MemoryDrive};
+use std::path::Path;
+use tailcut_base::Time;
+use tailcut_base::quantity::show_bytes;
+use tailcut_host::wire::metrics::Metrics;
+
+/// A drive that can be asked how it is, and steered.
+pub trait Steered: Drive {
+    /// What it is and how it is, one thing a line.
+    fn tell(&self) -> String {
+        format!("drive {}\nsize {}\n", self.identify().model, show_bytes(self.bytes() as f64))
+    }
+
+    /// Adds its counters.
+    fn count(&self, metrics: &mut Metrics) {
+        figures::count_size(self.bytes(), metrics);
+    }
+
+    /// Begins to read and compare all that it stores.
+    ///
+    /// # Errors
+    /// When it stores nothing more than once.
+    fn scrub(&mut self, _now: Time) -> Result<(), String> {
+        Err(NO_ARRAY.into())
+    }
+
+    /// Goes on without one of its drives.
+    ///
+    /// # Errors
+    /// When something would be lost, or it has no such drive.
+    fn remove(&mut self, _now: Time, _member: usize) -> Result<(), String> {
+        Err(NO_ARRAY.into())
+    }
+
+    /// Gives the place of a drive that is missing to a file or block device, or to another emulated drive.
+    ///
+    /// # Errors
+    /// When the place is not free, or the drive does not fit.
+    fn replace(&mut self, _now: Time, _member: usize, _path: Option<&Path>) -> Result<(), String> {
+        Err(NO_ARRAY.into())
+    }
+}
+
+const NO_ARRAY: &str = "it is a single drive: only an array has drives to compare, remove or replace";
+
+impl Steered for MemoryDrive {}
+
+impl Steered for AnyDrive {
+    fn tell(&self) -> String {
+        figures::status(self)
+    }
+
+    fn count(&self, metrics: &mut Metrics) {
+        figures::count(self, metrics);
+    }
+
+    fn scrub(&mut self, now: Time) -> Result<(), String> {
+        let AnyDrive::Array(array, _) = self else { return Err(NO_ARRAY.into()) };
+        array.scrub(now);
+        Ok(())
+    }
+
+    fn remove(&mut self, now: Time, member: usize) -> Result<(), String> {
+        let AnyDrive::Array(array, _) = self else { return Err(NO_ARRAY.into()) };
+        array.remove(now, member)
+    }
+
+    fn replace(&mut self, now: Time, member: usize, path: Option<&Path>) -> Result<(), String> {
+        let AnyDrive::Array(array, source) = self else { return Err(NO_ARRAY.into()) };
+        if !array.is_free(member)? {
+            return Err(format!("drive {member} serves: say 'remove {member}' first"));
+        }
+        let is_emulated = source.is_emulated();
+        let drive = match path {
+            Some(path) => source.open(path),
+            None if is_emulated => source.emulate(),
+            None => return Err(format!("say which file or device: replace {member} PATH")),
+        };
+        let drive = drive.map_err(|why| why.to_string())?;
+        array.replace(now, member, drive).map_err(|(why, _)| why.to_string())
+    }
+}

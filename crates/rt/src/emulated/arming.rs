@@ -1,0 +1,152 @@
+//! When one thread must wake another: only when that one has said that it sleeps.
+//!
+//! A sleeper arms itself, and then looks once more whether there is something to do; a poster posts, and then
+//! looks whether the sleeper is armed. Whatever the order, one of the two sees the other: either the sleeper
+//! does not sleep, or the poster wakes it. This is Dekker's argument, and needs a full fence between the two
+//! steps on both sides. A poster pays for a wake-up at most once per sleep, and for a fence otherwise.
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// A flag between two threads, with a fence that orders it against everything else. Its own trait, so that the
+/// protocol can be model-checked as it stands.
+pub trait Flag {
+    /// Sets it.
+    fn set(&self, value: bool);
+    /// Reads it.
+    fn get(&self) -> bool;
+    /// A full fence (sequentially consistent).
+    fn fence();
+}
+
+impl Flag for AtomicBool {
+    fn set(&self, value: bool) {
+        self.store(value, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.load(Ordering::Relaxed)
+    }
+
+    fn fence() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// Whether somebody sleeps, or is about to.
+#[derive(Debug, Default)]
+pub struct Arming<F = AtomicBool>(F);
+
+impl<F: Flag> Arming<F> {
+    /// Nobody sleeps.
+    pub fn new(flag: F) -> Arming<F> {
+        Arming(flag)
+    }
+
+    /// The sleeper is about to sleep. False, and it must not, if `is_ready` says that there is something to do.
+    pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
+        self.0.set(true);
+        F::fence();
+        if is_ready() {
+            self.0.set(false);
+            return false;
+        }
+        true
+    }
+
+    /// The sleeper is awake.
+    pub fn disarm(&self) {
+        self.0.set(false);
+    }
+
+    /// The poster has posted: true when it must wake the sleeper now. It may be the sleeper's next sleep that this
+    /// takes for the present one: whoever clears the flag wakes, so that one is a short one.
+    #[inline]
+    pub fn must_wake(&self) -> bool {
+        F::fence();
+        let is_armed = self.0.get();
+        if is_armed {
+            self.0.set(false);
+        }
+        is_armed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic as model;
+
+    impl Flag for model::AtomicBool {
+        fn set(&self, value: bool) {
+            self.store(value, Ordering::Relaxed);
+        }
+
+        fn get(&self) -> bool {
+            self.load(Ordering::Relaxed)
+        }
+
+        fn fence() {
+            model::fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The same without its fence.
+    struct Unfenced(model::AtomicBool);
+
+    impl Flag for Unfenced {
+        fn set(&self, value: bool) {
+            self.0.set(value);
+        }
+
+        fn get(&self) -> bool {
+            self.0.get()
+        }
+
+        fn fence() {}
+    }
+
+    /// A poster posts `posts` times; a sleeper takes what it finds and sleeps otherwise. All ways in which the two can
+    /// run are tried, those with more than so many preemptions left out; one in which the sleeper waits for ever is a deadlock, which the model reports.
+    fn model<F: Flag + Send + Sync + 'static>(posts: usize, preemptions: Option<usize>, flag: fn() -> F) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = preemptions;
+        builder.check(move || {
+            let arming = Arc::new(Arming::new(flag()));
+            let posted = Arc::new(model::AtomicUsize::new(0));
+            let bell = Arc::new(loom::sync::Notify::new());
+            let poster = {
+                let (arming, posted, bell) = (arming.clone(), posted.clone(), bell.clone());
+                loom::thread::spawn(move || {
+                    for number in 1..=posts {
+                        posted.store(number, Ordering::Release);
+                        if arming.must_wake() {
+                            bell.notify();
+                        }
+                    }
+                })
+            };
+            let mut taken = 0;
+            while taken < posts {
+                taken = posted.load(Ordering::Acquire);
+                if taken < posts && arming.arm(|| posted.load(Ordering::Acquire) > taken) {
+                    bell.wait();
+                    arming.disarm();
+                }
+            }
+            poster.join().expect("it only posts");
+        });
+    }
+
+    #[test]
+    fn no_post_is_slept_through() {
+        model(1, None, || model::AtomicBool::new(false));
+        model(2, Some(3), || model::AtomicBool::new(false));
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn without_the_fence_one_is() {
+        model(1, None, || Unfenced(model::AtomicBool::new(false)));
+    }
+}

@@ -1,0 +1,289 @@
+//! An emulated SSD: the machine of `tailcut_ssd` against the clock of this machine, with data in memory.
+//!
+//! When the drive is given a request its data move at once: it serves requests for one page in the order in
+//! which it is given them, so what a read will return is known by then (the simulated array relies on the
+//! same). The answer follows at the moment that the model says. So the data can stay on the thread of the
+//! drive's user, as blocks that share their bytes, whichever thread the model runs on: what crosses between
+//! two cores is a command and its completion.
+//!
+//! Two forms. *Inline*: the loop of the user advances the model; nothing is handed over, and it is as late as
+//! that loop. *On its own core*: a thread does nothing else ([`own_core`]).
+
+mod account;
+mod arming;
+mod bell;
+mod contents;
+mod lateness;
+mod own_core;
+pub mod rig;
+mod timing;
+
+pub use account::Account;
+pub(crate) use bell::{Bell, Ringer};
+pub use lateness::{Late, Lateness};
+pub use own_core::{CoreOptions, Waiting};
+
+use crate::Clock;
+use crate::drive::{Answers, Drive, Extent};
+use contents::Contents;
+use own_core::OwnCore;
+use std::io;
+use std::os::fd::BorrowedFd;
+use tailcut_base::control::Control;
+use tailcut_base::device::Identify;
+use tailcut_base::{Cause, Class, Command, CommandId, Completion, Nanos, Op, Spans, Status, Time};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
+use tailcut_ssd::Ssd;
+use timing::{Ask, Timing, Told};
+
+/// An emulated SSD.
+#[derive(Debug)]
+pub struct EmulatedSsd {
+    identity: Identify,
+    contents: Contents,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    model: Model,
+    told: Vec<Told>,
+}
+
+/// Where the model runs.
+#[derive(Debug)]
+enum Model {
+    Inline(Box<Timing>, Box<Lateness>),
+    OwnCore(Box<OwnCore>),
+}
+
+/// A request that the model has.
+#[derive(Debug, Default)]
+struct Flight {
+    id: u32,
+    data: Vec<Bytes>,
+    /// Of a trim that is more than a command can ask for: the blocks that come next.
+    rest: std::ops::Range<u64>,
+    spans: Spans,
+}
+
+impl EmulatedSsd {
+    /// A drive that is advanced by the loop that uses it. It must not be divided into sets.
+    pub fn inline(ssd: Ssd) -> EmulatedSsd {
+        let timing = Timing::new(ssd);
+        let identity = timing.identify();
+        EmulatedSsd::new(identity, Model::Inline(Box::new(timing), Box::default()))
+    }
+
+    /// A drive with a thread of its own. It must not be divided into sets.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor left, or refuses what `options` ask for.
+    pub fn on_own_core(ssd: Ssd, clock: Clock, options: CoreOptions) -> io::Result<EmulatedSsd> {
+        let timing = Timing::new(ssd);
+        let identity = timing.identify();
+        let model = OwnCore::start(timing, clock, options)?;
+        Ok(EmulatedSsd::new(identity, Model::OwnCore(Box::new(model))))
+    }
+
+    fn new(identity: Identify, model: Model) -> EmulatedSsd {
+        let contents = Contents::new(identity.sectors / BLOCK_SECTORS);
+        EmulatedSsd { identity, contents, flights: Vec::new(), free: Vec::new(), model, told: Vec::new() }
+    }
+
+    /// How late its answers were: on its own core, when they were posted; inline, when they were taken.
+    pub fn lateness(&self) -> Lateness {
+        match &self.model {
+            Model::Inline(_, lateness) => (**lateness).clone(),
+            Model::OwnCore(own) => own.lateness(),
+        }
+    }
+
+    /// The same, which begins anew.
+    pub fn take_lateness(&mut self) -> Lateness {
+        match &mut self.model {
+            Model::Inline(_, lateness) => std::mem::take(&mut **lateness),
+            Model::OwnCore(own) => own.take_lateness(),
+        }
+    }
+
+    /// What the drive has done and how it is; on its own core up to some tenths of a second ago, or not known yet.
+    pub fn account(&self) -> Option<Account> {
+        match &self.model {
+            Model::Inline(timing, _) => Some(timing.account()),
+            Model::OwnCore(own) => own.account(),
+        }
+    }
+
+    /// Blocks that take memory.
+    pub fn allocated(&self) -> u64 {
+        self.contents.allocated()
+    }
+
+    #[inline]
+    fn ask(&mut self, ask: Ask) {
+        match &mut self.model {
+            Model::Inline(timing, _) => timing.ask(ask, &mut self.told),
+            Model::OwnCore(own) => own.ask(ask),
+        }
+    }
+
+    /// A place for a request; its number is the command's name.
+    fn take_off(&mut self, flight: Flight) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.flights[slot as usize] = flight;
+                slot
+            }
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Moves the data of a request.
+    fn carry_out(&mut self, request: &mut Request<Bytes>) {
+        let Request { op, block, blocks, data, .. } = request;
+        match op {
+            Op::Read => {
+                data.clear();
+                self.contents.read(*block, *blocks, data);
+            }
+            Op::Write => self.contents.write(*block, data.drain(..)),
+            Op::Trim => self.contents.trim(*block, u64::from(*blocks)),
+            Op::Flush => {}
+        }
+    }
+
+    /// The most blocks of one command.
+    fn most_blocks(&self) -> u64 {
+        u64::from(self.identity.max_sectors) / BLOCK_SECTORS
+    }
+
+    fn told(&mut self, now: Time, told: Told, answers: &mut Answers) {
+        let completion = match told {
+            Told::Reply(call, reply) => return answers.replies.push((call, reply)),
+            Told::Completion(completion) => completion,
+        };
+        if let Model::Inline(_, lateness) = &mut self.model {
+            lateness.record(&completion, now);
+        }
+        let slot = completion.id.0;
+        let flight = &mut self.flights[slot as usize];
+        flight.spans.extend(&completion.spans);
+        // The thread of the drive may be ahead of the moment at which its user has begun to look.
+        flight.spans.add(Cause::Poll, Nanos(now.0.saturating_sub(completion.at.0)));
+        if flight.rest.is_empty() {
+            self.land(slot, &completion, answers);
+        } else {
+            self.trim_more(now, slot);
+        }
+    }
+
+    fn land(&mut self, slot: u32, completion: &Completion, answers: &mut Answers) {
+        let Flight { id, mut data, spans, .. } = std::mem::take(&mut self.flights[slot as usize]);
+        self.free.push(slot);
+        let Completion { status, busy_for, .. } = *completion;
+        if status != Status::Success {
+            data.clear();
+        }
+        answers.responses.push(Response { id, status, data, busy_for, spans });
+    }
+
+    /// Asks for the next piece of a trim.
+    fn trim_more(&mut self, now: Time, slot: u32) {
+        let most = self.most_blocks();
+        let rest = &mut self.flights[slot as usize].rest;
+        let block = rest.start;
+        let blocks = most.min(rest.end - block) as u32;
+        rest.start += u64::from(blocks);
+        let class = Class::DEFAULT;
+        let data = Vec::new();
+        let piece = Request { id: 0, op: Op::Trim, fua: false, class, fail_fast: false, block, blocks, data };
+        self.ask(Ask::Command { asked: now, command: command(slot, &piece) });
+    }
+}
+
+/// What a request is to the model.
+fn command(slot: u32, request: &Request<Bytes>) -> Command {
+    Command {
+        id: CommandId(slot),
+        op: request.op,
+        fua: request.fua,
+        class: request.class,
+        fail_fast: request.fail_fast,
+        stream: 0,
+        sector: request.block * BLOCK_SECTORS,
+        sectors: request.blocks * BLOCK_SECTORS as u32,
+        content: 0,
+    }
+}
+
+impl Drive for EmulatedSsd {
+    fn identify(&self) -> Identify {
+        self.identity.clone()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        true
+    }
+
+    /// A write that fails leaves its blocks as they were or as they were to be, as on any drive.
+    #[inline]
+    fn submit(&mut self, now: Time, mut request: Request<Bytes>) {
+        self.carry_out(&mut request);
+        let most = self.most_blocks();
+        let end = request.block + u64::from(request.blocks);
+        request.blocks = u64::from(request.blocks).min(most) as u32;
+        let rest = request.block + u64::from(request.blocks)..end;
+        let data = std::mem::take(&mut request.data);
+        let slot = self.take_off(Flight { id: request.id, data, rest, spans: Spans::new() });
+        self.ask(Ask::Command { asked: now, command: command(slot, &request) });
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.ask(Ask::Control { asked: now, call });
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        let mut told = std::mem::take(&mut self.told);
+        match &mut self.model {
+            Model::Inline(timing, _) => timing.serve(now, &mut told),
+            Model::OwnCore(own) => own.poll(&mut told),
+        }
+        for next in told.drain(..) {
+            self.told(now, next, answers);
+        }
+        told.append(&mut self.told);
+        self.told = told;
+    }
+
+    fn next_event(&self) -> Time {
+        match &self.model {
+            _ if !self.told.is_empty() => Time::ZERO,
+            Model::Inline(timing, _) => timing.next_event(),
+            Model::OwnCore(_) => Time::NEVER,
+        }
+    }
+
+    fn wakes(&self) -> Option<BorrowedFd<'_>> {
+        match &self.model {
+            Model::Inline(..) => None,
+            Model::OwnCore(own) => Some(own.wakes()),
+        }
+    }
+
+    fn arm(&mut self) -> bool {
+        match &mut self.model {
+            _ if !self.told.is_empty() => false,
+            Model::Inline(..) => true,
+            Model::OwnCore(own) => own.arm(),
+        }
+    }
+
+    fn extent(&self, block: u64, blocks: u64) -> Extent {
+        self.contents.extent(block, blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! A thread that has nothing to do but to be the drive.
+//!
+//! Between it and the drive's user are two rings, one for each direction, each with one producer and one
+//! consumer. The thread posts answers; it makes a system call for its user only when that sleeps and has
+//! said so. Data do not cross: they stay with the user (see the module above).
+
+use super::Account;
+use super::bell::{Bell, Ringer};
+use super::lateness::{Late, Lateness};
+use super::timing::{Ask, Timing, Told};
+use crate::Clock;
+use crate::system;
+use rtrb::{Consumer, Producer, RingBuffer};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use tailcut_base::{Nanos, Time};
+
+/// How the thread of a drive waits for its next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// It looks all the time: takes a core to itself, and is never late for having slept.
+    Spin,
+    /// It sleeps until this long before the event, and looks all the time from then on. A request that comes
+    /// while it sleeps costs its user a wake-up.
+    Sleep {
+        /// How long it spins before an event; zero sleeps up to it.
+        spin: Nanos,
+    },
+}
+
+/// What the thread of a drive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreOptions {
+    /// The core that it is bound to; none leaves that to the system.
+    pub core: Option<usize>,
+    /// How it waits.
+    pub waiting: Waiting,
+    /// It runs only when nobody else wants the core (`SCHED_IDLE`): spinning takes nothing from anybody then.
+    pub is_idle_priority: bool,
+}
+
+/// Calls of the control interface that are on their way at a time.
+const CALLS: usize = 64;
+
+/// What the user of a drive with a thread of its own holds.
+#[derive(Debug)]
+pub struct OwnCore {
+    asks: Option<Producer<Ask>>,
+    told: Consumer<Told>,
+    /// Calls that wait for others to be answered.
+    waiting_calls: VecDeque<Ask>,
+    calls_in_flight: usize,
+    bell: Bell,
+    ringer: Ringer,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What others may look at.
+#[derive(Debug)]
+struct Shared {
+    lateness: Mutex<Lateness>,
+    account: Mutex<Option<Account>>,
+}
+
+impl OwnCore {
+    /// Starts the thread of a drive.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor left, or refuses the core or the priority.
+    pub fn start(timing: Timing, clock: Clock, options: CoreOptions) -> io::Result<OwnCore> {
+        let room = timing.identify().queue_depth as usize + CALLS;
+        let (asks, to_serve) = RingBuffer::new(room);
+        let (to_tell, told) = RingBuffer::new(room);
+        let (bell, user) = Bell::new()?;
+        let (own_bell, ringer) = Bell::new()?;
+        let shared = Arc::new(Shared { lateness: Mutex::default(), account: Mutex::default() });
+        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
+        let device = Device {
+            timing,
+            clock,
+            waiting: options.waiting,
+            asks: to_serve,
+            told: to_tell,
+            bell: own_bell,
+            user,
+            shared: shared.clone(),
+            unrecorded: Vec::new(),
+        };
+        let body = move || {
+            let placed = options.place();
+            let may_run = placed.is_ok();
+            if ready.send(placed).is_ok() && may_run {
+                device.run();
+            }
+        };
+        let thread = std::thread::Builder::new().name("drive".into()).spawn(body)?;
+        is_ready.recv().expect("the thread says how it was placed")?;
+        Ok(OwnCore {
+            asks: Some(asks),
+            told,
+            waiting_calls: VecDeque::new(),
+            calls_in_flight: 0,
+            bell,
+            ringer,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Tells the drive something.
+    #[inline]
+    pub fn ask(&mut self, ask: Ask) {
+        if matches!(ask, Ask::Control { .. }) {
+            if self.calls_in_flight == CALLS {
+                return self.waiting_calls.push_back(ask);
+            }
+            self.calls_in_flight += 1;
+        }
+        let asks = self.asks.as_mut().expect("it is open as long as the drive");
+        asks.push(ask).expect("there is room for as many as are in flight");
+        self.ringer.ring();
+    }
+
+    /// Appends what the drive has said.
+    #[inline]
+    pub fn poll(&mut self, told: &mut Vec<Told>) {
+        self.bell.disarm();
+        while let Ok(next) = self.told.pop() {
+            if matches!(next, Told::Reply(..)) {
+                self.calls_in_flight -= 1;
+            }
+            told.push(next);
+        }
+        while self.calls_in_flight < CALLS
+            && let Some(call) = self.waiting_calls.pop_front()
+        {
+            self.ask(call);
+        }
+        assert!(!self.told.is_abandoned(), "the thread of the drive has come to an end");
+    }
+
+    /// What becomes readable after [`OwnCore::arm`].
+    pub fn wakes(&self) -> BorrowedFd<'_> {
+        self.bell.fd()
+    }
+
+    /// The user is about to sleep.
+    pub fn arm(&mut self) -> bool {
+        self.bell.arm(|| !self.told.is_empty())
+    }
+
+    /// How late its answers were.
+    pub fn lateness(&self) -> Lateness {
+        self.shared.lateness.lock().expect("nobody panics with it").clone()
+    }
+
+    /// The same, which begins anew.
+    pub fn take_lateness(&self) -> Lateness {
+        std::mem::take(&mut *self.shared.lateness.lock().expect("nobody panics with it"))
+    }
+
+    /// What the drive had done when it last had time to say so; none before that.
+    pub fn account(&self) -> Option<Account> {
+        self.shared.account.lock().expect("nobody panics with it").clone()
+    }
+}
+
+impl Drop for OwnCore {
+    fn drop(&mut self) {
+        self.asks = None;
+        self.ringer.ring();
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(
+            std::thread::panicking() || !matches!(ended, Some(Err(_))),
+            "the thread of the drive has failed"
+        );
+    }
+}
+
+impl CoreOptions {
+    /// Makes the thread that calls what they say.
+    fn place(self) -> io::Result<()> {
+        if let Some(core) = self.core {
+            system::stay_on(core)?;
+        }
+        if self.is_idle_priority {
+            system::yield_to_all()?;
+        }
+        system::sleep_precisely()
+    }
+}
+
+/// The thread.
+struct Device {
+    timing: Timing,
+    clock: Clock,
+    waiting: Waiting,
+    asks: Consumer<Ask>,
+    told: Producer<Told>,
+    bell: Bell,
+    user: Ringer,
+    shared: Arc<Shared>,
+    /// Noted while somebody else looked at the lateness.
+    unrecorded: Vec<Late>,
+}
+
+/// How often the drive says what it has done, when it has nothing else to do.
+const TOLD_EVERY: Nanos = Nanos(100_000_000);
+
+impl Device {
+    fn run(mut self) {
+        let mut told = Vec::new();
+        let mut told_at = Time::ZERO;
+        loop {
+            while let Ok(ask) = self.asks.pop() {
+                self.timing.ask(ask, &mut told);
+            }
+            let now = self.clock.now();
+            self.timing.serve(now, &mut told);
+            if !told.is_empty() {
+                self.post(&mut told);
+            } else if now >= told_at {
+                *self.shared.account.lock().expect("nobody panics with it") = Some(self.timing.account());
+                told_at = now + TOLD_EVERY;
+            } else if self.asks.is_abandoned() {
+                return;
+            } else {
+                self.wait(now);
+            }
+        }
+    }
+
+    fn post(&mut self, told: &mut Vec<Told>) {
+        for next in told.drain(..) {
+            let late = self.late(&next);
+            self.told.push(next).expect("there is room for all that is in flight");
+            self.unrecorded.extend(late);
+        }
+        self.user.ring();
+        if let Ok(mut lateness) = self.shared.lateness.try_lock() {
+            self.unrecorded.drain(..).for_each(|late| lateness.add(late));
+        }
+    }
+
+    fn late(&self, told: &Told) -> Option<Late> {
+        let Told::Completion(completion) = told else { return None };
+        Some(Late { by: self.clock.now().since(completion.at), modelled: completion.spans.total() })
+    }
+
+    fn wait(&mut self, now: Time) {
+        let Waiting::Sleep { spin } = self.waiting else { return std::hint::spin_loop() };
+        let next = self.timing.next_event();
+        let most = (next != Time::NEVER).then(|| Nanos(next.0.saturating_sub(now.0 + spin.0)));
+        if most == Some(Nanos::ZERO) {
+            return std::hint::spin_loop();
+        }
+        if self.bell.arm(|| !self.asks.is_empty() || self.asks.is_abandoned()) {
+            self.bell.sleep(most);
+        }
+        self.bell.disarm();
+    }
+}

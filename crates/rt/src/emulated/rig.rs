@@ -1,0 +1,219 @@
+//! An emulated drive under load: how many requests it answers, and how late.
+
+use super::{CoreOptions, EmulatedSsd, Late, Lateness, Waiting};
+use crate::Clock;
+use crate::drive::{Answers, Drive};
+use crate::system;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::time::Duration;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::random::Stream;
+use tailcut_base::{Cause, Class, Nanos, Op, Status, Time};
+use tailcut_host::{BLOCK_BYTES, Block, Bytes, Request, Response};
+use tailcut_ssd::{Preset, Ssd};
+
+tailcut_base::choice! {
+    /// Where the model runs and who waits how.
+    pub enum Form {
+        /// In the loop of the user, which looks all the time.
+        Inline = "inline",
+        /// In the loop of the user, which sleeps until the next event of the model.
+        InlineSleeping = "inline-sleeping",
+        /// A thread that looks all the time, as does its user.
+        OwnCore = "own-core",
+        /// A thread that looks all the time; its user sleeps until it is rung.
+        OwnCoreRings = "own-core-rings",
+        /// A thread that sleeps until 64 µs before the next event; its user looks all the time.
+        OwnCoreNaps = "own-core-naps",
+        /// A thread that sleeps until the next event; its user looks all the time.
+        OwnCoreSleeps = "own-core-sleeps",
+        /// A thread that looks all the time, but only while nobody else wants its core.
+        OwnCoreIdle = "own-core-idle",
+    }
+}
+
+/// What the drive is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Requests in flight.
+    pub depth: u32,
+    /// Writes, of a hundred requests of 4 KiB at random places; the others are reads.
+    pub writes: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Requests answered.
+    pub requests: u64,
+    /// Wall clock, in s.
+    pub seconds: f64,
+    /// Time of processors that the process used, in s.
+    pub processor: f64,
+    /// How late the drive posted its answers.
+    pub late: Lateness,
+    /// How late its user saw them.
+    pub seen: Lateness,
+    /// The latencies that the model says.
+    pub modelled: LatencyHistogram,
+}
+
+/// A drive and its user, on this thread.
+#[derive(Debug)]
+pub struct Rig {
+    drive: EmulatedSsd,
+    clock: Clock,
+    may_spin: bool,
+    load: Load,
+    random: Stream,
+    page: Box<[u8; BLOCK_BYTES as usize]>,
+    free: Vec<u32>,
+    answers: Answers,
+    seen: Lateness,
+    modelled: LatencyHistogram,
+    requests: u64,
+}
+
+/// Blocks that are written before and used by the load: 256 MiB.
+const BLOCKS: u64 = 1 << 16;
+
+/// Blocks of a write that fills.
+const AT_A_TIME: u64 = 64;
+
+impl Rig {
+    /// A drive with data on it: the preset `m-32g`. `load.depth` is at most that of its queue, 1024.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn new(form: Form, load: Load) -> io::Result<Rig> {
+        let (ssd, clock) = (Ssd::new(&Preset::M.config(), 1, false), Clock::start());
+        let own = |waiting| CoreOptions { core: None, waiting, is_idle_priority: form == Form::OwnCoreIdle };
+        let drive = match form {
+            Form::Inline | Form::InlineSleeping => EmulatedSsd::inline(ssd),
+            Form::OwnCore | Form::OwnCoreRings | Form::OwnCoreIdle => {
+                EmulatedSsd::on_own_core(ssd, clock, own(Waiting::Spin))?
+            }
+            Form::OwnCoreNaps => {
+                EmulatedSsd::on_own_core(ssd, clock, own(Waiting::Sleep { spin: Nanos(64_000) }))?
+            }
+            Form::OwnCoreSleeps => {
+                EmulatedSsd::on_own_core(ssd, clock, own(Waiting::Sleep { spin: Nanos::ZERO }))?
+            }
+        };
+        system::sleep_precisely()?;
+        let mut rig = Rig {
+            drive,
+            clock,
+            may_spin: !matches!(form, Form::InlineSleeping | Form::OwnCoreRings),
+            load: Load { depth: 16, ..load },
+            random: Stream::new(1, "emulated load"),
+            page: Box::new([7; BLOCK_BYTES as usize]),
+            free: (0..16).collect(),
+            answers: Answers::default(),
+            seen: Lateness::default(),
+            modelled: LatencyHistogram::new(),
+            requests: 0,
+        };
+        rig.fill();
+        rig.load = load;
+        rig.free = (0..load.depth).collect();
+        Ok(rig)
+    }
+
+    fn fill(&mut self) {
+        let mut next = 0;
+        while next < BLOCKS || self.free.len() < self.load.depth as usize {
+            while next < BLOCKS
+                && let Some(id) = self.free.pop()
+            {
+                let data = vec![Bytes::encode(&*self.page); AT_A_TIME as usize];
+                self.submit(id, Op::Write, next, data);
+                next += AT_A_TIME;
+            }
+            self.take();
+        }
+    }
+
+    /// Serves the load for a while.
+    pub fn run(&mut self, long: Duration) -> Measured {
+        let (begun, used) = (self.clock.now(), system::processor_time());
+        let end = begun + Nanos(long.as_nanos() as u64);
+        self.drive.take_lateness();
+        (self.requests, self.seen, self.modelled) = Default::default();
+        while self.clock.now() < end {
+            while let Some(id) = self.free.pop() {
+                self.ask(id);
+            }
+            self.take();
+        }
+        let (requests, seconds) = (self.requests, self.clock.now().since(begun).0 as f64 / 1e9);
+        let processor = (system::processor_time() - used).as_secs_f64();
+        while self.free.len() < self.load.depth as usize {
+            self.take();
+        }
+        let late = self.drive.take_lateness();
+        let (seen, modelled) = (self.seen.clone(), self.modelled.clone());
+        Measured { requests, seconds, processor, late, seen, modelled }
+    }
+
+    fn ask(&mut self, id: u32) {
+        let block = self.random.below(BLOCKS);
+        if self.random.below(100) < u64::from(self.load.writes) {
+            // As a server does: what has come over a socket is copied once.
+            let data = vec![Bytes::encode(&*self.page)];
+            self.submit(id, Op::Write, block, data);
+        } else {
+            self.submit(id, Op::Read, block, Vec::new());
+        }
+    }
+
+    fn submit(&mut self, id: u32, op: Op, block: u64, data: Vec<Bytes>) {
+        let blocks = data.len().max(1) as u32;
+        let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
+        let request = Request { id, op, fua, class, fail_fast, block, blocks, data };
+        self.drive.submit(self.clock.now(), request);
+    }
+
+    /// Takes what is ready, and waits otherwise.
+    fn take(&mut self) {
+        let now = self.clock.now();
+        self.drive.poll(now, &mut self.answers);
+        if self.answers.responses.is_empty() {
+            return self.wait(now);
+        }
+        let seen = self.clock.now();
+        for response in std::mem::take(&mut self.answers.responses) {
+            self.taken(response, now, seen);
+        }
+    }
+
+    fn taken(&mut self, response: Response<Bytes>, now: Time, seen: Time) {
+        assert_eq!(response.status, Status::Success, "nothing fails here");
+        if let Some(block) = response.data.first() {
+            self.page.copy_from_slice(block.as_slice());
+        }
+        let waited = response.spans.of(Cause::Poll);
+        let modelled = Nanos(response.spans.total().0 - waited.0);
+        self.seen.add(Late { by: waited + seen.since(now), modelled });
+        self.modelled.record(modelled);
+        self.free.push(response.id);
+        self.requests += 1;
+    }
+
+    fn wait(&mut self, now: Time) {
+        if self.may_spin || !self.drive.arm() {
+            return std::hint::spin_loop();
+        }
+        let next = self.drive.next_event();
+        let rest = next.0.saturating_sub(now.0);
+        let timeout =
+            Timespec { tv_sec: (rest / 1_000_000_000) as i64, tv_nsec: (rest % 1_000_000_000) as i64 };
+        let timeout = (next != Time::NEVER).then_some(&timeout);
+        // It ends early only for a signal, which is a reason to look as well.
+        let _ = match self.drive.wakes() {
+            Some(fd) => poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], timeout),
+            None => poll(&mut [], timeout),
+        };
+    }
+}

@@ -1,0 +1,348 @@
+//! A drive on a file or a block device.
+//!
+//! Requests go through io_uring ([`uring`]) where it is allowed, else through threads ([`pool`]); data are
+//! copied once, between the blocks of a request and memory that the system moves them from and to itself
+//! where direct I/O is possible. What of this a drive has stands in its name.
+//!
+//! The system keeps no order between requests that it has at the same time, and those above expect what
+//! every drive in here does: requests for one block are carried out in the order in which they come. So one
+//! that meets another on its way waits for that.
+//!
+//! There are no seals beside the blocks of a file: what comes back counts as intact
+//! ([`Bytes::unsealed`]), and what the medium flips nobody notices but a scrub of an array.
+
+mod buffer;
+mod job;
+mod pool;
+mod target;
+mod uring;
+
+pub use target::FileError;
+
+use crate::drive::{Answers, Drive, Extent};
+use buffer::{Buffer, Page};
+use job::{Ended, Job, Work};
+use pool::Pool;
+use rustix::fs::{SeekFrom, seek};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
+use target::Target;
+use uring::Uring;
+
+/// A drive on a file or a block device.
+///
+/// Its user is one thread from the first request on, which is also the one that drops it.
+#[derive(Debug)]
+pub struct FileDrive {
+    /// Before the target: its jobs end before the lock is given up.
+    system: System,
+    target: Target,
+    flights: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    /// Requests for blocks that others, which came before, are at work on.
+    waiting: VecDeque<Request<Bytes>>,
+    buffers: Vec<Buffer>,
+    is_read_only: bool,
+    ready: Answers,
+    ended: Vec<Ended>,
+    model: String,
+}
+
+/// How the system is asked.
+#[derive(Debug)]
+enum System {
+    Uring(Box<Uring>),
+    Pool(Pool),
+}
+
+/// A request that the system has.
+#[derive(Debug)]
+struct Flight {
+    id: u32,
+    op: Op,
+    blocks: std::ops::Range<u64>,
+    data: Vec<Bytes>,
+    /// Of a trim that is done by writing: the blocks that are still to be written.
+    rest: std::ops::Range<u64>,
+}
+
+/// How a drive is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Writes and trims are refused.
+    pub is_read_only: bool,
+    /// io_uring is not used even where it may be.
+    pub without_uring: bool,
+    /// A lock that somebody has is not waited for: it may be that of a process that has just been killed.
+    pub is_hasty: bool,
+    /// Requests that it takes at a time, each with a buffer of 128 KiB; 64 if nothing is said.
+    pub depth: Option<u16>,
+}
+
+/// Requests that a drive takes at a time if nothing is said.
+const DEPTH: u16 = 64;
+
+/// The most blocks of a read or write: 128 KiB, so that all buffers of a drive take 8 MiB unless more of them are asked
+/// for, which an ordinary user may lock.
+const MOST_BLOCKS: usize = 32;
+
+/// Threads in place of io_uring. As many requests are under way at a time.
+const THREADS: usize = 8;
+
+impl FileDrive {
+    /// Opens and locks a file or a block device. What it holds stays as it is.
+    ///
+    /// # Errors
+    /// See [`FileError`].
+    pub fn open(path: &Path, options: FileOptions) -> Result<FileDrive, FileError> {
+        let target = Target::open(path, options.is_read_only, options.is_hasty)?;
+        let name = path.display().to_string();
+        FileDrive::over(target, &name, options).map_err(|why| FileError::System { path: name, why })
+    }
+
+    fn over(target: Target, name: &str, options: FileOptions) -> io::Result<FileDrive> {
+        let depth = options.depth.unwrap_or(DEPTH).max(1);
+        let buffers: Vec<Buffer> = (0..depth).map(|number| Buffer::new(number, MOST_BLOCKS)).collect();
+        let ring = match options.without_uring {
+            true => Err(String::from("io_uring is switched off")),
+            false => Uring::new(&target.file, depth.into(), &buffers)
+                .map_err(|why| format!("io_uring is refused: {why}")),
+        };
+        let (system, how) = match ring {
+            Ok(ring) => (System::Uring(Box::new(ring)), String::from("io_uring")),
+            Err(why) => {
+                let pool = Pool::start(&target.file, THREADS)?;
+                (System::Pool(pool), format!("{THREADS} threads: {why}"))
+            }
+        };
+        let direct =
+            if target.is_direct { "direct" } else { "through the page cache: direct I/O is refused" };
+        let model = format!("{name} ({how}; {direct})");
+        Ok(FileDrive {
+            target,
+            system,
+            flights: (0..depth).map(|_| None).collect(),
+            free: (0..u32::from(depth)).rev().collect(),
+            waiting: VecDeque::new(),
+            buffers,
+            is_read_only: options.is_read_only,
+            ready: Answers::default(),
+            ended: Vec::new(),
+            model,
+        })
+    }
+
+    /// Reads and writes go past the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.target.is_direct
+    }
+
+    /// Makes a file of `blocks` blocks of zeros that take no room, for [`FileDrive::open`].
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be made durable.
+    pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
+        Target::create(path, blocks)
+    }
+
+    fn begin_request(&mut self, request: Request<Bytes>) {
+        let Request { id, op, fua, block, blocks, mut data, .. } = request;
+        let slot = self.free.pop().expect("its user keeps to the depth of its queue");
+        let all = block..block + u64::from(blocks);
+        let (work, buffer) = match op {
+            Op::Read => (Work::Read, Some(self.buffer())),
+            Op::Write => {
+                let mut buffer = self.buffer();
+                let pages = buffer.pages_mut().iter_mut().zip(&data);
+                pages.for_each(|(page, block)| page.0.copy_from_slice(block.as_slice()));
+                (Work::Write { is_durable: fua }, Some(buffer))
+            }
+            Op::Flush => (Work::Flush, None),
+            Op::Trim => (Work::Punch, None),
+        };
+        data.clear();
+        let is_zeroed = op == Op::Trim && !self.target.punches;
+        let rest = if is_zeroed { all.clone() } else { 0..0 };
+        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest });
+        if is_zeroed {
+            return self.zero(slot);
+        }
+        self.begin(job(slot, work, block, u64::from(blocks), buffer));
+    }
+
+    /// True when a request meets another that came before: one that the system has, or one of the first `ahead`
+    /// that wait.
+    fn must_wait(&self, request: &Request<Bytes>, ahead: usize) -> bool {
+        let (first, end) = (request.block, request.block + u64::from(request.blocks));
+        let meets = |op: Op, blocks: std::ops::Range<u64>| {
+            (op != Op::Read || request.op != Op::Read) && blocks.start < end && first < blocks.end
+        };
+        let of = |waiting: &Request<Bytes>| waiting.block..waiting.block + u64::from(waiting.blocks);
+        self.flights.iter().flatten().any(|flight| meets(flight.op, flight.blocks.clone()))
+            || self.waiting.iter().take(ahead).any(|waiting| meets(waiting.op, of(waiting)))
+    }
+
+    /// Begins what need not wait any more.
+    fn resume(&mut self) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            if self.must_wait(&self.waiting[at], at) {
+                at += 1;
+            } else {
+                let request = self.waiting.remove(at).expect("it is there");
+                self.begin_request(request);
+            }
+        }
+    }
+
+    fn begin(&mut self, job: Job) {
+        match &mut self.system {
+            System::Uring(ring) => ring.begin(job),
+            System::Pool(pool) => pool.begin(job),
+        }
+    }
+
+    /// Room for data; there is as much as there are requests.
+    fn buffer(&mut self) -> Buffer {
+        self.buffers.pop().expect("its user keeps to the depth of its queue")
+    }
+
+    /// The next piece of a trim where the file system cannot give room back: zeros.
+    fn zero(&mut self, slot: u32) {
+        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
+        let block = flight.rest.start;
+        let blocks = (flight.rest.end - block).min(MOST_BLOCKS as u64);
+        flight.rest.start += blocks;
+        let mut buffer = self.buffer();
+        buffer.bytes_mut().fill(0);
+        let work = Work::Write { is_durable: false };
+        self.begin(job(slot, work, block, blocks, Some(buffer)));
+    }
+
+    fn ended(&mut self, mut job: Job, result: Result<u64, rustix::io::Errno>) {
+        let (slot, status) = (job.slot, job.status(result));
+        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
+        if let Some(buffer) = job.buffer.take() {
+            if flight.op == Op::Read && status == Status::Success {
+                let blocks = (job.length / BLOCK_BYTES) as usize;
+                flight.data.extend(buffer.pages()[..blocks].iter().map(|Page(bytes)| Bytes::unsealed(bytes)));
+            }
+            self.buffers.push(buffer);
+        }
+        if status == Status::Success && !flight.rest.is_empty() {
+            return self.zero(slot);
+        }
+        let Flight { id, data, .. } = self.flights[slot as usize].take().expect("it is in flight");
+        self.free.push(slot);
+        self.answer(id, status, data);
+    }
+
+    fn answer(&mut self, id: u32, status: Status, data: Vec<Bytes>) {
+        let (busy_for, spans) = (Nanos::ZERO, Spans::new());
+        self.ready.responses.push(Response { id, status, data, busy_for, spans });
+    }
+}
+
+fn job(slot: u32, work: Work, block: u64, blocks: u64, buffer: Option<Buffer>) -> Job {
+    let (offset, length) = (block * BLOCK_BYTES, blocks * BLOCK_BYTES);
+    Job { slot, work, offset, length, done: 0, buffer }
+}
+
+impl Drive for FileDrive {
+    fn identify(&self) -> Identify {
+        Identify {
+            model: self.model.clone(),
+            sectors: self.target.blocks * BLOCK_SECTORS,
+            page_sectors: BLOCK_SECTORS as u32,
+            queue_depth: self.flights.len() as u32,
+            max_sectors: MOST_BLOCKS as u32 * BLOCK_SECTORS as u32,
+            block_sectors: BLOCK_SECTORS as u32,
+            volatile_cache: true,
+        }
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, _: Time, request: Request<Bytes>) {
+        if self.is_read_only && matches!(request.op, Op::Write | Op::Trim) {
+            self.answer(request.id, Status::WriteProtected, Vec::new());
+        } else if self.must_wait(&request, self.waiting.len()) {
+            self.waiting.push_back(request);
+        } else {
+            self.begin_request(request);
+        }
+    }
+
+    fn control(&mut self, _: Time, call: Control) {
+        self.ready.replies.push((call, ControlReply::Unsupported));
+    }
+
+    fn poll(&mut self, _: Time, answers: &mut Answers) {
+        let mut ended = std::mem::take(&mut self.ended);
+        match &mut self.system {
+            System::Uring(ring) => ring.take(&mut ended),
+            System::Pool(pool) => pool.take(&mut ended),
+        }
+        for (job, result) in ended.drain(..) {
+            self.ended(job, result);
+        }
+        self.ended = ended;
+        self.resume();
+        answers.responses.append(&mut self.ready.responses);
+        answers.replies.append(&mut self.ready.replies);
+    }
+
+    fn next_event(&self) -> Time {
+        let is_quiet = self.ready.responses.is_empty() && self.ready.replies.is_empty();
+        if is_quiet { Time::NEVER } else { Time::ZERO }
+    }
+
+    fn wakes(&self) -> Option<BorrowedFd<'_>> {
+        match &self.system {
+            System::Uring(ring) => Some(ring.wakes()),
+            System::Pool(pool) => Some(pool.wakes()),
+        }
+    }
+
+    fn arm(&mut self) -> bool {
+        let is_quiet = self.next_event() == Time::NEVER;
+        is_quiet
+            && match &mut self.system {
+                System::Uring(ring) => ring.arm(),
+                System::Pool(pool) => pool.arm(),
+            }
+    }
+
+    /// What the file system says of its holes; of a device nothing is known.
+    fn extent(&self, block: u64, blocks: u64) -> Extent {
+        let all = Extent { blocks, is_allocated: true, is_zero: false };
+        if !self.target.is_file {
+            return all;
+        }
+        let (first, end) = (block * BLOCK_BYTES, (block + blocks) * BLOCK_BYTES);
+        // No data behind a place is an error of its own.
+        let data = match seek(&self.target.file, SeekFrom::Data(first)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) => end,
+            Err(_) => return all,
+        };
+        // A block that is there in part is there.
+        let holes = (data.min(end) - first) / BLOCK_BYTES;
+        if holes > 0 {
+            return Extent { blocks: holes, is_allocated: false, is_zero: true };
+        }
+        let hole = seek(&self.target.file, SeekFrom::Hole(data)).map_or(end, |hole| hole.min(end));
+        Extent { blocks: (hole - first).div_ceil(BLOCK_BYTES).max(1), ..all }
+    }
+}
+
+#[cfg(test)]
+mod tests;

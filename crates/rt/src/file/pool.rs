@@ -1,0 +1,128 @@
+//! Threads that read and write, where io_uring may not be used.
+
+use super::job::{Ended, Job, Work};
+use crate::emulated::{Bell, Ringer};
+use rustix::fs::{FallocateFlags, fallocate, fdatasync};
+use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Threads over one file.
+#[derive(Debug)]
+pub struct Pool {
+    jobs: Option<Sender<Job>>,
+    ended: Receiver<Ended>,
+    /// What was found there when somebody was about to sleep.
+    found: Vec<Ended>,
+    bell: Bell,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Starts `threads` threads.
+    ///
+    /// # Errors
+    /// When the system has no thread or descriptor left.
+    pub fn start(file: &Arc<File>, threads: usize) -> io::Result<Pool> {
+        let (jobs, to_do) = channel();
+        let (done, ended) = channel();
+        let (bell, ringer) = Bell::new()?;
+        let to_do = Arc::new(Mutex::new(to_do));
+        let mut pool = Pool { jobs: Some(jobs), ended, found: Vec::new(), bell, threads: Vec::new() };
+        for _ in 0..threads {
+            let (file, to_do, done, ringer) = (file.clone(), to_do.clone(), done.clone(), ringer.clone());
+            let body = move || work(&file, &to_do, &done, &ringer);
+            pool.threads.push(std::thread::Builder::new().name("file".into()).spawn(body)?);
+        }
+        Ok(pool)
+    }
+
+    /// Has a job done.
+    pub fn begin(&mut self, job: Job) {
+        let jobs = self.jobs.as_ref().expect("it is open as long as the pool");
+        jobs.send(job).expect("the threads live as long as the pool");
+    }
+
+    /// Appends what has ended.
+    pub fn take(&mut self, ended: &mut Vec<Ended>) {
+        self.bell.disarm();
+        ended.append(&mut self.found);
+        ended.extend(self.ended.try_iter());
+    }
+
+    /// What becomes readable after [`Pool::arm`].
+    pub fn wakes(&self) -> BorrowedFd<'_> {
+        self.bell.fd()
+    }
+
+    /// The user is about to sleep.
+    pub fn arm(&mut self) -> bool {
+        let (ended, found) = (&self.ended, &mut self.found);
+        self.bell.arm(|| {
+            found.extend(ended.try_iter());
+            !found.is_empty()
+        })
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // One that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(file: &File, to_do: &Mutex<Receiver<Job>>, done: &Sender<Ended>, ringer: &Ringer) {
+    loop {
+        let next = to_do.lock().expect("nobody panics with it").recv();
+        let Ok(mut job) = next else { return };
+        let result = carry_out(file, &mut job);
+        if done.send((job, result)).is_err() {
+            return;
+        }
+        ringer.ring();
+    }
+}
+
+/// Does all of a job.
+fn carry_out(file: &File, job: &mut Job) -> Result<u64, Errno> {
+    loop {
+        let moved = step(file, job)?;
+        if !job.goes_on(moved) {
+            return Ok(moved);
+        }
+    }
+}
+
+fn step(file: &File, job: &mut Job) -> Result<u64, Errno> {
+    let (at, range) = (job.offset + job.done, job.done as usize..job.length as usize);
+    let moved = match job.work {
+        Work::Flush => fdatasync(file).map(|()| 0),
+        Work::Punch => fallocate(file, PUNCH, job.offset, job.length).map(|()| 0),
+        Work::Read => pread(file, &mut job.buffer.as_mut().expect(DATA).bytes_mut()[range], at),
+        Work::Write { is_durable } => {
+            let bytes = &job.buffer.as_ref().expect(DATA).bytes()[range];
+            if is_durable {
+                pwritev2(file, &[IoSlice::new(bytes)], at, ReadWriteFlags::DSYNC)
+            } else {
+                pwrite(file, bytes, at)
+            }
+        }
+    };
+    match moved {
+        Err(Errno::INTR | Errno::AGAIN) => step(file, job),
+        moved => moved.map(|bytes| bytes as u64),
+    }
+}
+
+/// What gives room back; on a block device the blocks are zeroed, by a trim where the device promises zeros after it.
+pub const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
+
+const DATA: &str = "what moves data has a buffer";

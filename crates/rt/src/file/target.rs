@@ -1,0 +1,150 @@
+//! The file or block device that a drive is on: opened once, locked, and asked what it can do.
+
+use super::buffer::Buffer;
+use super::pool::PUNCH;
+use rustix::fs::{FileType, FlockOperation, OFlags, fallocate, flock, fstat};
+use rustix::io::{Errno, pread};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tailcut_host::BLOCK_BYTES;
+
+/// Why a file is no drive.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It cannot be opened or asked.
+    #[error("{path}: {why}")]
+    System {
+        /// Which.
+        path: String,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// Somebody has it.
+    #[error("{path} is in use by another process: stop that one, or take another file")]
+    Taken {
+        /// Which.
+        path: String,
+    },
+    /// It is neither a file nor a block device.
+    #[error("{path} is neither a file nor a block device")]
+    Kind {
+        /// Which.
+        path: String,
+    },
+    /// There is no room for a block.
+    #[error(
+        "{path} has {bytes} bytes, and a drive has at least one block of 4096: give the file a size first (truncate --size)"
+    )]
+    Empty {
+        /// Which.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+/// It.
+#[derive(Debug)]
+pub struct Target {
+    /// It, open and locked.
+    pub file: Arc<File>,
+    /// Blocks that it has.
+    pub blocks: u64,
+    /// It is a file, and not a device.
+    pub is_file: bool,
+    /// Reads and writes go past the page cache.
+    pub is_direct: bool,
+    /// Room can be given back, and reads as zeros afterwards.
+    pub punches: bool,
+}
+
+impl Target {
+    /// Opens and locks it. Writes are refused if `is_read_only`; a lock is not waited for if `is_hasty`.
+    ///
+    /// # Errors
+    /// See [`FileError`].
+    pub fn open(path: &Path, is_read_only: bool, is_hasty: bool) -> Result<Target, FileError> {
+        let name = path.display().to_string();
+        let refused = |why: io::Error| FileError::System { path: name.clone(), why };
+        let file = open(path, is_read_only, OFlags::DIRECT);
+        let (mut file, mut is_direct) = match file {
+            Err(why) if why.kind() == io::ErrorKind::InvalidInput => {
+                (open(path, is_read_only, OFlags::empty()).map_err(refused)?, false)
+            }
+            opened => (opened.map_err(refused)?, true),
+        };
+        let kind = FileType::from_raw_mode(fstat(&file).map_err(|why| refused(why.into()))?.st_mode);
+        if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
+            return Err(FileError::Kind { path: name });
+        }
+        // A lock belongs to what has been opened: it is taken once, and a second opening for another reason would lose to it.
+        if is_direct && !takes_direct(&file) {
+            file = open(path, is_read_only, OFlags::empty()).map_err(refused)?;
+            is_direct = false;
+        }
+        match lock(&file, if is_hasty { Duration::ZERO } else { PATIENCE }) {
+            Err(Errno::WOULDBLOCK) => return Err(FileError::Taken { path: name }),
+            locked => locked.map_err(|why| refused(why.into()))?,
+        }
+        let bytes = file.seek(SeekFrom::End(0)).map_err(refused)?;
+        if bytes < BLOCK_BYTES {
+            return Err(FileError::Empty { path: name, bytes });
+        }
+        let is_file = kind == FileType::RegularFile;
+        // Behind the end of a file there is nothing to lose.
+        let beyond = bytes.next_multiple_of(BLOCK_BYTES);
+        let punches = !is_read_only && (!is_file || fallocate(&file, PUNCH, beyond, BLOCK_BYTES).is_ok());
+        Ok(Target { file: Arc::new(file), blocks: bytes / BLOCK_BYTES, is_file, is_direct, punches })
+    }
+
+    /// Makes a file of `blocks` blocks of zeros, which take no room.
+    ///
+    /// # Errors
+    /// When there is one, or it cannot be made durable.
+    pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
+        let refused = |why: io::Error| FileError::System { path: path.display().to_string(), why };
+        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
+        file.set_len(blocks * BLOCK_BYTES).map_err(refused)?;
+        file.sync_all().map_err(refused)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent).and_then(|folder| folder.sync_all()).map_err(refused)
+    }
+}
+
+/// How long the lock of another process is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A process that was killed has its lock until the kernel has ended what its ring had under way, and so it should:
+/// until then there may still be writes. That takes a moment.
+fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
+    let patience = Instant::now() + patience;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
+            locked => return locked,
+        }
+    }
+}
+
+impl Drop for Target {
+    /// A ring that has been closed keeps the file for a while: the lock is given up here.
+    fn drop(&mut self) {
+        // There is nobody to tell, and the end of the process gives it up as well.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+fn open(path: &Path, is_read_only: bool, flags: OFlags) -> io::Result<File> {
+    OpenOptions::new().read(true).write(!is_read_only).custom_flags(flags.bits() as i32).open(path)
+}
+
+/// Some file systems accept the flag and refuse to read, and some devices have larger sectors.
+fn takes_direct(file: &File) -> bool {
+    pread(file, Buffer::new(0, 1).bytes_mut(), 0) != Err(Errno::INVAL)
+}

@@ -1,0 +1,221 @@
+use super::*;
+use std::fs::File;
+use std::path::PathBuf;
+use tailcut_base::Class;
+use tailcut_base::random::Stream;
+use tailcut_host::Block;
+use tempfile::TempDir;
+
+/// A file of some blocks in a folder of its own, which goes when the test ends.
+fn file(blocks: u64) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("drive");
+    FileDrive::create(&path, blocks).expect("it is made");
+    (folder, path)
+}
+
+/// With io_uring, where this machine allows it, and without.
+const WAYS: [FileOptions; 2] = [
+    FileOptions { is_read_only: false, without_uring: false, is_hasty: true, depth: None },
+    FileOptions { is_read_only: false, without_uring: true, is_hasty: true, depth: None },
+];
+
+fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
+    Request { id, op, fua: false, class: Class::DEFAULT, fail_fast: false, block, blocks, data }
+}
+
+fn content(number: u64) -> Bytes {
+    Bytes::encode(&number.to_le_bytes())
+}
+
+/// Waits as a server does.
+fn wait(drive: &mut FileDrive, answers: &mut Answers) {
+    drive.poll(Time::ZERO, answers);
+    if answers.responses.is_empty() && drive.arm() {
+        let wakes = drive.wakes().expect("something wakes");
+        let mut descriptors = [rustix::event::PollFd::new(&wakes, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut descriptors, None).expect("it wakes");
+    }
+}
+
+fn ask(drive: &mut FileDrive, asked: Request<Bytes>) -> Response<Bytes> {
+    drive.submit(Time::ZERO, asked);
+    let mut answers = Answers::default();
+    while answers.responses.is_empty() {
+        wait(drive, &mut answers);
+    }
+    assert_eq!(answers.responses.len(), 1);
+    answers.responses.remove(0)
+}
+
+#[test]
+fn it_holds_what_is_written_and_says_so_after_a_restart() {
+    for options in WAYS {
+        let (_folder, path) = file(300);
+        let mut drive = FileDrive::open(&path, options).expect("it is a file");
+        let (mut model, mut random) = (vec![Bytes::ZEROS; 300], Stream::new(1, "file"));
+        let mut expected: Vec<Option<Vec<Bytes>>> = vec![None; DEPTH as usize];
+        let mut free: Vec<u32> = (0..u32::from(DEPTH)).collect();
+        let (mut step, mut answers) = (0, Answers::default());
+        while step < 3000 || free.len() < DEPTH as usize {
+            if step < 3000
+                && let Some(id) = free.pop()
+            {
+                // Few enough blocks for requests to meet.
+                let (block, count) = (random.below(280), 1 + random.below(20) as usize);
+                let range = block as usize..block as usize + count;
+                let (op, data) = match random.below(6) {
+                    0..3 => (Op::Read, Vec::new()),
+                    3..5 => (Op::Write, vec![content(step + 1); count]),
+                    _ => (Op::Trim, Vec::new()),
+                };
+                let mut returned = Vec::new();
+                match op {
+                    Op::Read => returned = model[range].to_vec(),
+                    Op::Write => model[range].clone_from_slice(&data),
+                    _ => model[range].fill(Bytes::ZEROS),
+                }
+                expected[id as usize] = Some(returned);
+                let fua = random.below(8) == 0;
+                drive.submit(Time::ZERO, Request { fua, ..request(id, op, block, count as u32, data) });
+                step += 1;
+                continue;
+            }
+            wait(&mut drive, &mut answers);
+            for response in answers.responses.drain(..) {
+                let expected = expected[response.id as usize].take();
+                assert_eq!(
+                    (response.status, Some(response.data)),
+                    (Status::Success, expected),
+                    "{}",
+                    drive.model
+                );
+                free.push(response.id);
+            }
+        }
+        assert_eq!(ask(&mut drive, request(0, Op::Flush, 0, 0, Vec::new())).status, Status::Success);
+        drop(drive);
+        let mut drive = FileDrive::open(&path, options).expect("it is a file");
+        for (block, expected) in model.iter().enumerate() {
+            let read = ask(&mut drive, request(0, Op::Read, block as u64, 1, Vec::new()));
+            assert_eq!(read.data, std::slice::from_ref(expected));
+        }
+    }
+}
+
+#[test]
+fn trims_give_room_back_and_read_as_zeros() {
+    for (punches, options) in [true, false].into_iter().flat_map(|punches| WAYS.map(|way| (punches, way))) {
+        let (_folder, path) = file(200);
+        let mut drive = FileDrive::open(&path, options).expect("it is a file");
+        drive.target.punches &= punches;
+        for first in (0..192).step_by(32) {
+            ask(&mut drive, request(1, Op::Write, first, 32, vec![content(first + 1); 32]));
+        }
+        assert!(drive.extent(0, 200).is_allocated);
+        assert_eq!(ask(&mut drive, request(1, Op::Trim, 10, 100, Vec::new())).status, Status::Success);
+        for (block, is_zero) in [(9, false), (10, true), (70, true), (109, true), (110, false)] {
+            let read = ask(&mut drive, request(1, Op::Read, block, 1, Vec::new()));
+            assert_eq!(read.data == [Bytes::ZEROS], is_zero, "block {block}");
+        }
+        if drive.target.punches && !drive.extent(10, 100).is_allocated {
+            assert_eq!(drive.extent(0, 200), Extent { blocks: 10, is_allocated: true, is_zero: false });
+            assert_eq!(drive.extent(10, 190), Extent { blocks: 100, is_allocated: false, is_zero: true });
+        }
+    }
+}
+
+#[test]
+fn a_file_that_has_shrunk_cannot_be_read_at_its_end() {
+    for options in WAYS {
+        let (_folder, path) = file(100);
+        let mut drive = FileDrive::open(&path, options).expect("it is a file");
+        File::options().write(true).open(&path).and_then(|file| file.set_len(50 * 4096)).expect("it shrinks");
+        let read = |block, blocks| request(1, Op::Read, block, blocks, Vec::new());
+        assert_eq!(ask(&mut drive, read(40, 20)).status, Status::MediaError);
+        assert_eq!(ask(&mut drive, read(60, 1)).status, Status::MediaError);
+        assert_eq!(ask(&mut drive, read(40, 10)).status, Status::Success);
+    }
+}
+
+#[test]
+fn what_is_read_only_takes_no_writes() {
+    let (_folder, path) = file(10);
+    let mut drive =
+        FileDrive::open(&path, FileOptions { is_read_only: true, ..WAYS[0] }).expect("it is a file");
+    for op in [Op::Write, Op::Trim] {
+        let data = if op == Op::Write { vec![content(1)] } else { Vec::new() };
+        assert_eq!(ask(&mut drive, request(1, op, 0, 1, data)).status, Status::WriteProtected);
+    }
+    assert_eq!(ask(&mut drive, request(1, Op::Read, 0, 1, Vec::new())).data, [Bytes::ZEROS]);
+    assert_eq!(ask(&mut drive, request(1, Op::Flush, 0, 0, Vec::new())).status, Status::Success);
+}
+
+#[test]
+fn a_file_has_one_user() {
+    let (folder, path) = file(10);
+    let first = FileDrive::open(&path, WAYS[0]).expect("it is free");
+    let refused = FileDrive::open(&path, WAYS[0]).expect_err("it is taken");
+    assert!(refused.to_string().contains("is in use by another process"), "{refused}");
+    drop(first);
+    FileDrive::open(&path, WAYS[0]).expect("it is free again");
+    let opened = FileDrive::open(folder.path(), FileOptions { is_read_only: true, ..WAYS[1] });
+    assert!(matches!(opened, Err(FileError::Kind { .. })), "{opened:?}");
+}
+
+#[test]
+fn a_file_without_a_block_is_refused_with_a_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("small");
+    std::fs::write(&path, b"not much").expect("it is made");
+    let refused = FileDrive::open(&path, WAYS[0]).expect_err("it is too small");
+    assert!(
+        refused.to_string().contains("has 8 bytes") && refused.to_string().contains("truncate"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn it_says_how_it_reads_and_writes() {
+    let (_folder, path) = file(10);
+    let drive = FileDrive::open(
+        &path,
+        FileOptions { is_read_only: false, without_uring: true, is_hasty: true, depth: None },
+    )
+    .expect("a file");
+    assert!(drive.identify().model.contains("8 threads: io_uring is switched off"), "{}", drive.model);
+}
+
+#[test]
+fn it_takes_as_many_requests_at_a_time_as_it_is_asked_to() {
+    let (_folder, path) = file(40);
+    for options in WAYS {
+        let mut drive = FileDrive::open(&path, FileOptions { depth: Some(200), ..options }).expect("a file");
+        assert_eq!(drive.disk().depth, 200);
+        (0..200).for_each(|id| {
+            drive.submit(Time::ZERO, request(id, Op::Read, u64::from(id) % 40, 1, Vec::new()))
+        });
+        let mut answers = Answers::default();
+        let mut responses = Vec::new();
+        while responses.len() < 200 {
+            wait(&mut drive, &mut answers);
+            responses.append(&mut answers.responses);
+        }
+        assert!(responses.iter().all(|response| response.status == Status::Success));
+    }
+}
+
+/// A device that is always full stands for a file system that is.
+#[test]
+fn a_full_file_system_takes_no_writes() {
+    for options in WAYS {
+        let file =
+            std::sync::Arc::new(File::options().read(true).write(true).open("/dev/full").expect("a device"));
+        let target = Target { file, blocks: 10, is_file: false, is_direct: false, punches: false };
+        let mut drive = FileDrive::over(target, "/dev/full", options).expect("it is open");
+        for op in [Op::Write, Op::Trim] {
+            let data = if op == Op::Write { vec![content(1)] } else { Vec::new() };
+            assert_eq!(ask(&mut drive, request(1, op, 0, 1, data)).status, Status::WriteProtected);
+        }
+    }
+}

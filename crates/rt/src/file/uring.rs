@@ -1,0 +1,215 @@
+//! Reading and writing through io_uring.
+//!
+//! One thread submits and reaps: that is what `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel, which
+//! then does its part of a completion when that thread looks, and not whenever it likes. The ring is enabled
+//! by its first use, so a drive can be made on another thread than the one that uses it.
+
+use super::buffer::Buffer;
+use super::job::{Ended, Job, Work};
+use super::pool::PUNCH;
+use io_uring::squeue::Entry;
+use io_uring::{IoUring, opcode, types};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// A ring over one file.
+pub struct Uring {
+    ring: IoUring,
+    /// What the kernel has, by its slot. Buffers in it are the kernel's until their job has ended.
+    jobs: Vec<Option<Job>>,
+    in_flight: usize,
+    /// Jobs that go on although they have not been asked for again.
+    again: Vec<u32>,
+    /// Becomes readable with every completion. The ring itself does not: what is put off until its thread looks
+    /// wakes nobody who polls it.
+    event: OwnedFd,
+    is_enabled: bool,
+    has_buffers: bool,
+    /// Open as long as the ring.
+    _file: Arc<File>,
+}
+
+/// The only registered file.
+const FILE: types::Fixed = types::Fixed(0);
+
+/// `IORING_ENTER_GETEVENTS`: lets the kernel do what it has put off until somebody looks.
+const LOOK: u32 = 1;
+
+/// `RWF_DSYNC`.
+const DURABLE: i32 = libc::RWF_DSYNC;
+
+impl Uring {
+    /// A ring for `depth` jobs at a time. `buffers` are registered if the system has room for that: they must
+    /// be all that jobs come with, and outlive it.
+    ///
+    /// # Errors
+    /// When the system refuses io_uring.
+    pub fn new(file: &Arc<File>, depth: u32, buffers: &[Buffer]) -> io::Result<Uring> {
+        let entries = depth.next_power_of_two();
+        let full = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_r_disabled()
+            .setup_cqsize(entries * 2)
+            .build(entries);
+        // Before Linux 6.1 there is only the plain ring.
+        let (ring, is_enabled) = match full {
+            Ok(ring) => (ring, false),
+            Err(_) => (IoUring::builder().setup_cqsize(entries * 2).build(entries)?, true),
+        };
+        ring.submitter().register_files(&[file.as_raw_fd()])?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        ring.submitter().register_eventfd(event.as_raw_fd())?;
+        let parts: Vec<libc::iovec> = buffers.iter().map(part).collect();
+        // SAFETY: the memory of a buffer stays where it is and is freed after the ring: jobs in flight are waited
+        // for before (see the drop below), and the kernel touches registered memory for none else.
+        let registered = unsafe { ring.submitter().register_buffers(&parts) };
+        Ok(Uring {
+            ring,
+            jobs: (0..depth).map(|_| None).collect(),
+            in_flight: 0,
+            again: Vec::new(),
+            event,
+            is_enabled,
+            has_buffers: registered.is_ok(),
+            _file: file.clone(),
+        })
+    }
+
+    /// Has a job done; its slot is below `depth` and free.
+    pub fn begin(&mut self, job: Job) {
+        let slot = job.slot;
+        assert!(self.jobs[slot as usize].is_none(), "a slot has one job at a time");
+        self.jobs[slot as usize] = Some(job);
+        self.in_flight += 1;
+        self.push(slot);
+    }
+
+    fn push(&mut self, slot: u32) {
+        let job = self.jobs[slot as usize].as_mut().expect("it has just come");
+        let entry = entry(job, self.has_buffers);
+        // SAFETY: its buffer is held in `jobs` until its completion has been seen, the file as long as the ring.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.expect("there is an entry for each slot");
+    }
+
+    /// Hands over what was begun and appends what has ended.
+    pub fn take(&mut self, ended: &mut Vec<Ended>) {
+        self.look(0).expect("the ring is used by one thread");
+        let (ring, jobs) = (&mut self.ring, &mut self.jobs);
+        for completion in ring.completion() {
+            let slot = completion.user_data() as usize;
+            let job = jobs[slot].as_mut().expect("it is in flight");
+            let result = match completion.result() {
+                bytes @ 0.. => Ok(bytes as u64),
+                errno => Err(Errno::from_raw_os_error(-errno)),
+            };
+            let is_again = match result {
+                Ok(moved) => job.goes_on(moved),
+                Err(why) => matches!(why, Errno::INTR | Errno::AGAIN),
+            };
+            if is_again {
+                self.again.push(slot as u32);
+            } else {
+                self.in_flight -= 1;
+                ended.push((jobs[slot].take().expect("it is in flight"), result));
+            }
+        }
+        while let Some(slot) = self.again.pop() {
+            self.push(slot);
+        }
+    }
+
+    /// Hands over what was begun, and waits for `wanted` completions.
+    fn look(&mut self, wanted: u32) -> io::Result<()> {
+        if self.in_flight == 0 {
+            return Ok(());
+        }
+        if !self.is_enabled {
+            self.ring.submitter().register_enable_rings()?;
+            self.is_enabled = true;
+        }
+        let begun = self.ring.submission().len() as u32;
+        // SAFETY: no argument is passed, and what the entries point to is held in `jobs`.
+        let entered = unsafe { self.ring.submitter().enter::<()>(begun, wanted, LOOK, None) };
+        // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
+        let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
+        entered.map(drop).or_else(|why| if passes.contains(&why.raw_os_error()) { Ok(()) } else { Err(why) })
+    }
+
+    /// What becomes readable after [`Uring::arm`].
+    pub fn wakes(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
+    /// The user is about to sleep.
+    pub fn arm(&mut self) -> bool {
+        // What has ended before is seen below, what ends from now on rings again.
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        self.look(0).expect("the ring is used by one thread");
+        self.ring.completion().is_empty()
+    }
+}
+
+impl Drop for Uring {
+    /// The kernel must not write to memory that is given back.
+    fn drop(&mut self) {
+        let mut ended = Vec::new();
+        while self.in_flight > 0 {
+            if self.look(1).is_err() {
+                // Another thread than the one that used it: that memory is never given back.
+                return std::mem::forget(std::mem::take(&mut self.jobs));
+            }
+            self.take(&mut ended);
+        }
+    }
+}
+
+impl std::fmt::Debug for Uring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Uring").field("in_flight", &self.in_flight).finish_non_exhaustive()
+    }
+}
+
+fn part(buffer: &Buffer) -> libc::iovec {
+    let bytes = buffer.bytes();
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+/// What is handed to the kernel for what is left of a job.
+fn entry(job: &mut Job, has_buffers: bool) -> Entry {
+    let (at, done) = (job.offset + job.done, job.done as usize);
+    let left = (job.length - job.done) as u32;
+    let entry = match job.work {
+        Work::Flush => opcode::Fsync::new(FILE).flags(types::FsyncFlags::DATASYNC).build(),
+        Work::Punch => {
+            opcode::Fallocate::new(FILE, job.length).offset(job.offset).mode(PUNCH.bits() as i32).build()
+        }
+        Work::Read => {
+            let buffer = job.buffer.as_mut().expect(DATA);
+            let (number, memory) = (buffer.number, buffer.bytes_mut()[done..].as_mut_ptr());
+            if has_buffers {
+                opcode::ReadFixed::new(FILE, memory, left, number).offset(at).build()
+            } else {
+                opcode::Read::new(FILE, memory, left).offset(at).build()
+            }
+        }
+        Work::Write { is_durable } => {
+            let buffer = job.buffer.as_ref().expect(DATA);
+            let (number, memory) = (buffer.number, buffer.bytes()[done..].as_ptr());
+            let flags = if is_durable { DURABLE } else { 0 };
+            if has_buffers {
+                opcode::WriteFixed::new(FILE, memory, left, number).offset(at).rw_flags(flags).build()
+            } else {
+                opcode::Write::new(FILE, memory, left).offset(at).rw_flags(flags).build()
+            }
+        }
+    };
+    entry.user_data(u64::from(job.slot))
+}
+
+const DATA: &str = "what moves data has a buffer";

@@ -1,0 +1,135 @@
+//! Threads that ask: each for one read after the other and waiting for it, or one for many at a time.
+
+use super::course::{Course, Meter};
+use super::lane::{Lane, Told};
+use super::placement::Usage;
+use super::sync::pause;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::random::Stream;
+use tailcut_base::{Class, Op, Status, Time};
+use tailcut_host::path::RequestId;
+use tailcut_host::{Bytes, Request, Response};
+
+/// What one thread has measured.
+#[derive(Debug, Default)]
+pub struct Share {
+    /// From its way in to its way out, of each request that began while it counted.
+    pub latency: LatencyHistogram,
+    /// What it used meanwhile.
+    pub usage: Usage,
+}
+
+/// Blocks that are read; any drive has more.
+const BLOCKS: u64 = 1 << 10;
+
+/// A thread with one seat reads block after block, and waits for each.
+pub fn ask(lane: &Lane, course: &Course, seat: RequestId) -> Share {
+    let (clock, mut told, mut data) = (course.clock(), Told::default(), Vec::new());
+    let (mut share, mut meter) = (Share::default(), Meter::default());
+    let mut blocks = Stream::new(u64::from(seat), "blocks");
+    let mut done = 0;
+    course.line_up();
+    while course.goes_on(done) {
+        meter.look(course);
+        let counts = course.counts();
+        let begun = clock.now();
+        lane.enter(begun, seat, read(seat, blocks.below(BLOCKS), data), &mut told);
+        lane.wait(|| clock.now(), seat, &mut told);
+        let response = lane.leave(clock.now(), seat, &mut told);
+        data = checked(response, seat);
+        if counts {
+            share.latency.record(clock.now().since(begun));
+        }
+        done += 1;
+    }
+    share.usage = meter.used();
+    share
+}
+
+/// A thread with `seats` seats keeps all of them under way, and never sleeps.
+pub fn reap(lane: &Lane, course: &Course, seats: u32) -> Share {
+    let (clock, mut told, mut meter) = (course.clock(), Told::default(), Meter::default());
+    let mut reaper = Reaper::new(seats);
+    let mut answers = Vec::with_capacity(seats as usize);
+    course.line_up();
+    while reaper.goes_on(course) {
+        meter.look(course);
+        let now = clock.now();
+        if reaper.may_ask(course) {
+            lane.enter_many(now, std::iter::from_fn(|| reaper.ask(course, now)), &mut told);
+        }
+        if lane.has_news() {
+            lane.reap(clock.now(), &mut answers, &mut told);
+            let ended = clock.now();
+            answers.drain(..).for_each(|answer| reaper.answered(ended, answer));
+        } else {
+            pause();
+        }
+    }
+    Share { usage: meter.used(), ..reaper.share }
+}
+
+/// The requests of one thread.
+struct Reaper {
+    seats: u32,
+    /// Seats without a request, and memory for their next.
+    idle: Vec<(RequestId, Vec<Bytes>)>,
+    /// When the request of a seat began, if it counts.
+    begun: Vec<Time>,
+    asked: u64,
+    blocks: Stream,
+    share: Share,
+}
+
+impl Reaper {
+    fn new(seats: u32) -> Reaper {
+        Reaper {
+            seats,
+            idle: (0..seats).map(|seat| (seat, Vec::new())).collect(),
+            begun: vec![Time::NEVER; seats as usize],
+            asked: 0,
+            blocks: Stream::new(0, "blocks"),
+            share: Share::default(),
+        }
+    }
+
+    fn may_ask(&self, course: &Course) -> bool {
+        !self.idle.is_empty() && course.goes_on(self.asked / u64::from(self.seats))
+    }
+
+    fn goes_on(&self, course: &Course) -> bool {
+        self.idle.len() < self.seats as usize || self.may_ask(course)
+    }
+
+    fn ask(&mut self, course: &Course, now: Time) -> Option<Request<Bytes>> {
+        if !self.may_ask(course) {
+            return None;
+        }
+        let (seat, data) = self.idle.pop()?;
+        self.begun[seat as usize] = if course.counts() { now } else { Time::NEVER };
+        self.asked += 1;
+        Some(read(seat, self.blocks.below(BLOCKS), data))
+    }
+
+    fn answered(&mut self, now: Time, response: Response<Bytes>) {
+        let seat = response.id;
+        let begun = self.begun[seat as usize];
+        if begun != Time::NEVER {
+            self.share.latency.record(now.since(begun));
+        }
+        self.idle.push((seat, checked(response, seat)));
+    }
+}
+
+fn read(seat: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
+    let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
+    Request { id: seat, op: Op::Read, fua, class, fail_fast, block, blocks: 1, data }
+}
+
+/// Its memory, for the next request.
+fn checked(response: Response<Bytes>, seat: RequestId) -> Vec<Bytes> {
+    let Response { id, status, mut data, .. } = response;
+    assert_eq!((id, status, data.len()), (seat, Status::Success, 1), "a read of one block is answered");
+    data.clear();
+    data
+}

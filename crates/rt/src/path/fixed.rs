@@ -1,0 +1,101 @@
+//! A drive that answers every request after the same time, whatever is in flight: the load of `tailcut bench path`.
+
+use crate::drive::{Announcement, Answers, Drive};
+use std::collections::VecDeque;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::device::Identify;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Nanos, Spans, Status, Time};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
+
+/// A drive of zeros with a fixed latency.
+#[derive(Debug)]
+pub struct FixedDrive {
+    latency: Nanos,
+    depth: u32,
+    /// In the order in which they end.
+    under_way: VecDeque<(Time, Request<Bytes>)>,
+    /// The last so many of them have not been announced.
+    unannounced: usize,
+    replies: Vec<(Control, ControlReply)>,
+    late: LatencyHistogram,
+}
+
+impl FixedDrive {
+    /// A drive that takes `depth` requests at a time and answers each after `latency`.
+    pub fn new(latency: Nanos, depth: u32) -> FixedDrive {
+        FixedDrive {
+            latency,
+            depth,
+            under_way: VecDeque::with_capacity(depth as usize),
+            unannounced: 0,
+            replies: Vec::new(),
+            late: LatencyHistogram::new(),
+        }
+    }
+
+    /// How long after their moment it was asked for its answers.
+    pub fn late(&self) -> &LatencyHistogram {
+        &self.late
+    }
+}
+
+impl Drive for FixedDrive {
+    fn identify(&self) -> Identify {
+        Identify {
+            model: "fixed latency".into(),
+            sectors: (1 << 20) * BLOCK_SECTORS,
+            page_sectors: BLOCK_SECTORS as u32,
+            queue_depth: self.depth,
+            max_sectors: 8192 * BLOCK_SECTORS as u32,
+            block_sectors: BLOCK_SECTORS as u32,
+            volatile_cache: false,
+        }
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        let ends = now + self.latency;
+        self.under_way.push_back((ends, request));
+        self.unannounced += 1;
+    }
+
+    fn control(&mut self, _: Time, call: Control) {
+        self.replies.push((call, ControlReply::Unsupported));
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        answers.replies.append(&mut self.replies);
+        while let Some(&(ends, _)) = self.under_way.front()
+            && ends <= now
+        {
+            let (_, Request { id, mut data, blocks, op, .. }) =
+                self.under_way.pop_front().expect("it is first");
+            self.late.record(now.since(ends));
+            if op == tailcut_base::Op::Read {
+                data.clear();
+                data.resize(blocks as usize, Bytes::default());
+            }
+            let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
+            answers.responses.push(Response { id, status, data, busy_for, spans });
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        if !self.replies.is_empty() {
+            return Time::ZERO;
+        }
+        self.under_way.front().map_or(Time::NEVER, |&(ends, _)| ends)
+    }
+
+    fn announce(&mut self, announcements: &mut Vec<Announcement>) {
+        let known = self.under_way.len().saturating_sub(std::mem::take(&mut self.unannounced));
+        let news = self.under_way.range(known..);
+        announcements.extend(news.map(|(ends, request)| Announcement { id: request.id, ends: *ends }));
+    }
+}

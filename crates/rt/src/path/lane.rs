@@ -1,0 +1,285 @@
+//! What the threads of one core share on their way to a device: the path's queue over a queue pair.
+//!
+//! A lane has *seats*, one for each request that can be under way: a waiting thread has one, a reaper many. Who wants
+//! something of the path holds the lane for some hundred nanoseconds and never while it sleeps or wakes somebody. Where
+//! the request of a seat stands is written while the lane is held, and read without it.
+//!
+//! The tags, the queue and the order of things are those of [`PathQueue`], as in the simulator: the emulated controller
+//! notes what was issued, and the rings are the wire to it.
+
+use super::bell::Bell;
+use super::pair::{HostEnd, HostView, Posting};
+use super::plan::Plan;
+use super::sync::{AtomicU32, Mutex, Ordering, Rule, holds, pause};
+use tailcut_base::Time;
+use tailcut_host::path::{Controller, LowLevelDriver, Nvme, PathQueue, RequestId, Wait};
+use tailcut_host::{Bytes, Request, Response};
+
+/// A lane.
+#[derive(Debug)]
+pub struct Lane {
+    plan: Plan,
+    seats: Vec<Seat>,
+    pair: HostView,
+    /// Postings that need nobody any more, modulo 2^32; written while the lane is held.
+    served: AtomicU32,
+    held: Mutex<Held>,
+}
+
+/// Where the request of a seat stands.
+#[derive(Debug)]
+struct Seat {
+    stage: AtomicU32,
+    bell: Bell,
+}
+
+/// The seat has no request.
+const EMPTY: u32 = 0;
+/// With the path or the device.
+const PENDING: u32 = 1;
+/// Its end has been announced.
+const ANNOUNCED: u32 = 2;
+/// Its completion has been taken and is to be post-processed by its waiter.
+const FETCHED: u32 = 3;
+/// It has been post-processed.
+const FINISHED: u32 = 4;
+
+#[derive(Debug)]
+struct Held {
+    path: PathQueue,
+    pair: HostEnd,
+    /// Requests that have not been issued; by seat.
+    asked: Vec<Option<Request<Bytes>>>,
+    /// Responses that their waiters have not taken; by seat.
+    answers: Vec<Option<Response<Bytes>>>,
+}
+
+/// Who is to be rung for when the lane is not held any more. Each thread has one, so that nothing is allocated per
+/// request.
+#[derive(Debug, Default)]
+pub struct Told {
+    seats: Vec<RequestId>,
+    device: bool,
+}
+
+/// All requests of a lane go to one queue of one controller with one interrupt.
+const QUEUE: u32 = 0;
+
+impl Lane {
+    /// A lane with so many seats over a pair for `depth` requests; what finds no tag waits in its queue.
+    pub fn new(plan: Plan, seats: u32, depth: u32, pair: HostEnd) -> Lane {
+        let mut controller = Controller::Nvme(Nvme::with_pairs(1, 1, depth));
+        // The device rings by itself, or not: the emulated controller has nobody to interrupt.
+        controller.mask(QUEUE, true);
+        let none = |_| None;
+        Lane {
+            plan,
+            seats: (0..seats).map(|_| Seat { stage: AtomicU32::new(EMPTY), bell: Bell::default() }).collect(),
+            pair: pair.view(),
+            served: AtomicU32::new(0),
+            held: Mutex::new(Held {
+                path: PathQueue::new(controller, seats),
+                pair,
+                asked: (0..seats).map(none).collect(),
+                answers: (0..seats).map(|_| None).collect(),
+            }),
+        }
+    }
+
+    /// How the strategy is carried out.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The thread of a seat enters the path with a request, and serves another's completion if it cooperates.
+    pub fn enter(&self, now: Time, seat: RequestId, request: Request<Bytes>, told: &mut Told) {
+        self.hold(told, |held, told| {
+            self.ask(held, now, seat, request, told);
+            if self.plan.cooperates {
+                self.serve_held(held, now, 1, told);
+            }
+        });
+    }
+
+    /// Many requests at a time, each for the seat of its name, of one thread that has all seats; see [`Lane::reap`].
+    pub fn enter_many(&self, now: Time, requests: impl Iterator<Item = Request<Bytes>>, told: &mut Told) {
+        self.hold(told, |held, told| requests.for_each(|it| self.ask(held, now, it.id, it, told)));
+    }
+
+    /// Appends the answers that have come, post-processed: for one thread that has all seats and never sleeps.
+    pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut Told) {
+        self.hold(told, |held, told| {
+            self.absorb(held, told);
+            while let Some(fetched) = held.path.fetch(QUEUE) {
+                self.fetched(held, now, fetched.request, told);
+                answers.push(self.take(held, now, fetched.request));
+            }
+        });
+    }
+
+    /// Waits for the request of a seat as the strategy says.
+    pub fn wait(&self, clock: impl Fn() -> Time, seat: RequestId, told: &mut Told) {
+        let place = &self.seats[seat as usize];
+        let stage = || place.stage.load(Ordering::Acquire);
+        match self.plan.wait {
+            Wait::Sleep => place.bell.wait_for(|| stage() >= FETCHED),
+            Wait::Spin => self.spin(clock, seat, told),
+            Wait::UntilNotice => {
+                place.bell.wait_for(|| stage() != PENDING);
+                self.spin(clock, seat, told);
+            }
+        }
+    }
+
+    /// Looks for the end of one request, which others may find as well.
+    fn spin(&self, clock: impl Fn() -> Time, seat: RequestId, told: &mut Told) {
+        while self.seats[seat as usize].stage.load(Ordering::Acquire) < FETCHED {
+            if self.has_news() {
+                self.hold(told, |held, told| {
+                    self.absorb(held, told);
+                    if held.path.fetch_own(seat).is_some() {
+                        self.fetched(held, clock(), seat, told);
+                    }
+                });
+            }
+            pause();
+        }
+    }
+
+    /// The thread of a seat leaves the path with its answer, and serves another's completion if it cooperates.
+    pub fn leave(&self, now: Time, seat: RequestId, told: &mut Told) -> Response<Bytes> {
+        self.hold(told, |held, told| {
+            let response = self.take(held, now, seat);
+            if self.plan.cooperates {
+                self.serve_held(held, now, 1, told);
+            }
+            response
+        })
+    }
+
+    /// Serves at most `most` completions of whomever, for threads that do nothing else. Returns how many it served.
+    pub fn serve(&self, now: Time, most: u32, told: &mut Told) -> u32 {
+        self.hold(told, |held, told| self.serve_held(held, now, most, told))
+    }
+
+    /// True when something has been posted that nobody has served.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.news() != 0
+    }
+
+    /// How many postings nobody has served. One that was taken from its ring before the device has counted it is not
+    /// missing from the others.
+    #[inline]
+    pub fn news(&self) -> u32 {
+        let ahead = self.pair.posted().wrapping_sub(self.served.load(Ordering::Acquire));
+        (ahead as i32).max(0) as u32
+    }
+
+    /// The bell of the thread that the device wakes.
+    pub fn bell(&self) -> &Bell {
+        self.pair.bell()
+    }
+
+    /// Does something with the lane, and rings for those who are concerned when it is not held any more.
+    #[inline]
+    fn hold<T>(&self, told: &mut Told, work: impl FnOnce(&mut Held, &mut Told) -> T) -> T {
+        let result = work(&mut self.held.lock().expect(POISONED), told);
+        if std::mem::take(&mut told.device) {
+            self.pair.ring_device();
+        }
+        for seat in told.seats.drain(..) {
+            self.seats[seat as usize].bell.ring();
+        }
+        result
+    }
+
+    fn ask(&self, held: &mut Held, now: Time, seat: RequestId, mut request: Request<Bytes>, told: &mut Told) {
+        let before = self.seats[seat as usize].stage.swap(PENDING, Ordering::AcqRel);
+        assert_eq!(before, EMPTY, "a seat has one request at a time");
+        request.id = seat;
+        held.asked[seat as usize] = Some(request);
+        held.path.enqueue(seat, QUEUE);
+        self.issue(held, now, told);
+    }
+
+    /// Issues the first request that waits, if there is a tag.
+    #[inline]
+    fn issue(&self, held: &mut Held, now: Time, told: &mut Told) {
+        let Some(request) = held.path.issue(now, QUEUE) else { return };
+        let request = held.asked[request as usize].take().expect("what waits has been asked for");
+        held.pair.submit(request);
+        told.device = true;
+    }
+
+    /// The answer of a seat, post-processed if nobody has done that.
+    fn take(&self, held: &mut Held, now: Time, seat: RequestId) -> Response<Bytes> {
+        let place = &self.seats[seat as usize].stage;
+        match place.load(Ordering::Relaxed) {
+            FETCHED => _ = held.path.end(seat, now),
+            FINISHED => {}
+            stage => panic!("a thread leaves with its answer, not in stage {stage}"),
+        }
+        place.store(EMPTY, Ordering::Release);
+        held.answers[seat as usize].take().expect("a completion has its answer")
+    }
+
+    fn serve_held(&self, held: &mut Held, now: Time, most: u32, told: &mut Told) -> u32 {
+        self.absorb(held, told);
+        for served in 0..most {
+            let Some(fetched) = held.path.fetch(QUEUE) else { return served };
+            self.fetched(held, now, fetched.request, told);
+            told.seats.push(fetched.request);
+        }
+        most
+    }
+
+    /// Takes everything from the ring; completions then wait with the controller to be fetched.
+    #[inline]
+    fn absorb(&self, held: &mut Held, told: &mut Told) {
+        while let Some(posting) = held.pair.take() {
+            match posting {
+                Posting::Soon(seat) => {
+                    let stage = &self.seats[seat as usize].stage;
+                    assert_eq!(stage.load(Ordering::Relaxed), PENDING, "what is announced is in flight");
+                    stage.store(ANNOUNCED, Ordering::Release);
+                    self.note_served();
+                    told.seats.push(seat);
+                }
+                Posting::Ended(response) => {
+                    let seat = response.id;
+                    let before = held.answers[seat as usize].replace(response);
+                    assert!(before.is_none(), "a request is answered once");
+                    held.path.completed(seat, true);
+                }
+            }
+        }
+    }
+
+    /// A completion has been taken, and its tag is free.
+    #[inline]
+    fn fetched(&self, held: &mut Held, now: Time, seat: RequestId, told: &mut Told) {
+        let stage = if self.plan.fetcher_finishes {
+            held.path.end(seat, now);
+            FINISHED
+        } else {
+            FETCHED
+        };
+        let place = &self.seats[seat as usize].stage;
+        let before = place.load(Ordering::Relaxed);
+        assert!(before == PENDING || before == ANNOUNCED, "a completion is fetched once");
+        place.store(stage, Ordering::Release);
+        self.note_served();
+        if holds(Rule::FreedTagsAreUsed) {
+            self.issue(held, now, told);
+        }
+    }
+
+    #[inline]
+    fn note_served(&self) {
+        let served = self.served.load(Ordering::Relaxed);
+        self.served.store(served.wrapping_add(1), Ordering::Release);
+    }
+}
+
+const POISONED: &str = "a thread that held the lane has failed, and said why";

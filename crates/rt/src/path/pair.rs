@@ -1,0 +1,130 @@
+//! A queue pair in shared memory, between the threads of one core and a device.
+//!
+//! Two rings, each with one writer and one reader (the host's side is used by whoever holds its [`Lane`](super::lane::Lane)), a
+//! count of postings that anyone may look at without taking them, and a bell for each side. The device rings for
+//! postings only where the strategy wants interrupts.
+
+use super::bell::Bell;
+use super::sync::{AtomicU32, Consumer, Ordering, Producer, ring};
+use std::sync::Arc;
+use tailcut_host::path::RequestId;
+use tailcut_host::{Bytes, Request, Response};
+
+/// What a device has to tell.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would be made for each request, a ring's places once")]
+pub enum Posting {
+    /// The end of this request is near.
+    Soon(RequestId),
+    /// A request has ended.
+    Ended(Response<Bytes>),
+}
+
+/// What both sides see.
+#[derive(Debug)]
+struct Shared {
+    /// Postings so far, modulo 2^32.
+    posted: AtomicU32,
+    /// Of the thread that postings interrupt.
+    host: Bell,
+    /// Of the device, which several pairs share.
+    device: Arc<Bell>,
+}
+
+/// The host's side.
+#[derive(Debug)]
+pub struct HostEnd {
+    submissions: Producer<Request<Bytes>>,
+    completions: Consumer<Posting>,
+    view: HostView,
+}
+
+/// What threads of the host see of a pair without holding it.
+#[derive(Clone, Debug)]
+pub struct HostView(Arc<Shared>);
+
+/// The device's side.
+#[derive(Debug)]
+pub struct DeviceEnd {
+    submissions: Consumer<Request<Bytes>>,
+    completions: Producer<Posting>,
+    shared: Arc<Shared>,
+    posted: u32,
+    rings: bool,
+}
+
+/// A pair for `depth` requests in flight, each of which is posted twice at most. With `rings` postings interrupt.
+pub fn queue_pair(depth: usize, rings: bool, device: Arc<Bell>) -> (HostEnd, DeviceEnd) {
+    let (to_device, submissions) = ring(depth);
+    let (completions, from_device) = ring(2 * depth);
+    let shared = Arc::new(Shared { posted: AtomicU32::new(0), host: Bell::default(), device });
+    let view = HostView(shared.clone());
+    let host = HostEnd { submissions: to_device, completions: from_device, view };
+    (host, DeviceEnd { submissions, completions, shared, posted: 0, rings })
+}
+
+impl HostEnd {
+    /// Hands a request to the device, which has to be rung for.
+    #[inline]
+    pub fn submit(&mut self, request: Request<Bytes>) {
+        self.submissions.push(request).expect("the ring has a place for each tag");
+    }
+
+    /// Takes the oldest posting.
+    #[inline]
+    pub fn take(&mut self) -> Option<Posting> {
+        self.completions.pop().ok()
+    }
+
+    /// What can be seen without holding it.
+    pub fn view(&self) -> HostView {
+        self.view.clone()
+    }
+}
+
+impl HostView {
+    /// How many postings there have been, modulo 2^32.
+    #[inline]
+    pub fn posted(&self) -> u32 {
+        self.0.posted.load(Ordering::Acquire)
+    }
+
+    /// Wakes the device, if it sleeps.
+    #[inline]
+    pub fn ring_device(&self) {
+        self.0.device.ring();
+    }
+
+    /// The bell of the thread that postings interrupt.
+    pub fn bell(&self) -> &Bell {
+        &self.0.host
+    }
+}
+
+impl DeviceEnd {
+    /// Takes the oldest request.
+    #[inline]
+    pub fn take(&mut self) -> Option<Request<Bytes>> {
+        self.submissions.pop().ok()
+    }
+
+    /// True when there is a request.
+    #[inline]
+    pub fn has_requests(&self) -> bool {
+        !self.submissions.is_empty()
+    }
+
+    /// Posts; nobody is woken.
+    #[inline]
+    pub fn post(&mut self, posting: Posting) {
+        self.completions.push(posting).expect("the ring has two places for each tag");
+        self.posted = self.posted.wrapping_add(1);
+        self.shared.posted.store(self.posted, Ordering::Release);
+    }
+
+    /// Interrupts for what has been posted, where that is wanted. True when a thread had to be woken for it.
+    #[inline]
+    pub fn interrupt(&self) -> bool {
+        self.rings && self.shared.host.ring()
+    }
+}

@@ -1,0 +1,99 @@
+//! Where a thread runs, when it gets a core, and what it has used: words of the operating system.
+
+use rustix::thread::{ClockId, CpuSet, NanosleepRelativeResult, clock_nanosleep_relative};
+use std::io;
+use tailcut_base::Nanos;
+
+/// The cores that this thread may run on, in order.
+pub fn cores() -> Vec<usize> {
+    let allowed = rustix::thread::sched_getaffinity(None).expect("a thread may ask for its own cores");
+    (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect()
+}
+
+/// Sleeps for this long.
+pub fn sleep(length: Nanos) {
+    let length = std::time::Duration::from_nanos(length.0);
+    let length = length.try_into().expect("a length within centuries");
+    match clock_nanosleep_relative(ClockId::Monotonic, &length) {
+        // Woken early by a signal: whoever sleeps looks again.
+        NanosleepRelativeResult::Ok | NanosleepRelativeResult::Interrupted(_) => {}
+        NanosleepRelativeResult::Err(error) => panic!("the monotonic clock can be slept on: {error}"),
+    }
+}
+
+/// From now on this thread goes before all that are not real-time threads of a higher level (`SCHED_FIFO`: sched(7)), and
+/// so do threads that it makes.
+///
+/// # Errors
+/// As the system says: this needs a privilege.
+pub fn go_before_others(level: u8) -> io::Result<()> {
+    schedule(libc::SCHED_FIFO, libc::c_int::from(level))
+}
+
+/// From now on this thread takes its turn, as threads do.
+pub fn go_in_turn() {
+    schedule(libc::SCHED_OTHER, 0).expect("every thread may");
+}
+
+fn schedule(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameters are read during the call only, and 0 names the calling thread.
+    let result = unsafe { libc::sched_setscheduler(0, class, &parameters) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What a thread has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time on a core.
+    pub cpu: Nanos,
+    /// How often it gave up its core.
+    pub voluntary: u64,
+    /// How often its core was taken from it.
+    pub involuntary: u64,
+}
+
+impl Usage {
+    /// Of this thread, so far.
+    pub fn of_thread() -> Usage {
+        Usage::of(libc::RUSAGE_THREAD, ClockId::ThreadCPUTime)
+    }
+
+    /// Of all threads of this process, so far.
+    pub fn of_process() -> Usage {
+        Usage::of(libc::RUSAGE_SELF, ClockId::ProcessCPUTime)
+    }
+
+    fn of(whose: libc::c_int, clock: ClockId) -> Usage {
+        let time = rustix::time::clock_gettime(clock);
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the call writes at most one `rusage`, which is there.
+        let result = unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
+        assert_eq!(result, 0, "a process may ask what it has used");
+        // SAFETY: it is all numbers, of which any bits are one, and begun as zeros.
+        let usage = unsafe { usage.assume_init() };
+        Usage {
+            cpu: Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+            voluntary: usage.ru_nvcsw as u64,
+            involuntary: usage.ru_nivcsw as u64,
+        }
+    }
+
+    /// What was used since `earlier`.
+    pub fn since(self, earlier: Usage) -> Usage {
+        Usage {
+            cpu: Nanos(self.cpu.0 - earlier.cpu.0),
+            voluntary: self.voluntary - earlier.voluntary,
+            involuntary: self.involuntary - earlier.involuntary,
+        }
+    }
+
+    /// Both together.
+    pub fn and(self, other: Usage) -> Usage {
+        Usage {
+            cpu: self.cpu + other.cpu,
+            voluntary: self.voluntary + other.voluntary,
+            involuntary: self.involuntary + other.involuntary,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What real threads make of a strategy.
+//!
+//! User space has no interrupts. Where a description wants one, the device wakes a *notifying thread* on the core that
+//! waits: two hand-offs, from the device to that thread and from it to the waiter. What is an interrupt's handler in a
+//! kernel and what is its thread is then the same, so `nvme` and `nonblocking` are carried out alike. Request queue and
+//! SCSI layers, software interrupts and the room in a drive's buffer do not exist here; strategies that need them are
+//! refused.
+
+use tailcut_base::Nanos;
+use tailcut_host::path::strategy::Hints;
+use tailcut_host::path::{Drain, Finisher, Issuer, Layers, Strategy, Wait};
+
+/// Who looks for completions beside the threads that enter the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Nobody: each thread looks for its own.
+    Nobody,
+    /// A thread that the device wakes.
+    Notifier,
+    /// A thread that looks by itself.
+    Poller(Poller),
+}
+
+/// When a poll thread looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poller {
+    /// On a timer, so long after the last look.
+    Timer(Nanos),
+    /// All the time at idle priority: on a core that has nothing else to do.
+    Idle,
+}
+
+/// A strategy as real threads carry it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Who looks for completions.
+    pub watch: Watch,
+    /// That thread goes on until there are none, instead of serving what it found when it began.
+    pub until_empty: bool,
+    /// Whoever has fetched a completion post-processes it; else the waiter does.
+    pub fetcher_finishes: bool,
+    /// Threads that enter the path serve others.
+    pub cooperates: bool,
+    /// How threads wait.
+    pub wait: Wait,
+}
+
+impl Plan {
+    /// The plan for a strategy, whose poll thread, if it has one, is this.
+    ///
+    /// # Errors
+    /// Says what of the strategy real threads cannot do, and what to use instead.
+    pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, String> {
+        if strategy.layers == Layers::Scsi || strategy.finisher == Finisher::SoftInterrupt {
+            return Err("user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a notifying thread".into());
+        }
+        if strategy.issuer == Issuer::QueueRun {
+            return Err(
+                "user space has no request queue whose background thread could issue: who frees a tag issues"
+                    .into(),
+            );
+        }
+        if strategy.adapts {
+            return Err(
+                "real threads keep to one way of waiting: name it instead of \"hybrid\", such as \"coop-poll\"".into()
+            );
+        }
+        if strategy.spins_on_buffer_hits {
+            return Err(
+                "no drive tells user space how much room its buffer has: leave \"buffer-spin\" away".into()
+            );
+        }
+        if strategy.hints != Hints::default() {
+            return Err("no drive tells user space what its memory holds: leave \"hit-spin\" and \"room-notice\" away".into());
+        }
+        if strategy.finisher == Finisher::InterruptThread && !strategy.interrupts {
+            return Err("without interrupts there is no thread of one: leave \"nvme\" away".into());
+        }
+        Ok(Plan {
+            watch: match (strategy.interrupts, strategy.has_poll_thread) {
+                (_, true) => Watch::Poller(poller),
+                (true, false) => Watch::Notifier,
+                (false, false) => Watch::Nobody,
+            },
+            until_empty: strategy.drain == Drain::UntilEmpty,
+            fetcher_finishes: strategy.finisher != Finisher::Waiter,
+            cooperates: strategy.cooperates,
+            wait: strategy.wait,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Result<Plan, String> {
+        Plan::of(&Strategy::parse(text).expect("it is a strategy"), Poller::Idle)
+    }
+
+    #[test]
+    fn what_user_space_does_not_have_is_refused_with_a_remedy() {
+        for (text, word) in [
+            ("scsi", "nvme"),
+            ("coop+buffer-spin", "leave"),
+            ("coop+hit-spin", "leave"),
+            ("hybrid", "coop-poll"),
+            ("poll+nvme", "leave"),
+        ] {
+            let why = plan(text).expect_err("it cannot be carried out");
+            assert!(why.contains(word), "{text}: {why}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_is_a_notifying_thread() {
+        assert_eq!(plan("nvme"), plan("nonblocking"));
+        let plan = plan("coop").expect("it can be carried out");
+        assert_eq!((plan.watch, plan.fetcher_finishes, plan.cooperates), (Watch::Notifier, false, true));
+    }
+
+    #[test]
+    fn who_polls_has_no_notifying_thread() {
+        let polled = plan("coop-poll").expect("it can be carried out");
+        assert_eq!(polled.watch, Watch::Poller(Poller::Idle));
+        assert_eq!(plan("spin").expect("it can be carried out").watch, Watch::Nobody);
+    }
+}

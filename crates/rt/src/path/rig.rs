@@ -1,0 +1,214 @@
+//! Threads, lanes and a device put together, and what they do measured.
+
+use super::asker::{self, Share};
+use super::bell::Bell;
+use super::course::{Course, Length, Meter};
+use super::device::{Device, Rest};
+use super::lane::Lane;
+use super::pair::queue_pair;
+use super::placement::{self, Usage};
+use super::plan::{Plan, Poller, Watch};
+use super::watch::watch;
+use crate::clock::Clock;
+use crate::drive::Drive;
+use crate::system;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Scope;
+use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Askers {
+    /// So many threads, each of which waits for its request.
+    Threads(u32),
+    /// One thread that keeps so many requests in flight and never waits.
+    Reaper(u32),
+}
+
+/// What is put together.
+#[derive(Clone, Debug)]
+pub struct Rig {
+    /// How the strategy is carried out.
+    pub plan: Plan,
+    /// Who asks.
+    pub askers: Askers,
+    /// Cores that ask and wait; each has a lane. A reaper uses the first.
+    pub cores: Vec<usize>,
+    /// The core of the device, which should not be one of those.
+    pub device_core: usize,
+    /// What the device does when there is nothing to do.
+    pub rest: Rest,
+    /// Requests that a lane can have with the device.
+    pub depth: u32,
+    /// How long before its end a request is announced.
+    pub window: Nanos,
+    /// All threads go before those of other programs, where the system lets them. Among each other they are as without:
+    /// a poller at idle priority comes last.
+    pub is_real_time: bool,
+}
+
+/// A thread's part, and its real-time level. Notifying threads are on the level of those that they wake, as they are without
+/// levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    IdlePoller = 1,
+    Waiting = 2,
+    Device = 3,
+    /// Who says when it is over must get to say it.
+    Director = 4,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How long it took.
+    pub elapsed: Nanos,
+    /// From a request's way in to its way out.
+    pub latency: LatencyHistogram,
+    /// Of the threads that ask and wait, and of those that look for them.
+    pub usage: Usage,
+    /// Of that, time at idle priority.
+    pub idle: Nanos,
+    /// How often the device had to wake a thread, from the very beginning.
+    pub wakes: u64,
+}
+
+/// What all threads of a measurement share.
+struct Run<'a> {
+    rig: &'a Rig,
+    course: Course,
+    lanes: Vec<Lane>,
+    /// For those that look for others.
+    stop: AtomicBool,
+}
+
+impl Rig {
+    /// Puts it together over `drive`, runs it, and takes it apart again. The drive is returned.
+    pub fn run<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
+        if self.is_real_time {
+            placement::go_before_others(Part::Director as u8).expect(NO_REAL_TIME);
+        }
+        let result = self.direct(drive, length);
+        if self.is_real_time {
+            placement::go_in_turn();
+        }
+        result
+    }
+
+    fn direct<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
+        let (clock, bell) = (Clock::start(), Arc::new(Bell::default()));
+        let seats = self.seats();
+        let rings = self.plan.watch == Watch::Notifier;
+        let (hosts, ends): (Vec<_>, Vec<_>) =
+            seats.iter().map(|_| queue_pair(self.depth as usize, rings, bell.clone())).unzip();
+        let lane = |(host, &seats): (_, &u32)| Lane::new(self.plan, seats, self.depth, host);
+        let run = Run {
+            rig: self,
+            course: Course::new(clock, length, self.threads(&seats)),
+            lanes: hosts.into_iter().zip(&seats).map(lane).collect(),
+            stop: AtomicBool::new(false),
+        };
+        let mut device = Device::new(drive, ends, bell.clone(), clock, self.window);
+        let stop_device = AtomicBool::new(false);
+        let mut outcome = std::thread::scope(|scope| {
+            let device = scope.spawn(|| {
+                self.settle(self.device_core, Part::Device);
+                device.run(self.rest, &stop_device);
+            });
+            let outcome = run.go(scope, &seats);
+            stop_device.store(true, Ordering::Release);
+            bell.ring();
+            device.join().expect(FAILED);
+            outcome
+        });
+        outcome.wakes = device.wakes();
+        (outcome, device.into_drive())
+    }
+
+    /// A thread goes to its core and its place among others. Where it may not, it runs where it may, and the figures show
+    /// it.
+    fn settle(&self, core: usize, part: Part) {
+        let _ = system::stay_on(core);
+        let _ = system::sleep_precisely();
+        if self.is_real_time {
+            placement::go_before_others(part as u8).expect(NO_REAL_TIME);
+        } else if part == Part::IdlePoller {
+            let _ = system::yield_to_all();
+        }
+    }
+
+    /// Seats of each lane.
+    fn seats(&self) -> Vec<u32> {
+        match self.askers {
+            Askers::Reaper(depth) => vec![depth],
+            Askers::Threads(threads) => {
+                let lanes = (self.cores.len() as u32).min(threads);
+                (0..lanes).map(|lane| (threads - lane).div_ceil(lanes)).collect()
+            }
+        }
+    }
+
+    /// Threads that begin together: those that ask, those that look, and the one that directs.
+    fn threads(&self, seats: &[u32]) -> usize {
+        let asking = match self.askers {
+            Askers::Reaper(_) => 1,
+            Askers::Threads(threads) => threads as usize,
+        };
+        asking + seats.len() + 1
+    }
+}
+
+impl Run<'_> {
+    fn go<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, seats: &[u32]) -> Outcome {
+        let lanes = || self.lanes.iter().zip(&self.rig.cores);
+        let watchers: Vec<_> =
+            lanes().map(|(lane, &core)| scope.spawn(move || self.watch(lane, core))).collect();
+        let mut askers = Vec::new();
+        for ((lane, &core), &seats) in lanes().zip(seats) {
+            let course = &self.course;
+            match self.rig.askers {
+                Askers::Reaper(_) => askers.push(scope.spawn(move || {
+                    self.rig.settle(core, Part::Waiting);
+                    asker::reap(lane, course, seats)
+                })),
+                Askers::Threads(_) => askers.extend((0..seats).map(|seat| {
+                    scope.spawn(move || {
+                        self.rig.settle(core, Part::Waiting);
+                        asker::ask(lane, course, seat)
+                    })
+                })),
+            }
+        }
+        let begun = self.course.direct();
+        let askers: Vec<Share> = askers.into_iter().map(|thread| thread.join().expect(FAILED)).collect();
+        let elapsed = self.course.clock().now().since(begun);
+        self.stop.store(true, Ordering::Release);
+        self.lanes.iter().for_each(|lane| _ = lane.bell().ring());
+        let watched = watchers.into_iter().map(|thread| thread.join().expect(FAILED));
+        self.outcome(elapsed, &askers, watched.fold(Usage::default(), Usage::and))
+    }
+
+    fn outcome(&self, elapsed: Nanos, askers: &[Share], watched: Usage) -> Outcome {
+        let mut latency = LatencyHistogram::new();
+        askers.iter().for_each(|share| latency.merge(&share.latency));
+        let asked = askers.iter().fold(Usage::default(), |sum, share| sum.and(share.usage));
+        let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
+        let idle = if is_idle { watched.cpu } else { Nanos::ZERO };
+        Outcome { elapsed, latency, usage: asked.and(watched), idle, wakes: 0 }
+    }
+
+    fn watch(&self, lane: &Lane, core: usize) -> Usage {
+        let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
+        self.rig.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
+        self.course.line_up();
+        let mut meter = Meter::default();
+        watch(lane, self.course.clock(), &self.stop, || meter.look(&self.course));
+        meter.used()
+    }
+}
+
+const NO_REAL_TIME: &str = "who asks for real time has been found to have it";
+
+const FAILED: &str = "a thread of the path has failed, and said why";

@@ -1,0 +1,65 @@
+//! What threads share state with: all that the model in `tests/model` puts its own in place of.
+
+pub use rtrb::{Consumer, Producer};
+pub use std::sync::Mutex;
+pub use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::futex;
+use std::time::Instant;
+
+/// A ring of `places` between one thread and another.
+pub fn ring<T>(places: usize) -> (Producer<T>, Consumer<T>) {
+    rtrb::RingBuffer::new(places)
+}
+
+/// What a thread does between two looks while it spins.
+#[inline(always)]
+pub fn pause() {
+    std::hint::spin_loop();
+}
+
+/// A word on which the operating system lets a thread of this process sleep.
+#[derive(Debug, Default)]
+pub struct Futex(AtomicU32);
+
+impl Futex {
+    /// Puts `value` in place of what the word holds, which is returned. What happened before it in this thread is seen
+    /// by whoever finds `value`, and what happened before the found value was put there is seen by this thread.
+    #[inline]
+    pub fn swap(&self, value: u32) -> u32 {
+        self.0.swap(value, Ordering::AcqRel)
+    }
+
+    /// Sleeps if the word holds `value`, until it is woken; may return early.
+    pub fn wait(&self, value: u32) {
+        // Interrupted, or the word holds something else: the caller looks again in either case.
+        let _ = futex::wait(&self.0, futex::Flags::PRIVATE, value, None);
+    }
+
+    /// The same, until `until` at the latest.
+    pub fn wait_until(&self, value: u32, until: Instant) {
+        let Some(left) = until.checked_duration_since(Instant::now()) else { return };
+        let left = left.try_into().expect("a moment within centuries");
+        let _ = futex::wait(&self.0, futex::Flags::PRIVATE, value, Some(&left));
+    }
+
+    /// Wakes the thread that sleeps on it.
+    pub fn wake(&self) {
+        futex::wake(&self.0, futex::Flags::PRIVATE, 1).expect("the word is in memory of this process");
+    }
+}
+
+/// A rule that the model breaks, to see that it would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Who is about to sleep says so before it looks for the last time.
+    ArmsBeforeItLooks,
+    /// A tag that is free again is used for what waits.
+    FreedTagsAreUsed,
+}
+
+/// True; the model's is not always.
+#[inline(always)]
+pub const fn holds(_: Rule) -> bool {
+    true
+}

@@ -1,0 +1,63 @@
+//! Threads that look for the completions of others: the notifying thread, which the device wakes, and poll threads.
+//!
+//! Each belongs to a lane and runs on its core, so that whom it wakes runs on the core where it slept.
+
+use super::lane::{Lane, Told};
+use super::placement;
+use super::plan::{Poller, Watch};
+use super::sync::pause;
+use crate::clock::Clock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tailcut_base::Nanos;
+
+/// Does what the plan of a lane has a thread for, until `stop`; the lane's bell is then rung once more. Calls
+/// `on_look` whenever it looks.
+pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
+    match lane.plan().watch {
+        Watch::Nobody => {}
+        Watch::Notifier => notify(lane, clock, stop, on_look),
+        Watch::Poller(Poller::Timer(period)) => poll_on_timer(lane, clock, period, stop, on_look),
+        Watch::Poller(Poller::Idle) => poll_when_idle(lane, clock, stop, on_look),
+    }
+}
+
+/// Sleeps until the device has posted something that nobody has served.
+fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
+    let mut told = Told::default();
+    while !stop.load(Ordering::Acquire) {
+        lane.bell().wait_for(|| lane.has_news() || stop.load(Ordering::Acquire));
+        on_look();
+        cycle(lane, clock, &mut told);
+    }
+}
+
+/// "After a single poll cycle, the poll thread releases the CPU" (Shin 2017, section 3.3.4).
+fn poll_on_timer(lane: &Lane, clock: Clock, period: Nanos, stop: &AtomicBool, mut on_look: impl FnMut()) {
+    let mut told = Told::default();
+    while !stop.load(Ordering::Acquire) {
+        placement::sleep(period);
+        on_look();
+        if lane.has_news() {
+            cycle(lane, clock, &mut told);
+        }
+    }
+}
+
+/// Serves what is there, or until there is nothing.
+fn cycle(lane: &Lane, clock: Clock, told: &mut Told) {
+    let found = lane.news().max(1);
+    while lane.serve(clock.now(), found, told) != 0 && lane.plan().until_empty {}
+}
+
+/// Serves one at a time: whomever it wakes goes before it, and a second completion in its hands would lie there until
+/// the core has nothing else to do.
+fn poll_when_idle(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
+    let mut told = Told::default();
+    while !stop.load(Ordering::Acquire) {
+        on_look();
+        if lane.has_news() {
+            lane.serve(clock.now(), 1, &mut told);
+        }
+        pause();
+    }
+}

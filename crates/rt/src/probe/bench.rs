@@ -1,0 +1,462 @@
+//! Load on a drive, and what comes of it: reads and writes at a depth or a rate, until enough is known.
+
+use super::Watch;
+use super::pace::Pace;
+use super::profile::Profile;
+use crate::drive::{Answers, Drive};
+use std::collections::VecDeque;
+use std::ops::Range;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::random::Stream;
+use tailcut_base::{Class, Nanos, Op, Status, Time};
+use tailcut_host::{BLOCK_BYTES, Bytes, Request, Response};
+
+/// Where the next I/O goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Anywhere in the region, in whole I/Os.
+    Random,
+    /// Behind the one before, from the first block of the region on, and again.
+    Sequential,
+}
+
+/// One of the loads that a drive has at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Read or write.
+    pub op: Op,
+    /// I/Os under way at a time, at the most.
+    pub depth: u32,
+    /// Blocks of 4 KiB of an I/O. More than the drive takes at a time are several requests, and the I/O ends with the
+    /// last of them.
+    pub blocks: u32,
+    /// Where.
+    pub order: Order,
+    /// Between the beginnings of two; zero for as fast as the depth allows.
+    pub gap: Nanos,
+}
+
+impl Load {
+    /// As many I/Os at a time, at random places.
+    pub fn random(op: Op, depth: u32, blocks: u32) -> Load {
+        Load { op, depth, blocks, order: Order::Random, gap: Nanos::ZERO }
+    }
+}
+
+/// When a load ends: with the first of these that comes. The figures of the first load count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// After this long.
+    pub time: Nanos,
+    /// After so many I/Os.
+    pub ios: u64,
+    /// After so many bytes.
+    pub bytes: u64,
+    /// As soon as the bandwidth is steady, judged in rounds of a sixteenth of so many bytes, but not before as many have
+    /// been moved; 0 for never.
+    pub settles: u64,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Which.
+    pub load: Load,
+    /// Latencies of the I/Os that count: all but the first few, which found the drive emptier than it was to be.
+    pub latency: LatencyHistogram,
+    /// I/Os per second.
+    pub rate: f64,
+    /// How long stretches of all its I/Os took.
+    pub profile: Profile,
+    /// Beginnings and latencies of I/Os in the order of their ends; the first [`SAMPLES`] only.
+    pub samples: Vec<(Time, Nanos)>,
+    warm: u64,
+    counted_from: Time,
+    due: Time,
+    next: u64,
+    in_flight: u32,
+}
+
+/// The most samples that are kept of a load.
+pub const SAMPLES: usize = 1 << 17;
+
+/// Why a load could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{op} at block {block} failed: {}", words(*status))]
+pub struct Failed {
+    /// What was asked for.
+    pub op: Op,
+    /// Where.
+    pub block: u64,
+    /// What the drive said.
+    pub status: Status,
+}
+
+fn words(status: Status) -> &'static str {
+    match status {
+        Status::Success => "it did not",
+        Status::InvalidField => "the drive refuses such a request",
+        Status::WriteProtected => "the drive takes no writes, or is full",
+        Status::MediaError => "the data cannot be read, or the drive has become smaller",
+        Status::Contended => "the drive was busy with itself",
+        Status::Gone => "the drive does not answer any more",
+    }
+}
+
+/// A drive that is measured, and who measures it.
+pub struct Bench<'a, D, P> {
+    drive: D,
+    pace: P,
+    watch: &'a dyn Watch,
+    /// Blocks that may be used.
+    pub region: Range<u64>,
+    random: Stream,
+    pages: Vec<Bytes>,
+    /// I/Os under way.
+    ios: Vec<Io>,
+    free_ios: Vec<u32>,
+    /// Requests under way: to which I/O each belongs, and its first block.
+    requests: Vec<(u32, u64)>,
+    free: Vec<u32>,
+    /// Parts of I/Os for which the drive has no room yet.
+    waiting: VecDeque<(u32, u64, u32)>,
+    answers: Answers,
+    heard: Time,
+    /// What comes now does not count any more.
+    is_closed: bool,
+    /// What is written next, of `pages`.
+    page: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Io {
+    load: usize,
+    op: Op,
+    began: Time,
+    parts: u32,
+}
+
+/// Different blocks of random bytes that are written: a drive that compresses gains nothing, and one that looks for equal
+/// blocks finds them this far apart.
+const PAGES: usize = 1024;
+
+/// A load that is not over before its time goes on for so many times that, until so many I/Os count.
+const PATIENCE: u64 = 10;
+const LEAST_IOS: u64 = 8;
+
+/// How often somebody who wants to stop is asked for, in rounds of the loop.
+const ASK_EVERY: u32 = 16;
+
+impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
+    /// Of all of a drive. Places and contents follow from `seed`.
+    pub fn new(drive: D, pace: P, seed: u64, watch: &'a dyn Watch) -> Bench<'a, D, P> {
+        let disk = drive.disk();
+        let mut random = Stream::new(seed, "probe");
+        let mut page =
+            || -> Vec<u8> { (0..BLOCK_BYTES / 8).flat_map(|_| random.bits().to_le_bytes()).collect() };
+        let pages = (0..PAGES).map(|_| tailcut_host::Block::encode(&page())).collect();
+        Bench {
+            region: 0..disk.blocks,
+            drive,
+            pace,
+            watch,
+            random,
+            pages,
+            ios: Vec::new(),
+            free_ios: Vec::new(),
+            requests: vec![(0, 0); disk.depth as usize],
+            free: (0..disk.depth).rev().collect(),
+            waiting: VecDeque::new(),
+            answers: Answers::default(),
+            heard: Time::ZERO,
+            is_closed: false,
+            page: 0,
+        }
+    }
+
+    /// The drive.
+    pub fn drive(&self) -> &D {
+        &self.drive
+    }
+
+    /// Who watches.
+    pub fn watch(&self) -> &'a dyn Watch {
+        self.watch
+    }
+
+    /// Puts load on the drive. What is under way when it ends is waited for and does not count.
+    ///
+    /// # Errors
+    /// The first request that fails.
+    pub fn run(&mut self, loads: &[Load], bound: Bound) -> Result<Vec<Tally>, Failed> {
+        let begun = self.pace.now();
+        (self.heard, self.is_closed) = (begun, false);
+        let mut tallies: Vec<Tally> = loads.iter().map(|&load| self.tally(load, bound, begun)).collect();
+        let mut rounds = 0u32;
+        loop {
+            let now = self.pace.now();
+            rounds = rounds.wrapping_add(1);
+            let stops = rounds.is_multiple_of(ASK_EVERY) && self.watch.is_stopped();
+            if stops || self.is_over(&tallies[0], bound, now.since(begun)) {
+                break;
+            }
+            for (index, tally) in tallies.iter_mut().enumerate() {
+                self.issue(index, tally, now);
+            }
+            self.hear(&mut tallies, begun, &bound)?;
+        }
+        let end = self.pace.now();
+        for tally in &mut tallies {
+            let took = end.since(tally.counted_from.min(end)).as_secs_f64();
+            tally.rate = if took > 0.0 { tally.latency.count() as f64 / took } else { 0.0 };
+        }
+        self.waiting.clear();
+        self.is_closed = true;
+        while self.free.len() < self.requests.len() {
+            self.hear(&mut tallies, begun, &bound)?;
+        }
+        self.ios.clear();
+        self.free_ios.clear();
+        Ok(tallies)
+    }
+
+    fn tally(&mut self, load: Load, bound: Bound, now: Time) -> Tally {
+        let each = u64::from(load.blocks) * BLOCK_BYTES;
+        // So that what is moved makes some hundred stretches.
+        let least = bound.bytes.min(bound.ios.saturating_mul(each)) / 512;
+        let is_paced = load.gap > Nanos::ZERO;
+        let warm =
+            if is_paced { 0 } else { (2 * u64::from(load.depth)).min(bound.ios.min(bound.bytes / each) / 4) };
+        Tally {
+            load,
+            latency: LatencyHistogram::new(),
+            rate: 0.0,
+            profile: Profile::new(least.min(MOST_STRETCH).next_multiple_of(each).max(each)),
+            samples: Vec::new(),
+            warm,
+            counted_from: now,
+            due: now,
+            next: 0,
+            in_flight: 0,
+        }
+    }
+
+    fn is_over(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
+        let (ios, bytes) = (tally.latency.count(), tally.profile.total());
+        let settled = bound.settles > 0 && bytes >= bound.settles && tally.profile.is_steady(bound.settles);
+        // A few I/Os are waited for, as long as the drive gives any sign of life.
+        let patience = if ios < LEAST_IOS { bound.time * PATIENCE } else { bound.time };
+        for_long >= patience || ios >= bound.ios || bytes >= bound.bytes || settled
+    }
+
+    /// Begins as many I/Os of a load as it may have.
+    fn issue(&mut self, index: usize, tally: &mut Tally, now: Time) {
+        let load = tally.load;
+        while tally.in_flight < load.depth && tally.due <= now {
+            let first = self.place(tally);
+            if load.gap > Nanos::ZERO {
+                tally.due += load.gap;
+            }
+            tally.in_flight += 1;
+            self.begin(index, load, first, now);
+        }
+        self.submit_waiting(now);
+    }
+
+    /// The first block of the next I/O of a load.
+    fn place(&mut self, tally: &mut Tally) -> u64 {
+        let each = u64::from(tally.load.blocks);
+        let places = ((self.region.end - self.region.start) / each).max(1);
+        let place = match tally.load.order {
+            Order::Random => self.random.below(places),
+            Order::Sequential => tally.next % places,
+        };
+        tally.next += 1;
+        self.region.start + place * each
+    }
+
+    fn begin(&mut self, load_index: usize, load: Load, first: u64, now: Time) {
+        let most = self.drive.disk().most_blocks;
+        let blocks = u64::from(load.blocks).min(self.region.end - first) as u32;
+        let io = Io { load: load_index, op: load.op, began: now, parts: blocks.div_ceil(most) };
+        let slot = self.take_off(io);
+        for part in 0..blocks.div_ceil(most) {
+            let block = first + u64::from(part * most);
+            self.waiting.push_back((slot, block, most.min(blocks - part * most)));
+        }
+    }
+
+    fn take_off(&mut self, io: Io) -> u32 {
+        if let Some(slot) = self.free_ios.pop() {
+            self.ios[slot as usize] = io;
+            return slot;
+        }
+        self.ios.push(io);
+        self.ios.len() as u32 - 1
+    }
+
+    fn submit_waiting(&mut self, now: Time) {
+        while !self.free.is_empty()
+            && let Some((slot, block, blocks)) = self.waiting.pop_front()
+        {
+            let op = self.ios[slot as usize].op;
+            self.submit(now, op, slot, block, blocks);
+        }
+    }
+
+    fn submit(&mut self, now: Time, op: Op, io: u32, block: u64, blocks: u32) {
+        let id = self.free.pop().expect("there is room");
+        self.requests[id as usize] = (io, block);
+        let data = if op == Op::Write { (0..blocks).map(|_| self.content()).collect() } else { Vec::new() };
+        let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
+        self.drive.submit(now, Request { id, op, fua, class, fail_fast, block, blocks, data });
+    }
+
+    fn content(&mut self) -> Bytes {
+        self.page = (self.page + 1) % PAGES;
+        self.pages[self.page].clone()
+    }
+
+    /// Takes what has come, or lets time go on.
+    fn hear(&mut self, tallies: &mut [Tally], begun: Time, bound: &Bound) -> Result<(), Failed> {
+        let now = self.pace.now();
+        let mut answers = std::mem::take(&mut self.answers);
+        self.drive.poll(now, &mut answers);
+        if answers.responses.is_empty() {
+            let idle = tallies.iter().filter(|tally| tally.in_flight < tally.load.depth);
+            let moments = idle.map(|tally| tally.due).chain([begun + bound.time]);
+            // When all that has passed, time goes on to the next answer.
+            let until = moments.filter(|&moment| moment > now).min().unwrap_or(Time::NEVER);
+            self.pace.wait(&mut self.drive, now.since(self.heard), until);
+        } else {
+            self.heard = now;
+        }
+        let seen = self.pace.now();
+        let mut failed = Ok(());
+        for response in answers.responses.drain(..) {
+            failed = failed.and(self.heard(response, tallies, begun, seen));
+        }
+        self.answers = answers;
+        failed
+    }
+
+    fn heard(
+        &mut self,
+        response: Response<Bytes>,
+        tallies: &mut [Tally],
+        begun: Time,
+        now: Time,
+    ) -> Result<(), Failed> {
+        self.free.push(response.id);
+        let (slot, block) = self.requests[response.id as usize];
+        let io = &mut self.ios[slot as usize];
+        let tally = &mut tallies[io.load];
+        if response.status != Status::Success {
+            return Err(Failed { op: tally.load.op, block, status: response.status });
+        }
+        io.parts -= 1;
+        if io.parts == 0 {
+            tally.in_flight -= 1;
+            self.free_ios.push(slot);
+            if !self.is_closed {
+                tally.ended(io.began, begun, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out one request by itself and says how long it took.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn one(&mut self, op: Op, block: u64, blocks: u32) -> Result<Nanos, Failed> {
+        let began = self.pace.now();
+        let slot = self.take_off(Io { load: 0, op, began, parts: 1 });
+        self.submit(began, op, slot, block, blocks);
+        let mut answers = Answers::default();
+        self.heard = began;
+        loop {
+            let now = self.pace.now();
+            self.drive.poll(now, &mut answers);
+            if let Some(response) = answers.responses.pop() {
+                self.free.push(response.id);
+                self.free_ios.push(slot);
+                let Status::Success = response.status else {
+                    return Err(Failed { op, block, status: response.status });
+                };
+                return Ok(self.pace.now().since(began));
+            }
+            self.pace.wait(&mut self.drive, now.since(self.heard), Time::NEVER);
+        }
+    }
+
+    /// Lets time pass without a request.
+    pub fn rest(&mut self, long: Nanos) {
+        let until = self.pace.now() + long;
+        let mut answers = Answers::default();
+        loop {
+            let now = self.pace.now();
+            if now >= until || self.watch.is_stopped() {
+                return;
+            }
+            self.drive.poll(now, &mut answers);
+            self.pace.wait(&mut self.drive, Nanos(u64::MAX), until);
+        }
+    }
+
+    /// A random block of the region that leaves room for `blocks`.
+    pub fn somewhere(&mut self, blocks: u32) -> u64 {
+        let room = (self.region.end - self.region.start).saturating_sub(u64::from(blocks)) + 1;
+        self.region.start + self.random.below(room)
+    }
+}
+
+/// No stretch is larger than this at first.
+const MOST_STRETCH: u64 = 64 << 20;
+
+impl Tally {
+    fn ended(&mut self, began: Time, begun: Time, now: Time) {
+        let bytes = u64::from(self.load.blocks) * BLOCK_BYTES;
+        self.profile.add(bytes, now.since(begun));
+        if self.warm > 0 {
+            self.warm -= 1;
+            self.counted_from = now;
+            return;
+        }
+        let latency = now.since(began);
+        self.latency.record(latency);
+        if self.samples.len() < SAMPLES {
+            self.samples.push((began, latency));
+        }
+    }
+
+    /// Bytes per second.
+    pub fn bandwidth(&self) -> f64 {
+        self.rate * f64::from(self.load.blocks) * BLOCK_BYTES as f64
+    }
+
+    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those say more of it
+    /// than of the drive.
+    pub fn trimmed_mean(&self) -> f64 {
+        let mut left = self.latency.count() - self.latency.count() / 100;
+        let (mut sum, mut count) = (0.0, 0);
+        for (latency, times) in self.latency.buckets() {
+            let taken = times.min(left);
+            sum += latency.0 as f64 * taken as f64;
+            (left, count) = (left - taken, count + taken);
+        }
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
+    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else held the machine
+    /// up. For loads that are limited by their depth.
+    pub fn unhurt_rate(&self) -> f64 {
+        let mean = self.trimmed_mean();
+        if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }
+    }
+
+    /// A percentile of the latency in ns.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        self.latency.percentile(percent).0 as f64
+    }
+}

@@ -1,0 +1,172 @@
+//! The same probe on the simulated drive, in virtual time, and both beside each other.
+
+use super::estimate::Estimate;
+use super::measured::Measured;
+use super::pace::VirtualTime;
+use super::plan::{Effort, Part, Prober};
+use super::{End, Tally, Watch};
+use crate::emulated::EmulatedSsd;
+use tailcut_base::Nanos;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Ssd};
+
+/// A figure of both drives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Which.
+    pub what: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Of the drive.
+    pub measured: f64,
+    /// Of the simulated one.
+    pub simulated: f64,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Bytes per second.
+    Rate,
+    /// I/Os per second.
+    Ios,
+}
+
+impl Comparison {
+    /// The simulated figure as a part of the measured one.
+    pub fn ratio(&self) -> f64 {
+        self.simulated / self.measured
+    }
+}
+
+/// What is spent on a simulated drive: each point is known well by so many I/Os.
+const EFFORT: Effort = Effort {
+    point: Nanos::secs(2),
+    ios: 10_000,
+    bytes: 256 << 20,
+    fill: Nanos::secs(10),
+    fill_bytes: 256 << 20,
+    overwrite: Nanos::secs(60),
+    unsteady: 10,
+};
+
+/// The most blocks of 4 KiB of a drive that is prepared for this: what is larger is simulated smaller, with the same parts.
+const MOST_BLOCKS: u64 = 4 << 20;
+
+/// Probes the simulated drive in the parts in which the other one was probed, as full as that was. What would be long
+/// writing is prepared instead: a drive filled in order for `Reads` and `Light`, one as after endless random writes for `Worn`
+/// and `Calls`.
+pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measured {
+    let estimate = &estimate.smaller(MOST_BLOCKS);
+    if !of.has_writes() {
+        return reads(estimate, EFFORT, watch);
+    }
+    let mut measured = None;
+    let mut probe = |state: PreparedState, parts: &[Part]| {
+        let mut prober = prober(estimate, state, of.filled(), EFFORT, watch);
+        let into = measured.get_or_insert_with(|| prober.nothing());
+        if into.end == End::Complete {
+            prober.measure(parts, into);
+        }
+    };
+    probe(PreparedState::Empty, &[Part::Fresh]);
+    probe(PreparedState::Sequential, &[Part::Reads, Part::Light]);
+    probe(PreparedState::Steady, &[Part::Worn, Part::Calls]);
+    measured.expect("something was probed")
+}
+
+/// What reading alone shows of the simulated drive, when it is full.
+pub fn reads(estimate: &Estimate, effort: Effort, watch: &dyn Watch) -> Measured {
+    let mut prober = prober(estimate, PreparedState::Sequential, 1.0, effort, watch);
+    let mut measured = prober.nothing();
+    prober.measure(&[Part::Reads], &mut measured);
+    measured
+}
+
+/// Of the simulated drive in this state, of which this share holds data and is used.
+fn prober<'a>(
+    estimate: &Estimate,
+    state: PreparedState,
+    filled: f64,
+    effort: Effort,
+    watch: &'a dyn Watch,
+) -> Prober<'a, EmulatedSsd, VirtualTime> {
+    let mut ssd = Ssd::new(&estimate.config, 1, false);
+    let fill = (filled.clamp(0.0, 1.0) * 1e6) as u32;
+    let pages = ssd.precondition(&Precondition { state, fill }, 1);
+    let prober = Prober::new(EmulatedSsd::inline(ssd), VirtualTime::default(), effort, 1, watch);
+    match state {
+        PreparedState::Empty => prober,
+        _ => prober.within(u64::from(pages).max(1)),
+    }
+}
+
+/// What was measured of both.
+pub fn compare(measured: &Measured, simulated: &Measured) -> Vec<Comparison> {
+    let mut rows = Rows(Vec::new());
+    for (a, b) in pairs(&measured.reads, &simulated.reads) {
+        rows.curve(&format!("random reads, depth {}", a.load.depth), a, b);
+    }
+    for (a, b) in pairs(&measured.large_reads, &simulated.large_reads) {
+        let what = format!("reads of {} KiB, depth {}", a.load.blocks * 4, a.load.depth);
+        rows.add(what, Unit::Rate, Some(a.bandwidth()), Some(b.bandwidth()));
+    }
+    let bandwidth = |tally: &Option<Tally>| tally.as_ref().map(Tally::bandwidth);
+    rows.add(
+        "reads in order",
+        Unit::Rate,
+        bandwidth(&measured.sequential_read),
+        bandwidth(&simulated.sequential_read),
+    );
+    let (a, b) = (&measured.writes, &simulated.writes);
+    rows.add("writes into the buffer", Unit::Rate, a.peak(), b.peak());
+    rows.add("writes in order", Unit::Rate, a.sequential(), b.sequential());
+    for (a, b) in pairs(&a.latency, &b.latency) {
+        rows.curve(&format!("random writes, depth {}", a.load.depth), a, b);
+    }
+    rows.add("random writes, in the long run", Unit::Rate, a.random().map(|r| r.1), b.random().map(|r| r.1));
+    for (what, a, b) in [
+        ("beside few writes, fresh", &a.beside_few, &b.beside_few),
+        ("beside few writes, steady", &a.beside_worn, &b.beside_worn),
+        ("beside all writes, steady", &a.beside_all, &b.beside_all),
+    ] {
+        for percent in [50.0, 99.0, 99.9] {
+            let of = |tally: &Option<Tally>| tally.as_ref().map(|tally| tally.percentile(percent));
+            rows.add(format!("reads {what}, p{percent}"), Unit::Time, of(a), of(b));
+        }
+    }
+    let typical = |latency: &Option<tailcut_base::histogram::LatencyHistogram>| {
+        latency.as_ref().map(|latency| latency.percentile(50.0).0 as f64)
+    };
+    rows.add("flush behind a write", Unit::Time, typical(&a.flush), typical(&b.flush));
+    rows.0
+}
+
+/// Points of both curves at one depth and size.
+fn pairs<'a>(a: &'a [Tally], b: &'a [Tally]) -> impl Iterator<Item = (&'a Tally, &'a Tally)> {
+    a.iter().filter_map(|a| b.iter().find(|b| b.load == a.load).map(|b| (a, b)))
+}
+
+struct Rows(Vec<Comparison>);
+
+impl Rows {
+    /// Adds a figure that is known of both.
+    fn add(&mut self, what: impl Into<String>, unit: Unit, measured: Option<f64>, simulated: Option<f64>) {
+        if let (Some(measured), Some(simulated)) = (measured, simulated)
+            && measured > 0.0
+            && simulated > 0.0
+        {
+            self.0.push(Comparison { what: what.into(), unit, measured, simulated });
+        }
+    }
+
+    fn curve(&mut self, what: &str, a: &Tally, b: &Tally) {
+        self.add(what, Unit::Ios, Some(a.rate), Some(b.rate));
+        for percent in [50.0, 99.0] {
+            let of = |tally: &Tally| Some(tally.percentile(percent));
+            self.add(format!("{what}, p{percent}"), Unit::Time, of(a), of(b));
+        }
+    }
+}

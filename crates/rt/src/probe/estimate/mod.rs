@@ -1,0 +1,174 @@
+//! A simulated drive that resembles what was measured, with the reason for every key.
+//!
+//! Each figure follows from measurements by a formula, which stands where it is used; only the division into channels and
+//! chips is tried out ([`refine`]). The simulated drive is then measured as well ([`check`](super::check)), and what the
+//! formulas missed shows there.
+
+mod nearest;
+mod parts;
+mod refine;
+mod size;
+mod worn;
+mod writes;
+
+use super::measured::Measured;
+use tailcut_base::Nanos;
+use tailcut_base::config::Choice;
+use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::controller::tags::{AHCI_DEPTH, Protocol};
+use tailcut_ssd::{CacheConfig, Preset};
+
+/// How a key got its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is what was measured.
+    Measured,
+    /// It follows from what was measured, if the drive works as the model has it.
+    Derived,
+    /// It cannot be seen from outside, or was not looked at, and is the preset's.
+    Assumed,
+}
+
+/// Where the value of a key comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The key, below `device`.
+    pub key: &'static str,
+    /// How.
+    pub how: How,
+    /// One sentence.
+    pub why: String,
+}
+
+/// A simulated drive that resembles a measured one.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// The preset that everything comes from which is not in `origins`.
+    pub preset: Preset,
+    /// The drive.
+    pub config: SsdConfig,
+    /// Where its values come from, each key once.
+    pub origins: Vec<Origin>,
+    /// Blocks of 4 KiB that the drive had.
+    blocks: u64,
+    /// Share of the flash that is spare for collection, whatever the size of blocks.
+    spare: Option<f64>,
+}
+
+/// The page of the simulated drive: what is read and written at a time. Larger pages cannot be told from smaller ones whose
+/// chips work side by side.
+const PAGE: u64 = 4096;
+
+impl Estimate {
+    /// From what was measured. None if not even the latency of a read is known.
+    pub fn of(measured: &Measured) -> Option<Estimate> {
+        let latency = measured.read_latency()?;
+        let preset = nearest::to(latency, measured.read_bandwidth()?);
+        let mut estimate = Estimate {
+            preset,
+            config: preset.config(),
+            origins: Vec::new(),
+            blocks: measured.identity.blocks,
+            spare: None,
+        };
+        estimate.page();
+        estimate.interface(measured);
+        estimate.link(measured);
+        estimate.latencies(measured, latency);
+        estimate.units(measured);
+        estimate.programs(measured);
+        estimate.refine(measured);
+        // What all chips together program was measured, and there may be more of them now.
+        estimate.programs(measured);
+        estimate.buffer(measured);
+        estimate.worn(measured);
+        estimate.capacity(measured.identity.blocks);
+        Some(estimate)
+    }
+
+    fn is(&mut self, key: &'static str, how: How, why: impl Into<String>) {
+        self.origins.retain(|origin| origin.key != key);
+        self.origins.push(Origin { key, how, why: why.into() });
+    }
+
+    fn assume(&mut self, key: &'static str, why: &str) {
+        let preset = self.preset.name();
+        self.is(key, How::Assumed, format!("from preset {preset}: {why}"));
+    }
+
+    fn page(&mut self) {
+        let geometry = &mut self.config.geometry;
+        (geometry.page_bytes, geometry.spare_bytes) = (PAGE, 0);
+        let why = "the unit in which it was probed; larger pages cannot be told from several chips that work side by side";
+        self.is("geometry.page", How::Assumed, why);
+        self.is("geometry.spare", How::Assumed, "the rate of the bus is that of user data");
+    }
+
+    fn interface(&mut self, measured: &Measured) {
+        let depth = measured.identity.depth;
+        let queue = &mut self.config.queue;
+        queue.depth = depth;
+        queue.protocol = if depth <= AHCI_DEPTH { Protocol::Ahci } else { Protocol::Nvme };
+        queue.trim = Nanos::ZERO;
+        self.is("queue.depth", How::Measured, "what the drive, or the way to it, takes at a time");
+        let why = format!("AHCI has {AHCI_DEPTH} tags at the most, NVMe more");
+        self.is("queue.protocol", How::Derived, why);
+        self.is("queue.trim", How::Assumed, "trims are taken for queued ones");
+        self.config.cache = CacheConfig::OFF;
+        self.cache(measured);
+    }
+
+    /// A read cache is told of, not estimated: its size would take reads of growing regions.
+    fn cache(&mut self, measured: &Measured) {
+        let Some(alone) = measured.read_latency() else { return };
+        let share = |tally: &Option<super::Tally>| {
+            tally
+                .as_ref()
+                .filter(|tally| tally.latency.count() > 0)
+                .map(|tally| tally.percentile(50.0) / alone)
+        };
+        let (again, stream) = (share(&measured.again), share(&measured.stream));
+        let why = match (again, stream) {
+            (Some(again), _) if again < QUICKER => {
+                format!("none is simulated, although blocks read again took {again:.2} of the time of others")
+            }
+            (_, Some(stream)) if stream < QUICKER => {
+                format!(
+                    "none is simulated, although reads in order took {stream:.2} of the time of random ones"
+                )
+            }
+            (Some(again), Some(stream)) => {
+                format!("blocks read again took {again:.2} of the time of others, reads in order {stream:.2}")
+            }
+            _ => String::from("not looked at"),
+        };
+        let how = if again.is_some() && stream.is_some() { How::Measured } else { How::Assumed };
+        self.is("cache.size", how, why);
+        self.is("cache.ahead", How::Derived, "no cache, no reading ahead");
+    }
+
+    /// Time of a page on the bus of its channel, with its command.
+    fn bus_time(&self) -> f64 {
+        let timing = &self.config.timing;
+        (timing.cycle * 7).0 as f64 + PAGE as f64 * 1e9 / timing.bus as f64
+    }
+
+    /// Time of a page on the link, with its command.
+    fn link_time(&self) -> f64 {
+        let link = &self.config.link;
+        link.command.0 as f64 + PAGE as f64 * 1e9 / link.rate as f64
+    }
+
+    /// Time in which a chip or die serves a read of a page: from its command to the end of its transfer.
+    fn service_time(&self) -> f64 {
+        self.config.timing.read[0].0 as f64 + self.bus_time()
+    }
+
+    /// Chips or dies that work by themselves.
+    fn unit_count(&self) -> f64 {
+        f64::from(self.config.geometry.units())
+    }
+}
+
+/// Reads that take less than this part of the time of others come out of a cache.
+const QUICKER: f64 = 0.6;

@@ -1,0 +1,56 @@
+//! Which preset is most like a drive.
+
+use tailcut_base::config::Choice;
+use tailcut_ssd::Preset;
+use tailcut_ssd::config::SsdConfig;
+
+/// The preset whose read latency (ns) and read bandwidth (bytes per second) are nearest, by the ratio of both.
+pub fn to(latency: f64, bandwidth: f64) -> Preset {
+    let distance = |preset: Preset| {
+        let config = preset.config();
+        let (l, b) =
+            ((bare_latency(&config) / latency).ln(), (bare_bandwidth(&config) / bandwidth.max(1.0)).ln());
+        l * l + b * b
+    };
+    let all = Preset::all().iter().copied();
+    all.min_by(|&a, &b| distance(a).total_cmp(&distance(b))).expect("there are presets")
+}
+
+/// What a read of one page takes that meets nothing, in ns.
+pub fn bare_latency(config: &SsdConfig) -> f64 {
+    let timing = &config.timing;
+    let read: u64 = timing.read.iter().map(|time| time.0).sum::<u64>() / timing.read.len() as u64;
+    let page = config.geometry.page_bytes as f64;
+    let fixed = config.queue.firmware + timing.cycle * 7 + config.link.command;
+    read as f64 + fixed.0 as f64 + page * 1e9 / timing.bus as f64 + page * 1e9 / config.link.rate as f64
+}
+
+/// Bytes per second that its link, its channels and its chips can read in order, the least of the three.
+fn bare_bandwidth(config: &SsdConfig) -> f64 {
+    let (geometry, timing) = (&config.geometry, &config.timing);
+    let page = geometry.page_bytes as f64;
+    let bus = (timing.cycle * 7).0 as f64 + page * 1e9 / timing.bus as f64;
+    let places = f64::from(geometry.places_per_unit());
+    let channels = f64::from(geometry.channels) * page * 1e9 / bus;
+    let chips = f64::from(geometry.units()) * places * page * 1e9 / (timing.read[0].0 as f64 + places * bus);
+    (config.link.rate as f64).min(channels).min(chips)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preset_is_nearest_to_itself() {
+        for &preset in Preset::all() {
+            let config = preset.config();
+            let nearest = to(bare_latency(&config), bare_bandwidth(&config));
+            let found = nearest.config();
+            // Several share their cells and their bus.
+            assert!(
+                (bare_latency(&found) / bare_latency(&config) - 1.0).abs() < 1e-9,
+                "{preset} and {nearest}"
+            );
+        }
+    }
+}

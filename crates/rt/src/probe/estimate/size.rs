@@ -1,0 +1,127 @@
+//! Blocks and spare space, so that the simulated drive has the size of the measured one.
+
+use super::{Estimate, How};
+use tailcut_base::quantity::show_bytes;
+use tailcut_host::BLOCK_BYTES;
+
+/// Pages of a drive that can be simulated, blocks of a plane, and pages of a block (`Geometry`).
+const MOST_PAGES: u64 = (1 << 31) - 1;
+const MOST_BLOCKS: u64 = 1 << 20;
+const MOST_PAGES_OF_BLOCK: u64 = 1 << 13;
+
+/// Thousandths of the flash that may be spare.
+const MOST_SPARE: u64 = 850;
+
+/// What is left of the pages when blocks are whole and collection has those that it keeps.
+const ROUNDING: f64 = 0.9;
+
+impl Estimate {
+    /// Gives the drive room for `blocks` blocks of 4 KiB, with the spare space that was found beyond what collection
+    /// keeps for itself. Blocks have as many pages as those of the preset, or fewer where there would be too few blocks.
+    pub(super) fn capacity(&mut self, blocks: u64) {
+        let spare = self.spare;
+        let planes = u64::from(self.config.geometry.plane_count());
+        let preset_spare = f64::from(self.preset.config().ftl.spare) / 1e6;
+        let kept = f64::from(self.config.blocks_kept());
+        let offered = 1.0 - spare.unwrap_or(preset_spare).max(preset_spare);
+        let wanted = blocks.min((MOST_PAGES as f64 * offered * ROUNDING) as u64);
+        let per_plane = wanted.div_ceil(planes).max(1);
+        let preset_pages = u64::from(self.preset.config().geometry.pages);
+        let mut pages = preset_pages;
+        let needed = |pages: u64| {
+            // Blocks full of data, those that collection keeps, and what is spare beyond them.
+            let data = per_plane as f64 / pages as f64;
+            match spare {
+                Some(spare) => (data / (1.0 - spare) + kept).ceil() as u64,
+                None => (data / (1.0 - preset_spare)).ceil().max(data.ceil() + kept + 1.0) as u64,
+            }
+        };
+        while pages > 1 && needed(pages) < LEAST_BLOCKS {
+            pages /= 2;
+        }
+        while pages < MOST_PAGES_OF_BLOCK && needed(pages) > MOST_BLOCKS {
+            pages *= 2;
+        }
+        let geometry = &mut self.config.geometry;
+        (geometry.pages, geometry.blocks) =
+            (pages as u32, needed(pages).clamp(LEAST_BLOCKS, MOST_BLOCKS) as u32);
+        self.fit(wanted);
+        let is_preset = pages == preset_pages;
+        if is_preset {
+            self.assume("geometry.pages", "the size of a block cannot be seen");
+        } else {
+            let why = "the preset's do not fit a drive of this size; the size of a block cannot be seen";
+            self.is("geometry.pages", How::Assumed, why);
+        }
+        let offered = u64::from(self.config.ftl.logical_pages(&self.config.geometry));
+        let why = if offered > blocks + planes {
+            String::from("as few as these parts can work with: the drive is larger than the measured one")
+        } else if wanted < blocks {
+            String::from("as many as can be simulated: the drive is smaller than the measured one")
+        } else {
+            format!("so that it holds {}", show_bytes((blocks * BLOCK_BYTES) as f64))
+        };
+        self.is("geometry.blocks", How::Derived, why);
+    }
+
+    /// The share of spare space that leaves `wanted` pages to the host.
+    fn fit(&mut self, wanted: u64) {
+        loop {
+            let raw = self.config.geometry.page_count();
+            let planes = u64::from(self.config.geometry.plane_count());
+            let least = raw - raw / 1000 * MOST_SPARE;
+            let logical = wanted.max(least).next_multiple_of(planes).min(raw);
+            // Rounded down, so that the host gets all of them.
+            self.config.ftl.spare = ((raw - logical) as f64 / raw as f64 * 1e6).floor() as u32;
+            if self.config.check_space().is_ok() {
+                return;
+            }
+            self.config.geometry.blocks += 1;
+        }
+    }
+
+    /// The same drive, of which only the size is less: at most `blocks` blocks of 4 KiB. Chips, times and spare space are the same.
+    pub fn smaller(&self, blocks: u64) -> Estimate {
+        let mut smaller = self.clone();
+        if blocks < self.blocks {
+            smaller.capacity(blocks);
+        }
+        smaller
+    }
+}
+
+/// Blocks of a plane, at the least: fewer make collection coarser than it would be.
+const LEAST_BLOCKS: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::config::Choice;
+    use tailcut_ssd::Preset;
+
+    #[test]
+    fn every_size_becomes_a_drive() {
+        for &preset in Preset::all() {
+            for (shift, spare) in
+                (0..44).flat_map(|shift| [None, Some(0.02), Some(0.6)].map(|spare| (shift, spare)))
+            {
+                for chips in [1, 8] {
+                    let mut config = preset.config();
+                    (config.geometry.channels, config.geometry.chips) = (chips, chips);
+                    let blocks = 1u64 << shift;
+                    let mut estimate = Estimate { preset, config, origins: Vec::new(), blocks, spare };
+                    estimate.capacity(blocks);
+                    let (config, geometry) = (&estimate.config, &estimate.config.geometry);
+                    let offered = u64::from(config.ftl.logical_pages(geometry));
+                    assert_eq!(config.check_space(), Ok(()), "{preset} of {blocks}");
+                    assert!(
+                        u64::from(geometry.blocks) <= MOST_BLOCKS && geometry.page_count() <= MOST_PAGES,
+                        "{geometry:?}"
+                    );
+                    assert!(config.ftl.spare <= 900_000, "{preset} of {blocks}: {}", config.ftl.spare);
+                    assert!(offered >= blocks.min(1 << 28), "{preset} of {blocks}: {offered}");
+                }
+            }
+        }
+    }
+}

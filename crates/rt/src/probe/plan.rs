@@ -1,0 +1,374 @@
+//! What is measured, in which order, and for how long.
+
+use super::Watch;
+use super::bench::{Bench, Bound, Failed, Load, Order, Tally};
+use super::measured::{End, Identity, Measured};
+use super::pace::Pace;
+use crate::drive::Drive;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Op};
+use tailcut_host::BLOCK_BYTES;
+
+/// How much is spent on each measurement, at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Time of a point of a curve.
+    pub point: Nanos,
+    /// I/Os of a point of a curve.
+    pub ios: u64,
+    /// Bytes of a point of a curve of reads.
+    pub bytes: u64,
+    /// Time for filling the drive in order; what was filled by then is what is used.
+    pub fill: Nanos,
+    /// Bytes of that.
+    pub fill_bytes: u64,
+    /// Time for writing at random until it is steady.
+    pub overwrite: Nanos,
+    /// Bytes that have to be written at random before anything counts as steady, in percent of what was filled: so much
+    /// may be erased on a drive that has just been filled in order, and collection begins only behind it.
+    pub unsteady: u64,
+}
+
+impl Effort {
+    /// What takes some minutes, most of them for writing.
+    pub const FULL: Effort = Effort {
+        point: Nanos::secs(2),
+        ios: 1 << 20,
+        bytes: u64::MAX,
+        fill: Nanos::secs(300),
+        fill_bytes: u64::MAX,
+        overwrite: Nanos::secs(600),
+        unsteady: 100,
+    };
+
+    /// What takes half a minute: enough for the curves, and for the cliff of a small drive.
+    pub const QUICK: Effort = Effort {
+        point: Nanos::millis(250),
+        ios: 1 << 16,
+        fill: Nanos::secs(10),
+        overwrite: Nanos::secs(20),
+        ..Effort::FULL
+    };
+
+    /// The most time that a whole probe takes, without what is under way at the end of each measurement.
+    pub fn most(&self, is_destroying: bool) -> Nanos {
+        let writing = self.point * WRITE_POINTS + self.fill + self.overwrite;
+        self.point * READ_POINTS + if is_destroying { writing } else { Nanos::ZERO }
+    }
+
+    /// The same with times shortened, or lengthened, so that a whole probe takes at most `total`.
+    pub fn within(self, total: Nanos, is_destroying: bool) -> Effort {
+        let most = u128::from(self.most(is_destroying).0);
+        let scaled = |time: Nanos| Nanos((u128::from(time.0) * u128::from(total.0) / most) as u64);
+        let (point, fill, overwrite) = (scaled(self.point), scaled(self.fill), scaled(self.overwrite));
+        Effort { point, fill, overwrite, ..self }
+    }
+}
+
+/// Points of the part `Reads`: depths, sizes, in order, streams, again.
+const READ_POINTS: u64 = 9 + 4 + 3;
+/// Points of time of the other parts: trim, burst, depths, three times reads beside writes (of two points each), three
+/// times flush and trim.
+const WRITE_POINTS: u64 = 2 + 6 + 6 + 3;
+
+/// Depths of the curve of reads, and of that of writes.
+const READ_DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const WRITE_DEPTHS: [u32; 6] = [1, 4, 16, 32, 64, 256];
+
+/// Blocks of larger I/Os: 64 KiB and 1 MiB.
+const LARGE: [u32; 2] = [16, 256];
+
+/// I/Os under way when a large size is measured deep.
+const LARGE_DEPTH: u32 = 16;
+
+/// I/Os under way, and their blocks, when writes go in order; and of random overwriting.
+const FILL: (u32, u32) = (16, 32);
+const OVERWRITE_DEPTH: u32 = 32;
+
+/// Blocks that are read again and again.
+const AGAIN: u64 = 64;
+
+/// Bytes of the burst, at most: more than a buffer holds.
+const BURST: u64 = 128 << 20;
+
+/// How long the drive rests before: it may still write what it has buffered.
+const REST: Nanos = Nanos::millis(300);
+
+/// Share of the bandwidth that writes take when they are few, in percent: each chip is busy with them for about as much of
+/// its time, and so many reads meet one.
+const FEW: u64 = 20;
+
+/// Bytes that a point of the curve of writes may write, if that is more than a hundredth of the drive.
+const LEAST_WRITTEN: u64 = 4 << 20;
+
+/// Bytes trimmed at a time.
+const TRIM: u64 = 1 << 30;
+
+/// What belongs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Everything that reading shows. Writes nothing.
+    Reads,
+    /// The drive is trimmed, then written in order.
+    Fresh,
+    /// Few writes on a drive with data, before it has to collect.
+    Light,
+    /// Writes until it collects, and reads beside them.
+    Worn,
+    /// Flush and trim.
+    Calls,
+}
+
+impl Part {
+    /// All parts in the order that a probe takes which may destroy everything.
+    pub const ALL: [Part; 5] = [Part::Fresh, Part::Reads, Part::Light, Part::Worn, Part::Calls];
+}
+
+/// Who measures a drive.
+pub struct Prober<'a, D, P> {
+    bench: Bench<'a, D, P>,
+    effort: Effort,
+    depth: u32,
+}
+
+impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
+    /// Of all of a drive.
+    pub fn new(drive: D, pace: P, effort: Effort, seed: u64, watch: &'a dyn Watch) -> Prober<'a, D, P> {
+        let depth = drive.disk().depth;
+        Prober { bench: Bench::new(drive, pace, seed, watch), effort, depth }
+    }
+
+    /// The same of its first blocks only: those that hold data.
+    pub fn within(mut self, blocks: u64) -> Prober<'a, D, P> {
+        self.bench.region.end = blocks.min(self.bench.region.end);
+        self
+    }
+
+    /// What the drive says of itself, with nothing measured.
+    pub fn nothing(&self) -> Measured {
+        let (drive, disk) = (self.bench.drive(), self.bench.drive().disk());
+        let mut random = Stream::new(1, "holes");
+        let is_hole = |_: &u64| drive.extent(random.below(disk.blocks), 1).is_zero;
+        let holes = (0..HOLES).filter(is_hole).count() as f64 / HOLES as f64;
+        Measured::nothing(Identity {
+            model: drive.identify().model,
+            blocks: disk.blocks,
+            depth: disk.depth,
+            most_blocks: disk.most_blocks,
+            volatile_cache: disk.volatile_cache,
+            holes,
+        })
+    }
+
+    /// Measures some parts one after another, up to the first that cannot be.
+    pub fn measure(&mut self, parts: &[Part], into: &mut Measured) {
+        for &part in parts {
+            let done = self.part(part, into);
+            into.end = match done {
+                Err(failed) => End::Failed(failed),
+                Ok(()) if self.bench.watch().is_stopped() => End::Stopped,
+                Ok(()) => continue,
+            };
+            return;
+        }
+    }
+
+    fn part(&mut self, part: Part, into: &mut Measured) -> Result<(), Failed> {
+        match part {
+            Part::Reads => self.reads(into),
+            Part::Fresh => self.fresh(into),
+            Part::Light => self.light(into),
+            Part::Worn => self.worn(into),
+            Part::Calls => self.calls(into),
+        }
+    }
+
+    fn begins(&self, what: &str) {
+        self.bench.watch().begins(what);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.bench.watch().is_stopped()
+    }
+
+    fn point(&mut self, load: Load) -> Result<Tally, Failed> {
+        let Effort { point, ios, bytes, .. } = self.effort;
+        // Few writes, so that the cliff is still ahead when it is looked for.
+        let region = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
+        let bytes = if load.op == Op::Write { (region / 100).max(LEAST_WRITTEN) } else { bytes };
+        let bound = Bound { time: point, ios, bytes, settles: 0 };
+        let mut tally = self.bench.run(&[load], bound)?.remove(0);
+        // Of a point only the histogram is of use.
+        tally.samples = Vec::new();
+        Ok(tally)
+    }
+
+    /// Depths of a curve that the drive takes; its own is among them.
+    fn depths(&self, of: &[u32]) -> Vec<u32> {
+        let mut depths: Vec<u32> = of.iter().map(|&depth| depth.min(self.depth)).collect();
+        depths.dedup();
+        depths
+    }
+
+    fn curve(&mut self, op: Op, depths: &[u32], into: &mut Vec<Tally>) -> Result<(), Failed> {
+        for depth in self.depths(depths) {
+            if self.is_stopped() {
+                break;
+            }
+            self.begins(&format!("random {op}s of 4 KiB, {depth} at a time"));
+            into.push(self.point(Load::random(op, depth, 1))?);
+        }
+        Ok(())
+    }
+
+    fn reads(&mut self, into: &mut Measured) -> Result<(), Failed> {
+        self.curve(Op::Read, &READ_DEPTHS, &mut into.reads)?;
+        for blocks in LARGE {
+            for depth in [1, LARGE_DEPTH] {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                self.begins(&format!("random reads of {} KiB, {depth} at a time", blocks * 4));
+                into.large_reads.push(self.point(Load::random(Op::Read, depth, blocks))?);
+            }
+        }
+        self.begins("reads in order");
+        let in_order =
+            |depth, blocks| Load { order: Order::Sequential, ..Load::random(Op::Read, depth, blocks) };
+        into.sequential_read = Some(self.point(in_order(LARGE_DEPTH, LARGE[1]))?);
+        self.begins("reads of 4 KiB in order, one after another");
+        into.stream = Some(self.point(in_order(1, 1))?);
+        self.begins("reads of the same blocks again");
+        let region = self.bench.region.clone();
+        let somewhere = self.bench.somewhere(AGAIN as u32);
+        self.bench.region = somewhere..somewhere + AGAIN.min(region.end - region.start);
+        let again = self.point(Load::random(Op::Read, 1, 1));
+        self.bench.region = region;
+        into.again = Some(again?);
+        Ok(())
+    }
+
+    fn fresh(&mut self, into: &mut Measured) -> Result<(), Failed> {
+        into.writes.trimmed = self.trim_all();
+        self.begins("a burst of writes after a rest");
+        self.bench.rest(REST);
+        let (depth, blocks) = FILL;
+        let load = Load { order: Order::Sequential, ..Load::random(Op::Write, depth, blocks) };
+        let bound = Bound { time: self.effort.point, ios: u64::MAX, bytes: BURST, settles: 0 };
+        into.writes.burst = Some(self.bench.run(&[load], bound)?.remove(0).profile);
+        if self.is_stopped() {
+            return Ok(());
+        }
+        self.begins("filling the drive in order");
+        let all = self.bench.region.end * BLOCK_BYTES;
+        let bytes = all.min(self.effort.fill_bytes);
+        let bound = Bound { time: self.effort.fill, ios: u64::MAX, bytes, settles: 0 };
+        let fill = self.bench.run(&[load], bound)?.remove(0).profile;
+        let filled = (fill.total() / BLOCK_BYTES).min(self.bench.region.end);
+        // What was not written would be read in no time.
+        self.bench.region = 0..filled.max(1);
+        (into.writes.filled, into.writes.fill) = (filled, Some(fill));
+        Ok(())
+    }
+
+    /// Trims the drive as far as time allows; says how far.
+    fn trim_all(&mut self) -> f64 {
+        self.begins("trimming the drive");
+        let (blocks, each) = (self.bench.region.end, TRIM / BLOCK_BYTES);
+        let (mut spent, mut next) = (Nanos::ZERO, 0);
+        while next < blocks && spent < self.effort.point && !self.is_stopped() {
+            let count = each.min(blocks - next);
+            // A drive that cannot trim is none the worse for it here.
+            let Ok(took) = self.bench.one(Op::Trim, next, count as u32) else { break };
+            spent += took;
+            next += count;
+        }
+        next as f64 / blocks as f64
+    }
+
+    fn light(&mut self, into: &mut Measured) -> Result<(), Failed> {
+        // On an idle drive: what was written before is still being programmed.
+        self.bench.rest(REST);
+        self.curve(Op::Write, &WRITE_DEPTHS, &mut into.writes.latency)?;
+        let deepest = into.writes.latency.last().map(Tally::bandwidth);
+        let (Some(random), Some(in_order)) = (deepest, into.writes.sequential()) else { return Ok(()) };
+        self.bench.rest(REST);
+        self.begins("reads beside few writes");
+        into.writes.beside_few = Some(self.beside(Some(random.min(in_order)))?);
+        Ok(())
+    }
+
+    /// Reads one after another, beside few writes of a drive that can write `rate` bytes per second, or else beside as many
+    /// as it takes.
+    fn beside(&mut self, rate: Option<f64>) -> Result<Tally, Failed> {
+        let gap = rate.map_or(0.0, |rate| BLOCK_BYTES as f64 * 1e9 * 100.0 / (FEW as f64 * rate.max(1.0)));
+        let writes =
+            Load { gap: Nanos(gap as u64), ..Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1) };
+        let Effort { point, ios, .. } = self.effort;
+        let bound = Bound { time: point * 2, ios, bytes: u64::MAX, settles: 0 };
+        Ok(self.bench.run(&[Load::random(Op::Read, 1, 1), writes], bound)?.remove(0))
+    }
+
+    fn worn(&mut self, into: &mut Measured) -> Result<(), Failed> {
+        self.begins("writing at random until it is steady");
+        let filled = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
+        let settles = filled * self.effort.unsteady.max(1) / 100;
+        let bound =
+            Bound { time: self.effort.overwrite, ios: u64::MAX, bytes: settles.saturating_mul(8), settles };
+        let load = Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1);
+        let profile = self.bench.run(&[load], bound)?.remove(0).profile;
+        into.writes.is_settled = profile.total() >= settles && profile.is_steady(settles);
+        into.writes.overwrite = Some(profile);
+        if self.is_stopped() {
+            return Ok(());
+        }
+        self.begins("reads beside all the writes that it takes");
+        into.writes.beside_all = Some(self.beside(None)?);
+        let rate = into.writes.random().map(|(_, after)| after);
+        self.bench.rest(REST);
+        self.begins("reads beside few writes, when it is steady");
+        into.writes.beside_worn = Some(self.beside(rate)?);
+        Ok(())
+    }
+
+    fn calls(&mut self, into: &mut Measured) -> Result<(), Failed> {
+        self.begins("flushes and trims");
+        self.bench.rest(REST);
+        into.writes.idle_flush = Some(self.repeat(|bench| bench.one(Op::Flush, 0, 0))?);
+        into.writes.flush = Some(self.repeat(|bench| {
+            let block = bench.somewhere(1);
+            bench.one(Op::Write, block, 1)?;
+            bench.one(Op::Flush, 0, 0)
+        })?);
+        // Not every drive can trim.
+        into.writes.trim = self
+            .repeat(|bench| {
+                let blocks = u64::from(LARGE[1]).min(bench.region.end - bench.region.start) as u32;
+                let block = bench.somewhere(blocks);
+                bench.one(Op::Trim, block, blocks)
+            })
+            .ok();
+        Ok(())
+    }
+
+    fn repeat(
+        &mut self,
+        mut once: impl FnMut(&mut Bench<'a, D, P>) -> Result<Nanos, Failed>,
+    ) -> Result<LatencyHistogram, Failed> {
+        let mut latency = LatencyHistogram::new();
+        let mut spent = Nanos::ZERO;
+        while latency.count() < CALLS && spent < self.effort.point && !self.is_stopped() {
+            let took = once(&mut self.bench)?;
+            latency.record(took);
+            spent += took;
+        }
+        Ok(latency)
+    }
+}
+
+/// Places that are asked whether they are holes.
+const HOLES: u64 = 256;
+
+/// Flushes, or trims, that are measured.
+const CALLS: u64 = 200;

@@ -1,0 +1,220 @@
+//! Where a server listens.
+
+use super::tls::Encryption;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// An address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A unix socket.
+    Unix(PathBuf),
+    /// An address and port.
+    Tcp(SocketAddr),
+}
+
+/// Who may connect, and how. The default is this machine, in the clear.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Other machines may, too.
+    pub allow_network: bool,
+    /// There is TLS, or it is required.
+    pub encryption: Option<Encryption>,
+}
+
+/// Why nobody can be listened to there.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotListen {
+    /// Somebody does already.
+    #[error("{0} is in use by a server that answers; stop it, or choose another address")]
+    InUse(Address),
+    /// There is a file of another kind.
+    #[error("{} is there and is no socket; choose another path", .0.display())]
+    NotASocket(PathBuf),
+    /// The whole network could connect, and nobody asked for that.
+    #[error(
+        "{0} can be reached from other machines, and nobody there would be asked who they are; listen on 127.0.0.1, or say \
+         --allow-network, best with --tls-certificates and --tls-verify-peer, so that only who has a certificate is served"
+    )]
+    NotLocal(SocketAddr),
+    /// The same, where only clients with certificates are served.
+    #[error(
+        "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network if clients with certificates \
+         may come from there"
+    )]
+    NotMeant(SocketAddr),
+    /// The system says no.
+    #[error("cannot listen on {0}: {1}")]
+    System(Address, #[source] io::Error),
+}
+
+/// A socket that takes connections. A unix socket is removed when it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: Address,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Unix(UnixListener, FileId),
+    Tcp(TcpListener),
+}
+
+/// Device and number of a file.
+type FileId = (u64, u64);
+
+impl Listener {
+    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A unix socket that was left behind by a server that
+    /// is gone is replaced.
+    pub fn bind(address: &Address, access: &Access) -> Result<Listener, CannotListen> {
+        let wrong = |error| CannotListen::System(address.clone(), error);
+        let (socket, address) = match address {
+            Address::Unix(path) => {
+                clear(path)?;
+                let listener = UnixListener::bind(path).map_err(wrong)?;
+                listener.set_nonblocking(true).map_err(wrong)?;
+                (Socket::Unix(listener, file_id(path).map_err(wrong)?), address.clone())
+            }
+            Address::Tcp(at) if !at.ip().is_loopback() && !access.allow_network => {
+                let is_guarded = access.encryption.as_ref().is_some_and(Encryption::keeps_strangers_out);
+                return Err(if is_guarded {
+                    CannotListen::NotMeant(*at)
+                } else {
+                    CannotListen::NotLocal(*at)
+                });
+            }
+            Address::Tcp(at) => {
+                let listener = TcpListener::bind(at).map_err(|error| match error.kind() {
+                    io::ErrorKind::AddrInUse => CannotListen::InUse(address.clone()),
+                    _ => wrong(error),
+                })?;
+                listener.set_nonblocking(true).map_err(wrong)?;
+                let at = listener.local_addr().map_err(wrong)?;
+                (Socket::Tcp(listener), Address::Tcp(at))
+            }
+        };
+        Ok(Listener { socket, address })
+    }
+
+    /// Where it listens; with port 0 asked for, the port that was given.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next connection, not blocking.
+    pub fn accept(&self) -> io::Result<OwnedFd> {
+        match &self.socket {
+            Socket::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok(stream.into())
+            }
+            Socket::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                Ok(stream.into())
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Unix(listener, _) => listener.as_fd(),
+            Socket::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let (Socket::Unix(_, ours), Address::Unix(path)) = (&self.socket, &self.address)
+            && file_id(path).is_ok_and(|id| id == *ours)
+        {
+            // If it cannot be removed now, the next server there does.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Removes the socket of a server that is gone.
+fn clear(path: &Path) -> Result<(), CannotListen> {
+    let address = || Address::Unix(path.to_path_buf());
+    let Ok(data) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !data.file_type().is_socket() {
+        return Err(CannotListen::NotASocket(path.to_path_buf()));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|error| CannotListen::System(address(), error))
+        }
+        _ => Err(CannotListen::InUse(address())),
+    }
+}
+
+fn file_id(path: &Path) -> io::Result<FileId> {
+    let data = std::fs::symlink_metadata(path)?;
+    Ok((data.dev(), data.ino()))
+}
+
+impl Address {
+    /// The URI by which NBD clients find `export` there (the NBD URI specification).
+    pub fn uri(&self, export: &str) -> String {
+        self.uri_by("nbd", export)
+    }
+
+    /// The same for clients that shall not go on without TLS.
+    pub fn encrypted_uri(&self, export: &str) -> String {
+        self.uri_by("nbds", export)
+    }
+
+    /// The same with the folder where the client's own certificates and authority are; libnbd's extension of such URIs.
+    pub fn encrypted_uri_with(&self, export: &str, certificates: &Path) -> String {
+        let separator = if matches!(self, Address::Unix(_)) { '&' } else { '?' };
+        let folder = std::path::absolute(certificates).unwrap_or_else(|_| certificates.to_path_buf());
+        let uri = self.encrypted_uri(export);
+        format!("{uri}{separator}tls-certificates={}", escaped(&folder.to_string_lossy()))
+    }
+
+    fn uri_by(&self, scheme: &str, export: &str) -> String {
+        let export = escaped(export);
+        match self {
+            Address::Unix(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                format!("{scheme}+unix:///{export}?socket={}", escaped(&path.to_string_lossy()))
+            }
+            Address::Tcp(at) => format!("{scheme}://{at}/{export}"),
+        }
+    }
+}
+
+/// With all but the characters that stand for themselves anywhere in a URI as `%xx` (RFC 3986, section 2.3).
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                escaped.push(byte.into())
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => path.display().fmt(f),
+            Address::Tcp(at) => at.fmt(f),
+        }
+    }
+}

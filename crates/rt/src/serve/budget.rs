@@ -1,0 +1,86 @@
+//! Memory for requests and replies under way: how much a connection may have of it.
+
+/// Bytes that all connections of a drive share.
+///
+/// Half of them are divided: each connection has a *share* that nobody else can take, so a client that takes all it can
+/// get and gives nothing back cannot keep another from serving requests that fit its share. The other half is
+/// common: of it a connection may have as much as it leaves (dynamic thresholds: Choudhury and Hahne, "Dynamic queue
+/// length thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998, with α = 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    share: u64,
+    common: u64,
+    /// Of what is common.
+    used: u64,
+}
+
+impl Budget {
+    /// `limit` bytes, at least [`LEAST`], for at most `connections`.
+    pub fn new(limit: u64, connections: usize) -> Budget {
+        let half = limit.max(LEAST) / 2;
+        Budget { share: half / connections.max(1) as u64, common: half, used: 0 }
+    }
+
+    fn of_common(&self, held: u64) -> u64 {
+        held.saturating_sub(self.share)
+    }
+
+    /// Gives `bytes` to a connection that holds `held` bytes; false if it has to wait.
+    #[must_use]
+    pub fn take(&mut self, held: &mut u64, bytes: u64) -> bool {
+        let (before, after) = (self.of_common(*held), self.of_common(*held + bytes));
+        let left = self.common - self.used;
+        if after > before && after > left - (after - before).min(left) {
+            return false;
+        }
+        self.used += after - before;
+        *held += bytes;
+        true
+    }
+
+    /// Takes `bytes` back from a connection that holds `held`.
+    pub fn give_back(&mut self, held: &mut u64, bytes: u64) {
+        let after = held.checked_sub(bytes).expect("only what was taken is given back");
+        self.used -= self.of_common(*held) - self.of_common(after);
+        *held = after;
+    }
+}
+
+/// The least limit, in bytes: a request of the largest size fits what is common twice.
+pub const LEAST: u64 = 128 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_can_take_anothers_share() {
+        let (limit, connections) = (1u64 << 30, 1000);
+        let mut budget = Budget::new(limit, connections);
+        let mut held = vec![0; connections];
+        // One after the other takes all it can get, but the last.
+        for held in &mut held[..connections - 1] {
+            while budget.take(held, 4096) {}
+        }
+        let mut last = 0;
+        assert!(budget.take(&mut last, limit / 2 / connections as u64));
+        assert!(held.iter().sum::<u64>() + last <= limit);
+        assert!(budget.used > budget.common / 2);
+        for held in &mut held {
+            let half = *held / 2;
+            budget.give_back(held, half);
+            let rest = *held;
+            budget.give_back(held, rest);
+        }
+        budget.give_back(&mut last, 1000);
+        assert_eq!(budget.used, 0);
+    }
+
+    #[test]
+    fn a_request_of_the_largest_size_fits() {
+        for limit in [0, LEAST, 1 << 30] {
+            let mut held = 0;
+            assert!(Budget::new(limit, 1024).take(&mut held, 32 << 20));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The thread at the door: it takes connections, carries out their handshakes and hands them over.
+//!
+//! A newcomer costs little and not for long: there are only so many at a time, the oldest goes when one too many comes,
+//! and each has only so much time. Nobody waits for a newcomer that is slow.
+
+use super::address::Listener;
+use super::mailbox::Mailbox;
+use super::server::Limits;
+use super::service::{Arrival, Letter};
+use super::tls::Gate;
+use crate::Clock;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tailcut_base::{Class, Time};
+use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
+
+/// Where the connections of an export go.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The mailbox of its service.
+    pub mailbox: Arc<Mailbox<Letter>>,
+    /// The class of its reads.
+    pub class: Class,
+}
+
+/// The door.
+pub struct Entrance {
+    listener: Listener,
+    offer: Offer,
+    routes: Vec<Route>,
+    /// To the relay, where TLS is offered.
+    gate: Option<Gate>,
+    stop: Arc<Mailbox<()>>,
+    seated: Arc<AtomicUsize>,
+    limits: Limits,
+    clock: Clock,
+    epoll: OwnedFd,
+    guests: Vec<Option<Guest>>,
+    vacant: Vec<u32>,
+    /// Guests from the oldest on, by place and number; some have gone.
+    order: VecDeque<(u32, u64)>,
+    served: u64,
+    turned_away: u64,
+    /// The system has no room for more connections: until then none is taken.
+    closed_until: Option<Time>,
+    buffer: Vec<u8>,
+}
+
+/// A connection in its handshake.
+struct Guest {
+    number: u64,
+    socket: OwnedFd,
+    handshake: Handshake,
+    /// Received, but not looked at: there is something to be sent first.
+    input: Vec<u8>,
+    out: Vec<u8>,
+    sent: usize,
+    verdict: Step,
+    waits_for_room: bool,
+    deadline: Time,
+}
+
+/// What becomes of a guest.
+enum Fate {
+    Stays,
+    Goes,
+    /// It is moved behind the relay.
+    Encrypts,
+    Enters(Terms),
+}
+
+impl Entrance {
+    /// A door behind `listener` to the exports of `offer`, each with its route; with a gate if it offers TLS.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        listener: Listener,
+        offer: Offer,
+        routes: Vec<Route>,
+        gate: Option<Gate>,
+        stop: Arc<Mailbox<()>>,
+        seated: Arc<AtomicUsize>,
+        limits: Limits,
+        clock: Clock,
+    ) -> io::Result<Entrance> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(DOOR), EventFlags::IN)?;
+        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        Ok(Entrance {
+            listener,
+            offer,
+            routes,
+            gate,
+            stop,
+            seated,
+            limits,
+            clock,
+            epoll,
+            guests: Vec::new(),
+            vacant: Vec::new(),
+            order: VecDeque::new(),
+            served: 0,
+            turned_away: 0,
+            closed_until: None,
+            buffer: vec![0; RECEIVE_BYTES],
+        })
+    }
+
+    /// Receives guests until somebody writes to its mailbox. Returns how many were turned away.
+    pub fn run(mut self) -> u64 {
+        let mut events = Vec::with_capacity(256);
+        loop {
+            let timeout = self.timeout();
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => panic!("waiting for events failed: {error}"),
+            }
+            for event in &events {
+                let Event { data, .. } = *event;
+                match data.u64() {
+                    STOP => return self.turned_away,
+                    DOOR => self.receive_guests(),
+                    guest => self.attend(guest as u32),
+                }
+            }
+            self.see_off_the_late();
+        }
+    }
+
+    fn timeout(&self) -> Option<Timespec> {
+        let oldest = self.order.front().map(|&(place, _)| place);
+        let oldest = oldest.and_then(|place| self.guests[place as usize].as_ref());
+        let until = [oldest.map(|guest| guest.deadline), self.closed_until].into_iter().flatten().min()?;
+        let left = until.0.saturating_sub(self.clock.now().0);
+        Some(Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 })
+    }
+
+    fn receive_guests(&mut self) {
+        for _ in 0..AT_ONCE {
+            match self.listener.accept() {
+                Ok(socket) => self.welcome(socket),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if is_exhausted(&error) => return self.close_door(),
+                // A connection that was gone before it was taken.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes nobody for a while, and makes room.
+    fn close_door(&mut self) {
+        self.turn_away_oldest();
+        if self.closed_until.is_none() && epoll::delete(&self.epoll, &self.listener).is_ok() {
+            self.closed_until = Some(Time(self.clock.now().0 + PAUSE_NANOS));
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        if self.seated.load(Ordering::Relaxed) >= self.limits.connections {
+            self.turned_away += 1;
+            return;
+        }
+        if self.guests.len() - self.vacant.len() >= self.limits.handshakes {
+            self.turn_away_oldest();
+        }
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.guests.push(None);
+            self.guests.len() as u32 - 1
+        });
+        if epoll::add(&self.epoll, &socket, EventData::new_u64(place.into()), EventFlags::IN).is_err() {
+            self.vacant.push(place);
+            return;
+        }
+        self.served += 1;
+        let mut out = Vec::new();
+        let handshake = Handshake::begin(&mut out);
+        self.guests[place as usize] = Some(Guest {
+            number: self.served,
+            socket,
+            handshake,
+            input: Vec::new(),
+            out,
+            sent: 0,
+            verdict: Step::More,
+            waits_for_room: false,
+            deadline: Time(self.clock.now().0 + self.limits.handshake.0),
+        });
+        self.order.push_back((place, self.served));
+        self.attend(place);
+    }
+
+    fn attend(&mut self, place: u32) {
+        let Some(guest) = &mut self.guests[place as usize] else { return };
+        match guest.attend(&self.offer, &mut self.buffer) {
+            Fate::Stays => {
+                let flags = if guest.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
+                epoll::modify(&self.epoll, &guest.socket, EventData::new_u64(place.into()), flags)
+                    .expect("a socket that is watched can be watched otherwise");
+            }
+            Fate::Goes => self.release(place),
+            Fate::Encrypts => self.encrypt(place),
+            Fate::Enters(terms) => self.hand_over(place, terms),
+        }
+    }
+
+    /// Goes on with a guest in the clear, behind the relay. The time that it has for its handshake stays what it was.
+    fn encrypt(&mut self, place: u32) {
+        let gate = self.gate.as_ref().expect("TLS is offered with a gate only");
+        let Some(guest) = &mut self.guests[place as usize] else { return };
+        let is_moved = epoll::delete(&self.epoll, &guest.socket).is_ok()
+            && gate.cross(&mut guest.socket).is_ok()
+            && epoll::add(&self.epoll, &guest.socket, EventData::new_u64(place.into()), EventFlags::IN)
+                .is_ok();
+        guest.verdict = Step::More;
+        if !is_moved {
+            self.turned_away += 1;
+            self.release(place);
+        }
+    }
+
+    fn hand_over(&mut self, place: u32, terms: Terms) {
+        let Some(guest) = self.guests[place as usize].take() else { return };
+        self.vacant.push(place);
+        let is_watched_no_more = epoll::delete(&self.epoll, &guest.socket).is_ok();
+        let has_seat = self.seated.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
+        if !has_seat || !is_watched_no_more {
+            self.seated.fetch_sub(1, Ordering::Relaxed);
+            self.turned_away += 1;
+            return;
+        }
+        let (export, route) = (&self.offer.exports[terms.export], &self.routes[terms.export]);
+        let rules = Rules {
+            bytes: export.bytes,
+            is_read_only: export.is_read_only,
+            zeroes_fast: export.zeroes_fast,
+            has_structured_replies: terms.has_structured_replies,
+            has_allocation: terms.has_allocation,
+        };
+        let Guest { socket, input, .. } = guest;
+        route.mailbox.post(Letter::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
+    }
+
+    fn release(&mut self, place: u32) {
+        if self.guests[place as usize].take().is_some() {
+            self.vacant.push(place);
+        }
+    }
+
+    /// The place of the oldest guest that is still there.
+    fn oldest(&mut self) -> Option<u32> {
+        while let Some(&(place, number)) = self.order.front() {
+            if self.guests[place as usize].as_ref().is_some_and(|guest| guest.number == number) {
+                return Some(place);
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    fn turn_away_oldest(&mut self) {
+        if let Some(place) = self.oldest() {
+            self.turned_away += 1;
+            self.release(place);
+        }
+    }
+
+    fn see_off_the_late(&mut self) {
+        let now = self.clock.now();
+        while let Some(place) = self.oldest() {
+            let is_late = self.guests[place as usize].as_ref().is_some_and(|guest| guest.deadline <= now);
+            if !is_late {
+                break;
+            }
+            self.turn_away_oldest();
+        }
+        if self.closed_until.is_some_and(|until| until <= now)
+            && epoll::add(&self.epoll, &self.listener, EventData::new_u64(DOOR), EventFlags::IN).is_ok()
+        {
+            self.closed_until = None;
+        }
+    }
+
+    /// Where it listens.
+    pub fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// The mailbox that ends it.
+    pub fn stop(&self) -> Arc<Mailbox<()>> {
+        Arc::clone(&self.stop)
+    }
+}
+
+impl Guest {
+    /// Goes on with the handshake as far as it goes without waiting.
+    fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> Fate {
+        loop {
+            match self.send() {
+                Ok(true) => {}
+                Ok(false) => return Fate::Stays,
+                Err(_) => return Fate::Goes,
+            }
+            match self.verdict {
+                Step::Close => return Fate::Goes,
+                // What came in the clear behind the wish for TLS did not come from who wished for it.
+                Step::Encrypt if !self.input.is_empty() => return Fate::Goes,
+                Step::Encrypt => return Fate::Encrypts,
+                Step::Go(terms) => return Fate::Enters(terms),
+                Step::More => {}
+            }
+            if self.input.is_empty() {
+                match rustix::io::read(&self.socket, &mut *buffer) {
+                    Ok(0) => return Fate::Goes,
+                    Ok(count) => self.input.extend_from_slice(&buffer[..count]),
+                    Err(Errno::AGAIN) => return Fate::Stays,
+                    Err(Errno::INTR) => continue,
+                    Err(_) => return Fate::Goes,
+                }
+            }
+            let mut input = &self.input[..];
+            self.verdict = self.handshake.receive(&mut input, offer, &mut self.out);
+            let used = self.input.len() - input.len();
+            self.input.drain(..used);
+        }
+    }
+
+    /// Sends what is to be sent; false when the socket takes no more for now.
+    fn send(&mut self) -> Result<bool, Errno> {
+        while self.sent < self.out.len() {
+            match rustix::net::send(&self.socket, &self.out[self.sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => self.sent += count,
+                Err(Errno::AGAIN) => {
+                    self.waits_for_room = true;
+                    return Ok(false);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        self.waits_for_room = false;
+        Ok(true)
+    }
+}
+
+/// No descriptors or no memory are left.
+fn is_exhausted(error: &io::Error) -> bool {
+    let errors = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+const DOOR: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+/// Connections that are taken before others are looked after.
+const AT_ONCE: usize = 64;
+/// Bytes of one receive, and the most that are kept of a guest beside its handshake.
+const RECEIVE_BYTES: usize = 4096;
+/// How long nobody is taken when the system has no room.
+const PAUSE_NANOS: u64 = 100_000_000;

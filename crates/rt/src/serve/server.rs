@@ -1,0 +1,306 @@
+//! A server: a door, a desk, and a service for each drive.
+
+use super::address::{Access, Address, CannotListen, Listener};
+use super::desk::{Asked, Desk, Windows};
+use super::entrance::{Entrance, Route};
+use super::figures::{Figures, Live};
+use super::mailbox::Mailbox;
+use super::service::{Letter, Service};
+use super::tls::{Encryption, Gate, Handshakes, Relay};
+use crate::Clock;
+use crate::ctl::Steered;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{Builder, JoinHandle};
+use tailcut_base::{Class, Nanos};
+use tailcut_host::wire::nbd::{Export, Offer, Tls};
+
+/// What clients can cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time, of all exports.
+    pub connections: usize,
+    /// Of those, in their handshake.
+    pub handshakes: usize,
+    /// How long a handshake may take.
+    pub handshake: Nanos,
+    /// Bytes of requests and replies under way, for each drive.
+    pub memory: u64,
+    /// How long a connection that is in the way of others may stand still, and how long the end of the server
+    /// waits for clients that do not read their replies.
+    pub patience: Nanos,
+    /// How long a service looks out for requests before it sleeps; zero for not at all.
+    pub busy_poll: Nanos,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1024,
+            handshakes: 256,
+            handshake: Nanos::secs(10),
+            memory: 1 << 30,
+            patience: Nanos::secs(10),
+            busy_poll: Nanos::ZERO,
+        }
+    }
+}
+
+/// Under which name a drive is exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The name; its variants are this and `/fast`, `/background`.
+    pub name: String,
+    /// A line for humans.
+    pub description: String,
+    /// Nothing can be written.
+    pub is_read_only: bool,
+}
+
+/// The variants of an export: what programs without classes can say about how much their reads matter.
+pub const VARIANTS: [(&str, &str, Class); 3] = [
+    ("", "", Class::DEFAULT),
+    ("/fast", ", reads go before the drive's own work", class(1)),
+    ("/background", ", reads matter least", class(5)),
+];
+
+const fn class(number: u8) -> Class {
+    match Class::new(number) {
+        Some(class) => class,
+        None => panic!("classes are 1 to 5"),
+    }
+}
+
+/// A running server. Dropped without [`Server::stop`], it goes on until the process ends.
+pub struct Server<D> {
+    address: Address,
+    stop: Arc<Mailbox<()>>,
+    entrance: JoinHandle<u64>,
+    desk: JoinHandle<()>,
+    stop_desk: Arc<Mailbox<()>>,
+    relay: Option<Relay>,
+    services: Vec<Running<D>>,
+}
+
+struct Running<D> {
+    name: String,
+    mailbox: Arc<Mailbox<Letter>>,
+    live: Arc<Live>,
+    thread: JoinHandle<Option<(Figures, D)>>,
+}
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotServe<E> {
+    /// Nobody can be listened to.
+    #[error(transparent)]
+    Listen(#[from] CannotListen),
+    /// A drive could not be made.
+    #[error("{0}")]
+    Drive(E),
+}
+
+/// What a service says before it begins: what there is to be exported, or why there is nothing.
+type Beginning<E> = Result<Offered, NotBegun<E>>;
+
+/// What clients want to know of a drive.
+#[derive(Clone, Copy, Debug)]
+struct Offered {
+    bytes: u64,
+    zeroes_fast: bool,
+}
+
+enum NotBegun<E> {
+    Drive(E),
+    System(io::Error),
+}
+
+/// What is left of a server.
+#[derive(Debug)]
+pub struct Served<D> {
+    /// Each drive with its name and what was served of it.
+    pub drives: Vec<(String, Figures, D)>,
+    /// Connections that were refused, or did not end their handshake.
+    pub turned_away: u64,
+    /// TLS handshakes, where there was TLS.
+    pub handshakes: Option<Handshakes>,
+}
+
+impl<D: Steered + Send + 'static> Server<D> {
+    /// Serves drives at `address`, and answers questions at `windows`. Each drive is made by the thread that serves it, as io_uring wants one and the same; the
+    /// server is there when all of them are.
+    ///
+    /// # Errors
+    /// When nobody can be listened to there, the system has no room for threads and descriptors, or a drive cannot
+    /// be made; then no client has seen anything.
+    pub fn start<E: Send + 'static>(
+        address: &Address,
+        access: Access,
+        drives: Vec<(Name, impl FnOnce() -> Result<D, E> + Send + 'static)>,
+        windows: Windows,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Server<D>, CannotServe<E>> {
+        raise_descriptors();
+        let listener = Listener::bind(address, &access)?;
+        let address = listener.address().clone();
+        Server::open(listener, access.encryption, drives, windows, limits, clock).map_err(|error| match error
+        {
+            NotBegun::Drive(error) => CannotServe::Drive(error),
+            NotBegun::System(error) => CannotListen::System(address, error).into(),
+        })
+    }
+
+    fn open<E: Send + 'static>(
+        listener: Listener,
+        encryption: Option<Encryption>,
+        drives: Vec<(Name, impl FnOnce() -> Result<D, E> + Send + 'static)>,
+        windows: Windows,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Server<D>, NotBegun<E>> {
+        let seated = Arc::new(AtomicUsize::new(0));
+        let (mut names, mut services, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, make) in drives {
+            let (service, beginning) = Running::start(&name, make, limits, clock, &seated)?;
+            names.push(name);
+            services.push(service);
+            beginnings.push(beginning);
+        }
+        let offered: Result<Vec<Offered>, _> = beginnings.into_iter().map(begun).collect();
+        let offered = match offered {
+            Ok(offered) => offered,
+            Err(error) => {
+                end(services);
+                return Err(error);
+            }
+        };
+        let tls = encryption.as_ref().map_or(Tls::Absent, Encryption::mode);
+        let (mut offer, mut routes) = (Offer { tls, ..Offer::default() }, Vec::new());
+        for ((name, offered), service) in names.iter().zip(offered).zip(&services) {
+            for (suffix, text, class) in VARIANTS {
+                offer.exports.push(export(name, suffix, text, offered));
+                routes.push(Route { mailbox: Arc::clone(&service.mailbox), class });
+            }
+        }
+        let (stop, address) = (Arc::new(Mailbox::new()?), listener.address().clone());
+        let (relay, gate) = encryption.map(|tls| relay(&tls, limits, clock)).transpose()?.unzip();
+        let stops = Arc::clone(&stop);
+        let entrance = Entrance::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
+        let entrance = Builder::new().name("entrance".into()).spawn(|| entrance.run())?;
+        let asked = |service: &Running<D>| Asked {
+            name: service.name.clone(),
+            mailbox: Arc::clone(&service.mailbox),
+        };
+        let stop_desk = Arc::new(Mailbox::new()?);
+        let asked = services.iter().map(asked).collect();
+        let desk = Desk::new(windows, asked, Arc::clone(&stop_desk), clock)?;
+        let desk = Builder::new().name("desk".into()).spawn(|| desk.run())?;
+        Ok(Server { address, stop, entrance, desk, stop_desk, relay, services })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Some figures of each drive, as they are.
+    pub fn live(&self) -> impl Iterator<Item = &Live> {
+        self.services.iter().map(|service| &*service.live)
+    }
+
+    /// Takes no more connections, finishes what is under way, flushes the drives and gives them back.
+    pub fn stop(self) -> Served<D> {
+        self.stop.post(());
+        let turned_away = self.entrance.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // While services are there to answer.
+        self.stop_desk.post(());
+        self.desk.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let drives = end(self.services);
+        // Last, as it still has to send what the services have left.
+        let handshakes = self.relay.map(Relay::stop);
+        Served { drives, turned_away, handshakes }
+    }
+}
+
+impl<D: Steered + Send + 'static> Running<D> {
+    /// A thread that makes a drive, says so, and serves it.
+    fn start<E: Send + 'static>(
+        name: &Name,
+        make: impl FnOnce() -> Result<D, E> + Send + 'static,
+        limits: Limits,
+        clock: Clock,
+        seated: &Arc<AtomicUsize>,
+    ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
+        let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
+        let (letters, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
+        let (says, hears) = channel();
+        let service = move || {
+            let drive = make().map_err(NotBegun::Drive)?;
+            let offered = Offered { bytes: drive.bytes(), zeroes_fast: drive.trims_to_zeros() };
+            let service = Service::new(drive, clock, limits, letters, seated, figures)?;
+            Ok((service, offered))
+        };
+        let thread = Builder::new().name(format!("serve {}", name.name)).spawn(move || {
+            let (service, beginning) = match service() {
+                Ok((service, offered)) => (Some(service), Ok(offered)),
+                Err(error) => (None, Err(error)),
+            };
+            // Nobody listens when another drive could not be made.
+            let _ = says.send(beginning);
+            drop(says);
+            service.map(Service::run)
+        })?;
+        Ok((Running { name: name.name.clone(), mailbox, live, thread }, hears))
+    }
+}
+
+impl<E> From<io::Error> for NotBegun<E> {
+    fn from(error: io::Error) -> NotBegun<E> {
+        NotBegun::System(error)
+    }
+}
+
+/// The thread that carries out TLS, and the way to it.
+fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
+    let mailbox = Arc::new(Mailbox::new()?);
+    let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
+    Ok((relay, Gate::new(mailbox, &limits)))
+}
+
+/// What a service says of its beginning.
+fn begun<E>(beginning: Receiver<Beginning<E>>) -> Beginning<E> {
+    let ended = |_| Err(io::Error::other("the thread of a drive has ended").into());
+    beginning.recv().unwrap_or_else(ended)
+}
+
+/// Ends services, and takes back their drives.
+fn end<D>(services: Vec<Running<D>>) -> Vec<(String, Figures, D)> {
+    services.iter().for_each(|service| service.mailbox.post(Letter::Stop));
+    let drives = services.into_iter().filter_map(|Running { name, thread, .. }| {
+        let served = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        served.map(|(figures, drive)| (name, figures, drive))
+    });
+    drives.collect()
+}
+
+fn export(name: &Name, suffix: &str, text: &str, offered: Offered) -> Export {
+    Export {
+        name: format!("{}{suffix}", name.name),
+        description: format!("{}{text}", name.description),
+        bytes: offered.bytes,
+        is_read_only: name.is_read_only,
+        zeroes_fast: offered.zeroes_fast,
+    }
+}
+
+/// Each connection is a descriptor, and the usual limit of 1024 is meant for programs that use `select`.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, fewer connections have room.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}

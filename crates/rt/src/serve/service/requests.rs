@@ -1,0 +1,205 @@
+//! From a request to the drive, and from its answer to a reply.
+
+use super::super::figures::Kind;
+use super::receiving::charge;
+use super::{NOBODY, Pending, Service, Stopping};
+use crate::ctl::Steered;
+use tailcut_base::{Class, Nanos, Status, Time};
+use tailcut_host::unaligned::{Answer, Ask};
+use tailcut_host::wire::nbd::standard::*;
+use tailcut_host::wire::nbd::{Command, Header, Incoming, Refusal, Reply};
+use tailcut_host::{BLOCK_BYTES, Bytes, unaligned};
+
+impl<D: Steered> Service<D> {
+    pub(super) fn take(&mut self, seat: u32, incoming: Incoming, now: Time) {
+        let Incoming { header, command, data } = incoming;
+        match command {
+            Err(refusal) => {
+                self.figures.refused += 1;
+                self.refuse(seat, &header, refusal, 0);
+            }
+            Ok(Command::Disconnect) => {
+                if let Some(connection) = &mut self.seats[seat as usize].connection {
+                    connection.is_ending = true;
+                    connection.under_way -= 1;
+                }
+            }
+            Ok(Command::Cache) => {
+                // A hint; there is nothing between this server and its drive that could be filled.
+                self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
+                self.reply(seat, Reply::done(&header), 0);
+            }
+            Ok(Command::Status) => {
+                self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
+                self.look_at_extents(&header);
+                let reply = Reply::status(&header, &self.extents);
+                self.reply(seat, reply, 0);
+            }
+            Ok(command) => self.ask(seat, header, command, data, now),
+        }
+    }
+
+    /// Hands a request to the machine in front of the drive.
+    fn ask(&mut self, seat: u32, header: Header, command: Command, mut data: Vec<Bytes>, now: Time) {
+        let kind = match command {
+            Command::Read => unaligned::Kind::Read,
+            Command::Write => unaligned::Kind::Write,
+            Command::Zero => unaligned::Kind::Zero { takes_room: header.has(NBD_CMD_FLAG_NO_HOLE) },
+            Command::Trim => unaligned::Kind::Trim,
+            _ => unaligned::Kind::Flush,
+        };
+        if command == Command::Read {
+            data = self.pool.list();
+        }
+        let place = &mut self.seats[seat as usize];
+        place.with_drive += 1;
+        let class = place.connection.as_ref().map_or(Class::DEFAULT, |connection| connection.class);
+        let charge = charge(&header, Ok(command));
+        let name = self.note(Pending { seat, header, command, charge, since: now });
+        let fua = header.has(NBD_CMD_FLAG_FUA);
+        let (offset, bytes) = (header.offset, u64::from(header.length));
+        self.machine.submit(Ask { name, kind, fua, class, offset, bytes, data });
+    }
+
+    pub(super) fn note(&mut self, pending: Pending) -> u32 {
+        match self.vacant_pending.pop() {
+            Some(name) => {
+                self.pending[name as usize] = pending;
+                name
+            }
+            None => {
+                self.pending.push(pending);
+                self.pending.len() as u32 - 1
+            }
+        }
+    }
+
+    /// What the drive takes, and what it has ready.
+    pub(super) fn carry_out(&mut self, now: Time) {
+        loop {
+            let mut has_moved = false;
+            while let Some(request) = self.machine.next_request(&mut self.pool) {
+                self.drive.submit(now, request);
+                has_moved = true;
+            }
+            self.drive.poll(now, &mut self.answers);
+            for response in self.answers.responses.drain(..) {
+                self.machine.respond(response, &mut self.pool);
+                has_moved = true;
+            }
+            self.replied();
+            if !has_moved {
+                break;
+            }
+        }
+        self.finish_ended();
+    }
+
+    fn finish_ended(&mut self) {
+        let Some(mut answer) = self.machine.next_answer() else { return };
+        let now = self.clock.now();
+        let (mut requests, mut bytes) = (0, 0);
+        loop {
+            requests += 1;
+            bytes += self.finish(answer, now);
+            match self.machine.next_answer() {
+                Some(next) => answer = next,
+                None => break,
+            }
+        }
+        self.live.add(requests, bytes);
+    }
+
+    /// A request has ended. Returns the bytes that it moved.
+    fn finish(&mut self, answer: Answer, now: Time) -> u64 {
+        let Answer { name, status, data } = answer;
+        let Pending { seat, header, command, charge, since } = self.pending[name as usize];
+        self.vacant_pending.push(name);
+        if seat == NOBODY {
+            self.pool.take_back(data);
+            self.stopping = Stopping::Done;
+            return 0;
+        }
+        self.figures.count(Kind::of(command), header.length, now.since(since), status != Status::Success);
+        let place = &mut self.seats[seat as usize];
+        place.with_drive -= 1;
+        let Some(connection) = &place.connection else {
+            self.budget.give_back(&mut place.held, charge);
+            self.has_released = true;
+            self.pool.take_back(data);
+            self.vacate(seat);
+            return 0;
+        };
+        let is_structured = connection.rules.has_structured_replies;
+        let reply = match (error(status), command) {
+            (None, Command::Read) => Reply::content(&header, data, is_structured),
+            (None, _) => {
+                self.pool.take_back(data);
+                Reply::done(&header)
+            }
+            (Some(refusal), _) => {
+                self.pool.take_back(data);
+                Reply::error(&header, refusal, is_structured)
+            }
+        };
+        self.reply(seat, reply, charge);
+        u64::from(header.length)
+    }
+
+    fn refuse(&mut self, seat: u32, header: &Header, refusal: Refusal, charge: u64) {
+        let Some(connection) = &self.seats[seat as usize].connection else { return };
+        let reply = Reply::error(header, refusal, connection.rules.has_structured_replies);
+        self.reply(seat, reply, charge);
+    }
+
+    fn reply(&mut self, seat: u32, reply: Reply, charge: u64) {
+        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+        connection.reply(reply, charge);
+        if !connection.is_replying {
+            connection.is_replying = true;
+            self.replying.push(seat);
+        }
+    }
+
+    /// The extents of a request for block status: what lies next to each other and is alike, is one.
+    fn look_at_extents(&mut self, header: &Header) {
+        self.extents.clear();
+        let (from, to) = (header.offset, header.offset + u64::from(header.length));
+        let first = from / BLOCK_BYTES;
+        let last = to.div_ceil(BLOCK_BYTES).min(first + MOST_LOOKED_AT);
+        let most = if header.has(NBD_CMD_FLAG_REQ_ONE) { 1 } else { MOST_EXTENTS };
+        let mut block = first;
+        while block < last {
+            let extent = self.drive.extent(block, last - block);
+            let begin = (block * BLOCK_BYTES).max(from);
+            block += extent.blocks;
+            let bytes = ((block * BLOCK_BYTES).min(to) - begin) as u32;
+            let hole = if extent.is_allocated { 0 } else { NBD_STATE_HOLE };
+            let state = hole | if extent.is_zero { NBD_STATE_ZERO } else { 0 };
+            let count = self.extents.len();
+            match self.extents.last_mut() {
+                Some((length, same)) if *same == state => *length += bytes,
+                _ if count == most => break,
+                _ => self.extents.push((bytes, state)),
+            }
+        }
+    }
+}
+
+/// What a client is told of a request that the drive did not carry out.
+fn error(status: Status) -> Option<Refusal> {
+    let (error, text) = match status {
+        Status::Success => return None,
+        Status::InvalidField => (Error::Invalid, "the drive takes no such request"),
+        Status::WriteProtected => (Error::NoSpace, "the drive has become read-only: no good blocks are left"),
+        Status::MediaError => (Error::InputOutput, "the data could not be read back"),
+        Status::Contended => (Error::InputOutput, "the drive is busy with work of its own"),
+        Status::Gone => (Error::InputOutput, "the drive does not answer any more"),
+    };
+    Some(Refusal { error, text })
+}
+
+/// What is looked at for one request for block status: 256 MiB. A server may tell less than was asked for.
+const MOST_LOOKED_AT: u64 = 65_536;
+/// Extents of one reply.
+const MOST_EXTENTS: usize = 1024;

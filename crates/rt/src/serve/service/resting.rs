@@ -1,0 +1,177 @@
+//! What a service does while there is nothing to do: it looks out, and sleeps.
+
+use super::super::spin::{AWAY, LookOut};
+use super::{ARRIVING, DRIVE, LOOK_EVERY, MAIL, Service, Stopping};
+use crate::ctl::Steered;
+use crate::system;
+use rustix::event::epoll::{self, Event, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use tailcut_base::{Nanos, Time};
+
+impl<D: Steered> Service<D> {
+    /// Until there is something to do.
+    pub(super) fn rest(&mut self) {
+        let is_busy = !self.listed.is_empty() || self.drive.next_event() <= self.clock.now();
+        if is_busy {
+            if self.turns.is_multiple_of(LOOK_EVERY) {
+                self.look(Some(Nanos::ZERO));
+            }
+            return;
+        }
+        let patience = self.spin.patience();
+        if patience > Nanos::ZERO {
+            let end = self.look_out(patience);
+            self.spin.judge(end);
+            self.turn_priority();
+            if self.has_work() {
+                if self.turns.is_multiple_of(LOOK_EVERY) {
+                    self.look(Some(Nanos::ZERO));
+                }
+                return;
+            }
+        }
+        if self.drive.arm() {
+            self.look(self.sleep_for());
+        }
+    }
+
+    /// After a turn that began at `began`: at idle priority it may have lost its core in the middle of it.
+    pub(super) fn heed_absence(&mut self, began: Time) {
+        if self.spin.is_yielding() && self.clock.now().since(began) > AWAY {
+            self.spin.was_away();
+            self.turn_priority();
+        }
+    }
+
+    fn turn_priority(&mut self) {
+        // Where the system does not allow it, it stays as it is.
+        let _ = match self.spin.turn_priority() {
+            Some(true) => system::yield_to_all(),
+            Some(false) => system::yield_to_none(),
+            None => Ok(()),
+        };
+    }
+
+    /// Looks for something to do again and again for a while.
+    fn look_out(&mut self, patience: Nanos) -> LookOut {
+        let mut before = self.clock.now();
+        let until = before.0 + patience.0;
+        let mut was_away = false;
+        loop {
+            let is_alone = self.connected() == 1 && self.drive.wakes().is_none();
+            if is_alone && self.stopping == Stopping::Not {
+                self.try_all();
+            } else {
+                self.look(Some(Nanos::ZERO));
+            }
+            let now = self.clock.now();
+            was_away |= now.since(before) > AWAY;
+            before = now;
+            let has_work = self.has_work();
+            if has_work || now.0 >= until || self.connected() == 0 {
+                return match (was_away, has_work) {
+                    (true, _) => LookOut::Away,
+                    (false, true) => LookOut::Found,
+                    (false, false) => LookOut::InVain,
+                };
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// True when another turn has something to do.
+    fn has_work(&self) -> bool {
+        let has_heard = self.is_told || !self.listed.is_empty() || !self.replying.is_empty();
+        has_heard || self.machine.has_requests() || self.drive.next_event() <= self.clock.now()
+    }
+
+    /// Receives from everybody, whether something was announced or not.
+    fn try_all(&mut self) {
+        let now = self.clock.now();
+        for seat in 0..self.seats.len() as u32 {
+            if let Some(connection) = &mut self.seats[seat as usize].connection {
+                connection.is_readable = true;
+                self.receive(seat, now);
+            }
+        }
+    }
+
+    /// How long to sleep at most.
+    fn sleep_for(&self) -> Option<Nanos> {
+        let now = self.clock.now();
+        let mut until = self.drive.next_event();
+        if !self.blocked.is_empty() {
+            until = until.min(Time(now.0 + LOOK_AGAIN.0));
+        }
+        if let Stopping::Until(deadline) = self.stopping {
+            until = until.min(deadline);
+        }
+        (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(now.0)))
+    }
+
+    /// Takes note of what has happened, or happens within `patience`.
+    fn look(&mut self, patience: Option<Nanos>) {
+        // Milliseconds are too coarse for a drive's answer; poll takes nanoseconds everywhere.
+        let is_fine = patience.is_some_and(|patience| patience > Nanos::ZERO && patience < COARSE);
+        let span = patience.map(|patience| Timespec {
+            tv_sec: (patience.0 / 1_000_000_000) as i64,
+            tv_nsec: (patience.0 % 1_000_000_000) as i64,
+        });
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if is_fine {
+            // Whatever wakes it, the events say.
+            let _ = rustix::event::poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span.as_ref());
+        }
+        let span = if is_fine { Some(&zero) } else { span.as_ref() };
+        let mut events = [MaybeUninit::uninit(); EVENTS];
+        match epoll::wait(&self.epoll, &mut events, span) {
+            Ok((events, _)) => events.iter().for_each(|event| self.note_event(*event)),
+            Err(Errno::INTR) => {}
+            Err(error) => panic!("waiting for events failed: {error}"),
+        }
+    }
+
+    fn note_event(&mut self, event: Event) {
+        let (flags, data) = (event.flags, event.data.u64());
+        match data {
+            MAIL => {
+                // A wish to stop is work, too: the next turn sees who can be closed.
+                self.is_told = true;
+                return self.open_mail();
+            }
+            // The next turn asks the drive.
+            DRIVE => return self.is_told = true,
+            _ => {}
+        }
+        let (seat, generation) = (data as u32, (data >> 32) as u32);
+        let place = &mut self.seats[seat as usize];
+        let Some(connection) = place.connection.as_mut().filter(|_| place.generation == generation) else {
+            return;
+        };
+        if flags.contains(EventFlags::OUT) {
+            connection.set_writable();
+            if !connection.is_replying {
+                connection.is_replying = true;
+                self.replying.push(seat);
+            }
+        }
+        let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        connection.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
+        if is_gone && connection.is_waiting() {
+            // It waits to be let in, and cannot be told what came of it.
+            self.close(seat);
+        } else if is_gone || flags.intersects(ARRIVING) {
+            connection.is_readable = true;
+            self.list(seat);
+        }
+    }
+}
+
+/// Events per look.
+const EVENTS: usize = 64;
+/// How often it looks after connections that do not move, while others wait.
+const LOOK_AGAIN: Nanos = Nanos::millis(250);
+/// From here on, milliseconds are fine enough.
+const COARSE: Nanos = Nanos::millis(10);

@@ -1,0 +1,142 @@
+//! Connections that come, wait, stand in the way, and go.
+
+use super::super::connection::Connection;
+use super::{ARRIVING, Arrival, LOOK_EVERY, Letter, NOBODY, Pending, Seat, Service, Stopping, token};
+use crate::ctl::Steered;
+use rustix::event::epoll::{self, EventData};
+use std::sync::atomic::Ordering;
+use tailcut_base::{Class, Time};
+use tailcut_host::unaligned::{self, Ask};
+use tailcut_host::wire::nbd::standard::NBD_CMD_FLUSH;
+use tailcut_host::wire::nbd::{Command, Header};
+
+impl<D: Steered> Service<D> {
+    pub(super) fn list(&mut self, seat: u32) {
+        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+        if !connection.is_listed {
+            connection.is_listed = true;
+            self.listed.push_back(seat);
+        }
+    }
+
+    /// Something was given back: some of those that wait may try again.
+    pub(super) fn unblock(&mut self) {
+        self.has_released = false;
+        for _ in 0..TRIES_AT_ONCE {
+            let Some(seat) = self.blocked.pop_front() else { break };
+            if let Some(connection) = &mut self.seats[seat as usize].connection {
+                connection.is_blocked = false;
+                self.list(seat);
+            }
+        }
+    }
+
+    /// Closes connections that hold memory and do not move, while others wait for it.
+    pub(super) fn expel_idle(&mut self, now: Time) {
+        if !self.turns.is_multiple_of(LOOK_EVERY) && !self.listed.is_empty() {
+            return;
+        }
+        for seat in 0..self.seats.len() as u32 {
+            let Seat { connection, held, .. } = &self.seats[seat as usize];
+            let is_idle = connection.as_ref().is_some_and(|connection| {
+                let others_wait = self.blocked.len() > usize::from(connection.is_blocked);
+                others_wait && *held > 0 && now.0 > connection.progress.0 + self.limits.patience.0
+            });
+            if is_idle {
+                self.figures.expelled += 1;
+                self.close(seat);
+            }
+        }
+        if self.has_released {
+            self.unblock();
+        }
+    }
+
+    pub(super) fn close(&mut self, seat: u32) {
+        let place = &mut self.seats[seat as usize];
+        let Some(connection) = place.connection.take() else { return };
+        place.generation = place.generation.wrapping_add(1);
+        self.budget.give_back(&mut place.held, connection.abandoned());
+        self.has_released = true;
+        self.vacate(seat);
+        self.seated.fetch_sub(1, Ordering::Relaxed);
+        self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
+    }
+
+    /// A seat is free when its connection is closed and the drive has no request of it any more.
+    pub(super) fn vacate(&mut self, seat: u32) {
+        let Seat { connection, held, with_drive, .. } = &self.seats[seat as usize];
+        if connection.is_none() && *with_drive == 0 {
+            assert_eq!(*held, 0, "who is gone holds nothing");
+            self.vacant.push(seat);
+        }
+    }
+
+    /// Connections, and those that have gone with requests under way.
+    pub(super) fn connected(&self) -> usize {
+        self.seats.len() - self.vacant.len()
+    }
+
+    pub(super) fn open_mail(&mut self) {
+        for letter in self.mailbox.empty() {
+            match letter {
+                Letter::Arrival(arrival) if self.stopping == Stopping::Not => self.seat(arrival),
+                Letter::Arrival(_) => {
+                    self.seated.fetch_sub(1, Ordering::Relaxed);
+                }
+                Letter::Question(question) => self.answer(question),
+                Letter::Stop => self.stop(),
+            }
+        }
+    }
+
+    fn seat(&mut self, arrival: Arrival) {
+        let Arrival { socket, rules, class, leftover } = arrival;
+        let seat = self.vacant.pop().unwrap_or_else(|| {
+            self.seats.push(Seat::default());
+            self.seats.len() as u32 - 1
+        });
+        let place = &mut self.seats[seat as usize];
+        let token = EventData::new_u64(token(seat, place.generation));
+        if epoll::add(&self.epoll, &socket, token, ARRIVING).is_err() {
+            // The system is out of memory for watching; the client finds its connection closed.
+            self.vacant.push(seat);
+            self.seated.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        place.connection = Some(Connection::new(socket, rules, class, leftover, self.clock.now()));
+        self.figures.connections += 1;
+        self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
+        self.list(seat);
+    }
+
+    fn stop(&mut self) {
+        if self.stopping == Stopping::Not {
+            self.stopping = Stopping::Until(Time(self.clock.now().0 + self.limits.patience.0));
+        }
+    }
+
+    /// Closes connections that have nothing under way; when none is left, flushes the drive.
+    pub(super) fn wind_down(&mut self, now: Time) {
+        let Stopping::Until(deadline) = self.stopping else { return };
+        for seat in 0..self.seats.len() as u32 {
+            let Some(connection) = &mut self.seats[seat as usize].connection else { continue };
+            connection.is_ending = true;
+            if connection.is_over() || now >= deadline {
+                self.close(seat);
+            }
+        }
+        if self.connected() == 0 && self.machine.in_flight() == 0 {
+            self.stopping = Stopping::Flushing;
+            let header = Header { command: NBD_CMD_FLUSH, ..Header::default() };
+            let (command, since) = (Command::Flush, now);
+            let name = self.note(Pending { seat: NOBODY, header, command, charge: 0, since });
+            let (kind, class) = (unaligned::Kind::Flush, Class::DEFAULT);
+            self.machine.submit(Ask { name, kind, fua: false, class, offset: 0, bytes: 0, data: Vec::new() });
+            self.carry_out(now);
+        }
+    }
+}
+
+/// Connections that try again when something was given back.
+const TRIES_AT_ONCE: usize = 4;

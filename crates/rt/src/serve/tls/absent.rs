@@ -1,0 +1,49 @@
+//! What stands here where TLS was not built: certificates that nobody can have.
+
+use super::{BadCertificates, Handshakes, Letter};
+use crate::Clock;
+use crate::serve::mailbox::Mailbox;
+use crate::serve::server::Limits;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// None.
+#[derive(Clone, Debug)]
+pub enum Certificates {}
+
+impl Certificates {
+    /// Fails.
+    ///
+    /// # Errors
+    /// Always: [`BadCertificates::NotBuilt`].
+    pub fn load(_: &Path, _: bool) -> Result<Certificates, BadCertificates> {
+        Err(BadCertificates::NotBuilt)
+    }
+
+    /// Whether clients must show a certificate.
+    pub fn verify_peer(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// None.
+#[derive(Debug)]
+pub enum Relay {}
+
+impl Relay {
+    /// Cannot be asked for, as there are no certificates.
+    pub fn start(
+        certificates: &Certificates,
+        _: Arc<Mailbox<Letter>>,
+        _: Limits,
+        _: Clock,
+    ) -> io::Result<Relay> {
+        match *certificates {}
+    }
+
+    /// Nobody has come through.
+    pub fn stop(self) -> Handshakes {
+        match self {}
+    }
+}

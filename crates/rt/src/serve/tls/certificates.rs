@@ -1,0 +1,116 @@
+//! Who the server is and whom it believes, from files under the names that NBD programs agree on (libnbd, nbdkit and
+//! qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
+
+use super::BadCertificates;
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConnection};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A certificate with its key, and the authority of clients, ready for handshakes.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    config: Arc<ServerConfig>,
+    verify_peer: bool,
+}
+
+impl Certificates {
+    /// Reads `server-cert.pem` (with its chain) and `server-key.pem` of a folder. With `verify_peer` clients must show
+    /// a certificate of an authority in `ca-cert.pem` that is not revoked by `ca-crl.pem`, where there is one.
+    ///
+    /// # Errors
+    /// When a file is missing or holds something else, or the key is another certificate's.
+    pub fn load(folder: &Path, verify_peer: bool) -> Result<Certificates, BadCertificates> {
+        let (chain_path, key_path) = (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY));
+        let chain: Vec<CertificateDer<'static>> = read_all(&chain_path)?;
+        let key = PrivateKeyDer::from_pem_file(&key_path).map_err(|error| bad(&key_path, error))?;
+        let provider = Arc::new(default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .expect("the provider has suites for both");
+        let builder = if verify_peer {
+            builder.with_client_cert_verifier(verifier(folder, provider)?)
+        } else {
+            builder.with_no_client_auth()
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+            unusable(&key_path, format!("it does not go with {SERVER_CERTIFICATE}: {error}"))
+        })?;
+        // Connections last for long, and sessions to be taken up again would be memory for strangers.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Certificates { config: Arc::new(config), verify_peer })
+    }
+
+    /// Whether clients must show a certificate.
+    pub fn verify_peer(&self) -> bool {
+        self.verify_peer
+    }
+
+    /// A new client's session.
+    pub(super) fn session(&self) -> Result<ServerConnection, rustls::Error> {
+        let mut session = ServerConnection::new(Arc::clone(&self.config))?;
+        // The link gives it nothing while there is something to be sent; see there.
+        session.set_buffer_limit(None);
+        Ok(session)
+    }
+}
+
+/// Believes what the authorities of the folder have signed and not revoked.
+fn verifier(
+    folder: &Path,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, BadCertificates> {
+    let (path, revoked) = (folder.join(AUTHORITY), folder.join(REVOKED));
+    let mut roots = RootCertStore::empty();
+    for authority in read_all::<CertificateDer<'static>>(&path)? {
+        let refused = |error| unusable(&path, format!("it cannot be an authority: {error}"));
+        roots.add(authority).map_err(refused)?;
+    }
+    let lists = match read_all::<CertificateRevocationListDer<'static>>(&revoked) {
+        Err(BadCertificates::Unreadable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+            Vec::new()
+        }
+        lists => lists?,
+    };
+    // A list need not be there for each authority; what is listed is refused.
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .with_crls(lists)
+        .allow_unknown_revocation_status()
+        .build()
+        .map_err(|error| unusable(&path, format!("clients cannot be verified with it: {error}")))
+}
+
+/// All items of a kind in a file, at least one.
+fn read_all<T: PemObject>(path: &Path) -> Result<Vec<T>, BadCertificates> {
+    let items = T::pem_file_iter(path).map_err(|error| bad(path, error))?;
+    let items: Vec<T> = items.collect::<Result<_, _>>().map_err(|error| bad(path, error))?;
+    if items.is_empty() {
+        return Err(bad(path, pem::Error::NoItemsFound));
+    }
+    Ok(items)
+}
+
+fn bad(path: &Path, error: pem::Error) -> BadCertificates {
+    match error {
+        pem::Error::Io(error) => BadCertificates::Unreadable { path: path.into(), error },
+        pem::Error::NoItemsFound => unusable(path, "nothing of its kind is in it; it has to be PEM".into()),
+        error => unusable(path, format!("it is no PEM: {error}")),
+    }
+}
+
+fn unusable(path: &Path, why: String) -> BadCertificates {
+    BadCertificates::Unusable { path: PathBuf::from(path), why }
+}
+
+const SERVER_CERTIFICATE: &str = "server-cert.pem";
+const SERVER_KEY: &str = "server-key.pem";
+const AUTHORITY: &str = "ca-cert.pem";
+const REVOKED: &str = "ca-crl.pem";

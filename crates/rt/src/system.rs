@@ -1,0 +1,65 @@
+//! What a thread asks of the system for itself.
+
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use std::io;
+use std::num::NonZeroU64;
+
+/// Binds the thread that calls to a core.
+///
+/// # Errors
+/// When there is no such core, or the process may not use it.
+pub fn stay_on(core: usize) -> io::Result<()> {
+    if core >= CpuSet::MAX_CPU {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no core {core}")));
+    }
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores)
+        .map_err(|error| io::Error::new(io::Error::from(error).kind(), format!("core {core}: {error}")))
+}
+
+/// How many cores the process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Lets the system be late by as little as it can when it wakes the thread that calls: by default it may add
+/// 50 µs to save power.
+///
+/// # Errors
+/// Whatever the system says.
+pub fn sleep_precisely() -> io::Result<()> {
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
+/// The thread that calls runs from now on only when nobody else wants its core.
+///
+/// # Errors
+/// Whatever the system says; it is always allowed on Linux.
+pub fn yield_to_all() -> io::Result<()> {
+    schedule(libc::SCHED_IDLE)
+}
+
+/// The thread that calls runs from now on as threads usually do.
+///
+/// # Errors
+/// Whatever the system says; from idle priority it is allowed on Linux since 2.6.39 with a usual nice value.
+pub fn yield_to_none() -> io::Result<()> {
+    schedule(libc::SCHED_OTHER)
+}
+
+fn schedule(policy: i32) -> io::Result<()> {
+    // SAFETY: it is a plain structure of integers, for which zeros are valid.
+    let none: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure outlives the call; 0 names the thread that calls.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const none) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Time of processors that the process has used.
+pub fn processor_time() -> std::time::Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -1,0 +1,185 @@
+//! The protocol of waiting, with every order of its threads (loom).
+//!
+//! The files of `path` that threads meet in are built here a second time, over the model's atomics. The model's threads
+//! are few and so are their requests; what it says holds for those, with at most so many preemptions.
+
+#![allow(dead_code, reason = "the model needs less of these files than the crate has")]
+
+mod sync;
+
+#[path = "../../src/path/bell.rs"]
+mod bell;
+#[path = "../../src/path/lane.rs"]
+mod lane;
+#[path = "../../src/path/pair.rs"]
+mod pair;
+#[path = "../../src/path/plan.rs"]
+mod plan;
+
+use bell::Bell;
+use lane::{Lane, Told};
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use pair::{DeviceEnd, Posting, queue_pair};
+use plan::{Plan, Poller};
+use std::sync::Arc;
+use sync::{Rule, loses_a_wake_up};
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::path::Strategy;
+use tailcut_host::{Bytes, Request, Response};
+
+/// Checks a model with `preemptions`, and as many more as `TAILCUT_PREEMPTIONS` says.
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let more = std::env::var("TAILCUT_PREEMPTIONS").map_or(0, |more| more.parse().expect("a number"));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions + more);
+    builder.max_branches = 20_000;
+    builder.check(model);
+}
+
+fn a_wake_up() {
+    check(3, || {
+        let (bell, posted) = (Arc::new(Bell::default()), Arc::new(AtomicU32::new(0)));
+        let poster = thread::spawn({
+            let (bell, posted) = (bell.clone(), posted.clone());
+            move || {
+                for post in 1..=2 {
+                    posted.store(post, Ordering::Release);
+                    bell.ring();
+                }
+            }
+        });
+        for post in 1..=2 {
+            bell.wait_for(|| posted.load(Ordering::Acquire) >= post);
+        }
+        poster.join().unwrap();
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    a_wake_up();
+}
+
+#[test]
+fn looking_before_arming_loses_one() {
+    assert!(loses_a_wake_up(Rule::ArmsBeforeItLooks, a_wake_up));
+}
+
+/// Threads of one lane read a block each, over a device that sleeps between requests.
+#[derive(Clone, Copy)]
+struct Scene {
+    strategy: &'static str,
+    threads: u32,
+    /// Tags.
+    depth: u32,
+    /// The device announces the end of each request.
+    announces: bool,
+    preemptions: usize,
+}
+
+const SCENE: Scene = Scene { strategy: "coop", threads: 2, depth: 2, announces: false, preemptions: 1 };
+
+impl Scene {
+    fn check(self) {
+        check(self.preemptions, move || self.play());
+    }
+
+    fn play(self) {
+        let strategy = Strategy::parse(self.strategy).expect("it is a strategy");
+        let plan = Plan::of(&strategy, Poller::Idle).expect("it can be carried out");
+        let bell = Arc::new(Bell::default());
+        let (host, device) = queue_pair(self.depth as usize, strategy.interrupts, bell.clone());
+        let lane = Arc::new(Lane::new(plan, self.threads, self.depth, host));
+        let stop = Arc::new(AtomicU32::new(0));
+        let mut threads = vec![thread::spawn(move || self.serve(device, &bell))];
+        for seat in 1..self.threads {
+            let lane = lane.clone();
+            threads.push(thread::spawn(move || ask(&lane, seat)));
+        }
+        let watcher = strategy.interrupts.then(|| {
+            let (lane, stop) = (lane.clone(), stop.clone());
+            thread::spawn(move || notify(&lane, &stop))
+        });
+        ask(&lane, 0);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        stop.store(1, Ordering::Release);
+        lane.bell().ring();
+        watcher.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(!lane.has_news(), "everything that was posted has been served");
+    }
+
+    /// The device: it answers each request with its block, and sleeps when there is none.
+    fn serve(self, mut device: DeviceEnd, bell: &Bell) {
+        for _ in 0..self.threads {
+            bell.wait_for(|| device.has_requests());
+            let Request { id, block, data, .. } = device.take().expect("there is one");
+            if self.announces {
+                device.post(Posting::Soon(id));
+                device.interrupt();
+            }
+            let (status, busy_for, spans) = (Status::Success, Nanos(block), Spans::new());
+            device.post(Posting::Ended(Response { id, status, data, busy_for, spans }));
+            if !self.announces {
+                device.interrupt();
+            }
+        }
+    }
+}
+
+/// The notifying thread. A poll thread is one that looks without being woken: the model has none, because what it
+/// does when it looks is the same.
+fn notify(lane: &Lane, stop: &AtomicU32) {
+    let mut told = Told::default();
+    let is_over = || stop.load(Ordering::Acquire) != 0;
+    while !is_over() {
+        lane.bell().wait_for(|| lane.has_news() || is_over());
+        lane.serve(Time(2), 1, &mut told);
+    }
+}
+
+fn ask(lane: &Lane, seat: u32) {
+    let mut told = Told::default();
+    let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(seat));
+    let data: Vec<Bytes> = Vec::new();
+    let request = Request { id: seat, op: Op::Read, fua, class, fail_fast, block, blocks: 1, data };
+    lane.enter(Time(1), seat, request, &mut told);
+    lane.wait(|| Time(2), seat, &mut told);
+    let response = lane.leave(Time(3), seat, &mut told);
+    assert_eq!((response.id, response.busy_for), (seat, Nanos(block)), "each thread gets its own answer");
+}
+
+#[test]
+fn a_notifying_thread_serves_those_who_sleep() {
+    Scene { strategy: "nvme", ..SCENE }.check();
+}
+
+#[test]
+fn who_cooperates_serves_others() {
+    SCENE.check();
+}
+
+#[test]
+fn a_freed_tag_goes_to_what_waits() {
+    Scene { depth: 1, ..SCENE }.check();
+}
+
+#[test]
+fn a_tag_that_is_kept_is_noticed() {
+    assert!(loses_a_wake_up(Rule::FreedTagsAreUsed, || Scene { depth: 1, ..SCENE }.check()));
+}
+
+#[test]
+fn looking_before_arming_loses_a_wake_up_of_the_path_too() {
+    assert!(loses_a_wake_up(Rule::ArmsBeforeItLooks, || SCENE.check()));
+}
+
+#[test]
+fn who_spins_needs_nobody() {
+    Scene { strategy: "spin", threads: 1, ..SCENE }.check();
+}
+
+#[test]
+fn who_is_told_that_its_end_is_near_looks_itself() {
+    Scene { strategy: "coop+precomplete", announces: true, threads: 1, preemptions: 2, ..SCENE }.check();
+}

@@ -1,0 +1,105 @@
+//! Strategies carried out by real threads: every request is ended once, whatever the strategy and however few the tags.
+//!
+//! Nothing here depends on how long anything takes. The device sleeps when it has nothing to do, so that the tests run on
+//! one core as well.
+
+use tailcut_base::Nanos;
+use tailcut_host::path::Strategy;
+use tailcut_rt::path::{Askers, FixedDrive, Length, Plan, Poller, Rest, Rig, placement};
+use tailcut_rt::{Drive, EmulatedSsd, MemoryDrive};
+use tailcut_ssd::{Preset, Ssd};
+
+const REQUESTS: u64 = 60;
+
+fn rig(strategy: &str, poller: Poller) -> Rig {
+    let strategy = Strategy::parse(strategy).expect("it is a strategy");
+    let cores = placement::cores();
+    Rig {
+        plan: Plan::of(&strategy, poller).expect("it can be carried out"),
+        askers: Askers::Threads(6),
+        cores: vec![cores[0]],
+        device_core: *cores.last().expect("there is one"),
+        rest: Rest::Sleep(Nanos::ZERO),
+        depth: 4,
+        window: Nanos::ZERO,
+        is_real_time: false,
+    }
+}
+
+fn ends<D: Drive + Send>(rig: &Rig, drive: D) {
+    let requests = match rig.askers {
+        Askers::Threads(threads) => REQUESTS * u64::from(threads),
+        Askers::Reaper(depth) => REQUESTS * u64::from(depth),
+    };
+    let (outcome, _) = rig.run(drive, Length::Requests(REQUESTS));
+    assert_eq!(outcome.latency.count(), requests, "{rig:?}");
+}
+
+fn device() -> FixedDrive {
+    FixedDrive::new(Nanos::micros(5), 16)
+}
+
+#[test]
+fn every_strategy_ends_every_request() {
+    let timer = Poller::Timer(Nanos::micros(50));
+    for strategy in ["nvme", "nonblocking", "lazy", "coop"] {
+        ends(&rig(strategy, timer), device());
+    }
+    for strategy in ["poll", "coop-poll"] {
+        ends(&rig(strategy, timer), device());
+        ends(&rig(strategy, Poller::Idle), device());
+    }
+}
+
+#[test]
+fn threads_are_told_that_their_end_is_near() {
+    for strategy in ["lazy+precomplete", "coop+precomplete", "coop-poll+precomplete"] {
+        let rig = Rig { window: Nanos::micros(2), ..rig(strategy, Poller::Idle) };
+        ends(&rig, device());
+    }
+}
+
+#[test]
+fn who_spins_needs_nobody() {
+    ends(&Rig { askers: Askers::Threads(1), ..rig("spin", Poller::Idle) }, device());
+}
+
+#[test]
+fn one_tag_serves_many() {
+    for strategy in ["nvme", "coop", "coop-poll"] {
+        ends(&Rig { depth: 1, ..rig(strategy, Poller::Idle) }, device());
+    }
+}
+
+#[test]
+fn a_drive_that_takes_less_than_the_lanes_serves_all() {
+    let cores = placement::cores();
+    let lanes = vec![cores[0], *cores.last().expect("there is one")];
+    for strategy in ["nvme", "coop"] {
+        ends(&Rig { cores: lanes.clone(), ..rig(strategy, Poller::Idle) }, FixedDrive::new(Nanos(500), 3));
+    }
+}
+
+#[test]
+fn any_drive_can_be_behind_it() {
+    ends(&rig("coop", Poller::Idle), MemoryDrive::new(1 << 10, 8));
+}
+
+#[test]
+fn an_emulated_ssd_can_be_behind_it() {
+    for strategy in ["nvme", "coop-poll"] {
+        let ssd = Ssd::new(&Preset::M.config(), 1, false);
+        ends(&rig(strategy, Poller::Idle), EmulatedSsd::inline(ssd));
+    }
+}
+
+#[test]
+fn a_reaper_keeps_many_in_flight() {
+    ends(&Rig { askers: Askers::Reaper(32), depth: 16, ..rig("spin", Poller::Idle) }, device());
+}
+
+#[test]
+fn the_device_wakes_nobody_where_nobody_wants_to_be() {
+    let (outcome, _) = rig("coop-poll", Poller::Idle).run(device(), Length::Requests(REQUESTS));
+    assert_eq!(outcome.wakes, 0);
+}

@@ -1,0 +1,76 @@
+//! An authority that makes certificates for tests, in files with the names that NBD programs agree on.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
+};
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// An authority.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: String,
+}
+
+impl Authority {
+    /// A new one, that nobody knows.
+    pub fn new() -> Authority {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "authority of a test");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate().expect("there is randomness");
+        let certificate = params.self_signed(&key).expect("its own key").pem();
+        Authority { issuer: Issuer::new(params, key), certificate }
+    }
+
+    /// Writes `ca-cert.pem`: who reads that folder believes what this authority signs.
+    pub fn trust(&self, folder: &Path) {
+        put(folder, "ca-cert.pem", &self.certificate);
+    }
+
+    /// Writes certificate and key of a `server` or a `client`, which is this machine.
+    pub fn issue(&self, folder: &Path, role: &str, serial: u64) {
+        let mut params = CertificateParams::new(vec![String::from("localhost")]).expect("a name");
+        params.subject_alt_names.push(rcgen::SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
+        params.distinguished_name.push(DnType::CommonName, role);
+        params.serial_number = Some(SerialNumber::from(serial));
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![match role {
+            "server" => ExtendedKeyUsagePurpose::ServerAuth,
+            _ => ExtendedKeyUsagePurpose::ClientAuth,
+        }];
+        params.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate().expect("there is randomness");
+        let certificate = params.signed_by(&key, &self.issuer).expect("our own authority");
+        put(folder, &format!("{role}-cert.pem"), &certificate.pem());
+        put(folder, &format!("{role}-key.pem"), &key.serialize_pem());
+    }
+
+    /// Writes `ca-crl.pem`, which revokes one certificate.
+    #[allow(dead_code, reason = "not all who make certificates revoke any")]
+    pub fn revoke(&self, folder: &Path, serial: u64) {
+        let revoked = RevokedCertParams {
+            serial_number: SerialNumber::from(serial),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(4000, 1, 1),
+            crl_number: SerialNumber::from(1u64),
+            issuing_distribution_point: None,
+            revoked_certs: vec![revoked],
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = list.signed_by(&self.issuer).expect("our own authority");
+        put(folder, "ca-crl.pem", &list.pem().expect("it can be written"));
+    }
+}
+
+fn put(folder: &Path, name: &str, content: &str) {
+    std::fs::write(folder.join(name), content).expect("the folder is writable");
+}

@@ -1,0 +1,211 @@
+//! Clients that do harm: the others notice nothing, and what was acknowledged is there.
+
+use crate::{Rig, header, patient, use_it};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use tailcut_base::Nanos;
+use tailcut_rt::Client;
+use tailcut_rt::serve::{Address, Limits};
+
+fn raw(rig: &Rig) -> UnixStream {
+    let Address::Unix(path) = rig.server.address() else { panic!("it listens on a unix socket") };
+    UnixStream::connect(path).expect("it listens")
+}
+
+/// A raw socket in the transmission phase of an export with simple replies.
+fn transmitting(rig: &Rig) -> UnixStream {
+    let mut socket = raw(rig);
+    socket.read_exact(&mut [0; 18]).expect("a greeting");
+    let words =
+        [&3u32.to_be_bytes()[..], b"IHAVEOPT", &1u32.to_be_bytes(), &4u32.to_be_bytes(), b"disk"].concat();
+    socket.write_all(&words).expect("it listens");
+    socket.read_exact(&mut [0; 10]).expect("an answer");
+    socket
+}
+
+/// True when the server has hung up.
+fn is_hung_up(mut socket: UnixStream) -> bool {
+    let mut rest = Vec::new();
+    socket.read_to_end(&mut rest).is_ok() || rest.is_empty()
+}
+
+#[test]
+fn garbage_ends_the_connection_that_sends_it() {
+    let rig = Rig::new(patient());
+    let mut good = rig.client();
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xFF; 1000], &[0; 64]] {
+        let mut socket = raw(&rig);
+        socket.write_all(garbage).expect("it listens");
+        assert!(is_hung_up(socket));
+        let mut socket = transmitting(&rig);
+        socket.write_all(garbage).expect("it listens");
+        assert!(is_hung_up(socket));
+        use_it(&mut good, 5000, 1);
+    }
+}
+
+#[test]
+fn a_write_that_ends_half_way_does_not_happen() {
+    let rig = Rig::new(patient());
+    let mut good = rig.client();
+    use_it(&mut good, 0, 7);
+    for part in [0, 1, 4096, 9999, 100_000] {
+        let mut socket = transmitting(&rig);
+        socket.write_all(&header(1, 0, 200_000).encode()).expect("it listens");
+        socket.write_all(&vec![9; part]).expect("it listens");
+        drop(socket);
+        assert_eq!(good.call(&header(0, 0, 10_000), &[]).expect("a reply"), (0, vec![7; 10_000]));
+    }
+    // And what was acknowledged to somebody who is gone is there.
+    let mut other = rig.client();
+    use_it(&mut other, 400_000, 8);
+    drop(other);
+    assert_eq!(good.call(&header(0, 400_000, 10_000), &[]).expect("a reply"), (0, vec![8; 10_000]));
+}
+
+/// The end of a connection may come together with its last bytes, and then nothing announces it again.
+#[test]
+fn who_goes_in_the_middle_of_a_request_leaves_no_seat_taken() {
+    let rig = Rig::new(Limits { connections: 8, ..patient() });
+    for _ in 0..2000 {
+        let Ok(mut client) = Client::connect(rig.server.address(), "disk") else { continue };
+        client.ask(&header(1, 0, 100_000), &[1; 10]);
+        client.send().expect("it listens");
+    }
+    // The seats are free as soon as the server has looked.
+    let mut seated = Vec::new();
+    for _ in 0..100_000 {
+        seated.extend(Client::connect(rig.server.address(), "disk").ok());
+        if seated.len() == 8 {
+            return;
+        }
+    }
+    panic!("{} of 8 seats are free", seated.len());
+}
+
+#[test]
+fn requests_out_of_range_are_refused_and_the_connection_goes_on() {
+    let rig = Rig::new(patient());
+    let mut client = rig.client();
+    let end = client.bytes();
+    let error = |client: &mut Client, command, offset, length| {
+        client.call(&header(command, offset, length), &[]).expect("a reply").0
+    };
+    assert_eq!(error(&mut client, 0, end, 1), 22);
+    assert_eq!(error(&mut client, 0, u64::MAX, u32::MAX), 22);
+    assert_eq!(error(&mut client, 0, 0, u32::MAX), 22);
+    assert_eq!(error(&mut client, 4, end - 1, 2), 22);
+    assert_eq!(error(&mut client, 6, end - 1, 2), 28);
+    assert_eq!(error(&mut client, 77, 0, 1), 22);
+    let beyond = client.call(&header(1, end - 4096, 8192), &[1; 8192]).expect("a reply");
+    assert_eq!(beyond.0, 28, "its data is skipped");
+    let over_long = (33 << 20) as u32;
+    let refused = client.call(&header(1, 0, over_long), &vec![1; over_long as usize]).expect("a reply");
+    assert_eq!(refused.0, 22);
+    use_it(&mut client, end - 10_000, 3);
+    let served = rig.server.stop();
+    assert_eq!(served.drives[0].1.refused, 8);
+}
+
+/// Each asks for as much as it is let and reads nothing back.
+#[test]
+fn who_reads_nothing_back_is_not_read_from() {
+    let rig = Rig::new(Limits { memory: 128 << 20, ..patient() });
+    let mut good = rig.client();
+    use_it(&mut good, 0, 1);
+    let mut hogs: Vec<UnixStream> = (0..20).map(|_| transmitting(&rig)).collect();
+    for hog in &mut hogs {
+        hog.set_nonblocking(true).expect("a socket of ours");
+        let asks: Vec<u8> = (0..2000).flat_map(|_| header(0, 0, 1 << 20).encode()).collect();
+        // As much as it takes: at some point it does not read any more.
+        let mut sent = 0;
+        while let Ok(count) = hog.write(&asks[sent % 28..]) {
+            sent += count;
+            assert!(sent < 64 << 20, "the server reads on and on");
+        }
+        use_it(&mut good, 20_000, 2);
+    }
+    // Who reads again is served again.
+    let mut back = hogs.remove(0);
+    back.set_nonblocking(false).expect("a socket of ours");
+    back.read_exact(&mut vec![0; 3 << 20]).expect("three replies");
+    drop(hogs);
+    use_it(&mut good, 40_000, 3);
+    drop(back);
+    let served = rig.server.stop();
+    assert_eq!(served.drives[0].1.expelled, 0);
+}
+
+/// Without patience, those who hold memory that others need are closed.
+#[test]
+fn who_stands_in_the_way_is_expelled() {
+    let rig = Rig::new(Limits { memory: 128 << 20, patience: Nanos(1), ..patient() });
+    let hogs: Vec<UnixStream> = (0..8)
+        .map(|_| {
+            let mut hog = transmitting(&rig);
+            // The beginning of a write that never ends, of most of what there is.
+            let start = header(1, 0, 30 << 20).encode();
+            hog.write_all(&start).expect("it listens");
+            hog
+        })
+        .collect();
+    let mut good = rig.client();
+    use_it(&mut good, 20_000, 2);
+    // A write as large as theirs is let in when one of them is gone.
+    let data = vec![5; 30 << 20];
+    assert_eq!(good.call(&header(1, 0, 30 << 20), &data).expect("a reply").0, 0);
+    drop(hogs);
+}
+
+#[test]
+fn half_a_handshake_holds_up_nobody() {
+    let rig = Rig::new(Limits { handshakes: 16, ..patient() });
+    let mut good = rig.client();
+    // More than there is room for: the oldest have to go.
+    let waiting: Vec<UnixStream> = (0..100)
+        .map(|number: usize| {
+            let mut socket = raw(&rig);
+            let words = [&3u32.to_be_bytes()[..], b"IHAVEOPT"].concat();
+            let _ = socket.write_all(&words[..number % words.len()]);
+            socket
+        })
+        .collect();
+    use_it(&mut good, 0, 1);
+    use_it(&mut rig.client(), 10_000, 2);
+    drop(waiting);
+    let served = rig.server.stop();
+    assert!(served.turned_away >= 80, "{}", served.turned_away);
+}
+
+#[test]
+fn late_handshakes_are_ended() {
+    let rig = Rig::new(Limits { handshake: Nanos::millis(1), ..patient() });
+    let late = raw(&rig);
+    assert!(is_hung_up(late), "it does not wait for ever");
+}
+
+#[test]
+fn ten_thousand_connections() {
+    let rig = Rig::new(Limits { connections: 50, handshakes: 20, ..patient() });
+    let mut good = rig.client();
+    let Address::Unix(path) = rig.server.address() else { panic!("it listens on a unix socket") };
+    let mut open = std::collections::VecDeque::new();
+    for number in 0..10_000 {
+        open.push_back(UnixStream::connect(path).expect("it listens"));
+        if open.len() > 500 {
+            open.pop_front();
+        }
+        if number % 1000 == 0 {
+            use_it(&mut good, 0, number as u8);
+        }
+    }
+    drop(open);
+    // And connections that end their handshake, beyond the limit.
+    let seated: Vec<Client> =
+        (0..200).filter_map(|_| Client::connect(rig.server.address(), "disk").ok()).collect();
+    assert!(seated.len() < 50, "{} have a seat", seated.len());
+    use_it(&mut good, 0, 77);
+    drop(seated);
+    // The seats of those who are gone are free again.
+    while Client::connect(rig.server.address(), "disk").is_err() {}
+}

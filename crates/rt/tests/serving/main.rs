@@ -1,0 +1,65 @@
+//! The block server among clients that mean well and clients that do not.
+
+#![allow(missing_docs)]
+
+mod asking;
+#[cfg(feature = "tls")]
+mod authority;
+#[cfg(feature = "tls")]
+mod encrypted;
+mod hostile;
+mod many;
+
+use std::convert::Infallible;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tailcut_base::Nanos;
+use tailcut_host::wire::nbd::Header;
+use tailcut_rt::serve::{Access, Address, Limits, Name, Server, Windows};
+use tailcut_rt::{Client, Clock, MemoryDrive};
+use tempfile::TempDir;
+
+/// A server of a small drive in memory, on a socket of its own.
+pub struct Rig {
+    pub server: Server<MemoryDrive>,
+    _folder: TempDir,
+}
+
+pub const BLOCKS: u64 = 16 << 10;
+
+impl Rig {
+    pub fn new(limits: Limits) -> Rig {
+        Rig::with(limits, Access::default())
+    }
+
+    pub fn with(limits: Limits, access: Access) -> Rig {
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
+        let address = Address::Unix(folder.path().join("socket"));
+        let name = Name { name: "disk".into(), description: String::new(), is_read_only: false };
+        let drives = vec![(name, || Ok::<_, Infallible>(MemoryDrive::new(BLOCKS, 64)))];
+        let server = Server::start(&address, access, drives, Windows::default(), limits, Clock::start())
+            .expect("it listens");
+        Rig { server, _folder: folder }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(self.server.address(), "disk").expect("the server takes connections")
+    }
+}
+
+/// Limits in which nothing depends on time.
+pub fn patient() -> Limits {
+    Limits { handshake: Nanos::secs(3600), patience: Nanos::secs(3600), ..Limits::default() }
+}
+
+pub fn header(command: u16, offset: u64, length: u32) -> Header {
+    static COOKIES: AtomicU64 = AtomicU64::new(1);
+    Header { flags: 0, command, cookie: COOKIES.fetch_add(1, Ordering::Relaxed), offset, length }
+}
+
+/// Writes and reads back; panics if the server does not do as it should.
+pub fn use_it<S: Read + Write>(client: &mut Client<S>, offset: u64, fill: u8) {
+    let data = vec![fill; 10_000];
+    assert_eq!(client.call(&header(1, offset, 10_000), &data).expect("a reply"), (0, Vec::new()));
+    assert_eq!(client.call(&header(0, offset, 10_000), &[]).expect("a reply"), (0, data));
+}
