@@ -1,5 +1,10 @@
 //! The command line.
 
+pub use crate::bench::block::BlockBench;
+use crate::ctl::DEFAULT_CONTROL;
+pub use crate::probe::arguments::ProbeArguments;
+pub use crate::serve::arguments::{BlockArguments, ServeCommand};
+
 use crate::scenario::nearest::{enumerate, nearest};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -41,9 +46,28 @@ pub enum Command {
     Size(SizeArguments),
     /// Search for crashes and faults that lose data, by seed
     Torture(TortureArguments),
+    /// Serve a drive to other programs, in real time
+    #[command(subcommand)]
+    Serve(ServeCommand),
+    /// Measure a file or block device, and estimate a simulated drive that resembles it
+    Probe(ProbeArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Ask and steer a drive that is being served: free blocks, thresholds, collection, windows, metrics
+    Ctl {
+        /// The control socket of its server, such as tailcut.ctl
+        socket: PathBuf,
+        /// What to ask, as in 'free-blocks' or 'run-gc 10ms'; 'help' shows all
+        #[arg(required = true, num_args = 1..)]
+        words: Vec<String>,
+    },
+    /// Show what a server serves, and how it is
+    Status {
+        /// The control socket of the server
+        #[arg(default_value = DEFAULT_CONTROL)]
+        socket: PathBuf,
+    },
     /// Print completions, manual pages and the manual of scenario keys
     #[command(subcommand, hide = true)]
     Generate(GenerateCommand),
@@ -293,7 +317,7 @@ fn bandwidth(text: &str) -> Result<u64, String> {
     if rate > 0 { Ok(rate) } else { Err(String::from("a network brings something; write 10GB/s, say")) }
 }
 
-fn preset(text: &str) -> Result<Preset, String> {
+pub(crate) fn preset(text: &str) -> Result<Preset, String> {
     Preset::by_name(text).ok_or_else(|| {
         let meant = nearest(text, Preset::NAMES.iter().copied());
         let meant = meant.map_or(String::new(), |near| format!("did you mean '{near}'? "));
@@ -315,13 +339,9 @@ fn length(text: &str) -> Result<Nanos, String> {
     parse_time(text).map_err(|bad| bad.message)
 }
 
-fn some_length(text: &str) -> Result<Nanos, String> {
+pub(crate) fn some_length(text: &str) -> Result<Nanos, String> {
     let time = length(text)?;
-    if time > Nanos::ZERO {
-        Ok(time)
-    } else {
-        Err(String::from("a block takes some time; write 19.5us, say"))
-    }
+    if time > Nanos::ZERO { Ok(time) } else { Err(String::from("it takes some time; write 19.5us, say")) }
 }
 
 fn some(text: &str) -> Result<u64, String> {
@@ -394,6 +414,19 @@ pub enum BenchCommand {
         #[arg(long, value_name = "LAYOUT/READS/BLOCKS", hide = true)]
         alone: Option<String>,
     },
+    /// Let real threads wait for a device in different ways, and show latency, requests per second,
+    /// time on cores and context switches of each on this machine
+    Path(PathBench),
+    /// Let an emulated drive serve random requests of 4 KiB in real time, inline and on a core of its own, and
+    /// show how many it answers and how late
+    Emulate {
+        /// Write the results as JSON to a file, or with '-' to standard output
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Measure one case in this process and print the result as JSON
+        #[arg(long, value_name = "FORM/WRITES/DEPTH", hide = true)]
+        alone: Option<String>,
+    },
     /// Let each commit scheduler serve full queues of 32 to 65536 requests for 64 to 4096 chips, and
     /// show what scheduling a request costs
     Schedule {
@@ -404,6 +437,39 @@ pub enum BenchCommand {
         #[arg(long, value_name = "POLICY/PAGES/CHIPS/DEPTH", hide = true)]
         alone: Option<String>,
     },
+    /// Read from a block server in batches, and show how quick it is
+    Block(BlockBench),
+}
+
+/// `tailcut bench path`.
+#[derive(Debug, Args)]
+pub struct PathBench {
+    /// A form to compare with two hand-offs, such as coop or coop-poll/timer: names of strategies
+    /// joined by '+', and behind a slash the poll thread (idle or timer); all forms when left out
+    #[arg(long = "strategy", value_name = "NAME")]
+    pub strategies: Vec<String>,
+    /// Numbers of threads; 1,8,32,128 when left out
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub threads: Vec<u32>,
+    /// How long the device takes for a read
+    #[arg(long, value_name = "TIME", value_parser = some_length, default_value = "80us")]
+    pub latency: Nanos,
+    /// How many cores ask and wait; one when left out
+    #[arg(long, value_name = "N")]
+    pub cores: Option<u32>,
+    /// Fewer forms and threads, and shorter measurements
+    #[arg(long)]
+    pub quick: bool,
+    /// Go before all other programs, half of the time: for a machine that is never quiet. Cores are
+    /// then less idle than they would be without others
+    #[arg(long)]
+    pub real_time: bool,
+    /// How long to go on for measurements that others do not disturb; 10 minutes when left out
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub patience: Option<Nanos>,
+    /// Write the results as JSON to a file, or with '-' to standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// `tailcut generate`.

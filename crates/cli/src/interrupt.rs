@@ -2,14 +2,19 @@
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
-use std::io;
+use signal_hook::low_level::pipe;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Whether somebody asked the run to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
+    /// Becomes readable at the first signal.
+    bell: Option<Arc<UnixStream>>,
 }
 
 impl Interrupt {
@@ -17,12 +22,14 @@ impl Interrupt {
     /// now on. Fails when the system refuses the handler. Call it once, and only around work that
     /// asks [`Interrupt::asked`] often: a first signal no longer ends the program.
     pub fn listen() -> io::Result<Interrupt> {
-        let interrupt = Interrupt::default();
+        let (bell, ring) = UnixStream::pair()?;
+        let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };
         for signal in [SIGINT, SIGTERM] {
             // Actions run in the order of their registration: the first signal finds the flag
             // down and raises it, the second finds it up and leaves.
             flag::register_conditional_shutdown(signal, EXIT, Arc::clone(&interrupt.asked))?;
             flag::register(signal, Arc::clone(&interrupt.asked))?;
+            pipe::register(signal, ring.try_clone()?)?;
         }
         Ok(interrupt)
     }
@@ -30,6 +37,16 @@ impl Interrupt {
     /// Whether to stop now. Cheap enough to be asked for every few hundred events.
     pub fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until somebody asks, but not longer than `at_most`; true if somebody did.
+    pub fn wait(&self, at_most: Duration) -> bool {
+        if let (false, Some(bell)) = (self.asked(), &self.bell) {
+            // Whether it was a signal or the time, the flag says.
+            let _ = bell.set_read_timeout(Some(at_most));
+            let _ = (&**bell).read(&mut [0]);
+        }
+        self.asked()
     }
 
     /// The flag itself, for a simulation that knows nothing of signals.
@@ -51,5 +68,6 @@ mod tests {
         assert!(!interrupt.asked());
         signal_hook::low_level::raise(SIGTERM).expect("a signal to ourselves");
         assert!(interrupt.asked() && interrupt.flag().load(Ordering::Relaxed));
+        assert!(interrupt.wait(Duration::from_secs(3600)), "who has asked already need not be waited for");
     }
 }

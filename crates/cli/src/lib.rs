@@ -5,13 +5,16 @@
 pub mod arguments;
 pub mod bench;
 pub mod command;
+pub mod ctl;
 pub mod explain;
 pub mod failure;
 pub mod generate;
 pub mod interrupt;
 pub mod output;
+pub mod probe;
 pub mod run;
 pub mod scenario;
+pub mod serve;
 pub mod show;
 pub mod size;
 pub mod study;

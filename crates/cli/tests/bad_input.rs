@@ -213,3 +213,12 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
     let little = array(&[&[two, "array.drives=2"], &little[..]].concat());
     assert!(little.contains("epoch.chunk") && little.contains("device.sets.count"), "{little}");
 }
+
+#[test]
+fn a_strategy_that_threads_cannot_carry_out_is_refused_with_another() {
+    let bench = |more: &[&str]| refused(&[&["bench", "path"], more].concat());
+    assert!(bench(&["--strategy", "scsi"]).contains("\"nvme\" is the same with a notifying thread"));
+    assert!(bench(&["--strategy", "coop-poll/often"]).contains("write \"idle\" or \"timer\""));
+    assert!(bench(&["--cores", "100000"]).contains("the device needs one for itself"));
+    assert!(bench(&["--threads", "0"]).contains("write numbers from 1 to 4096"));
+}

@@ -4,10 +4,13 @@
 //! measurement warms the caches of the next.
 
 mod array;
+pub mod block;
 mod breakdown;
 mod case;
+mod emulate;
 mod instant;
 mod measure;
+pub(crate) mod path;
 mod schedule;
 mod study;
 
@@ -35,8 +38,12 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
         BenchCommand::Sim { json, .. } => simulation(json.as_deref(), out),
         BenchCommand::Array { alone: Some(what), .. } => array::measure_alone(what, out),
         BenchCommand::Array { json, .. } => array::array(json.as_deref(), out),
+        BenchCommand::Path(arguments) => path::path(arguments, out),
+        BenchCommand::Emulate { alone: Some(what), .. } => emulate::measure_alone(what, out),
+        BenchCommand::Emulate { json, .. } => emulate::emulate(json.as_deref(), out),
         BenchCommand::Schedule { alone: Some(what), .. } => schedule::measure_alone(what, out),
         BenchCommand::Schedule { json, .. } => schedule::schedule(json.as_deref(), out),
+        BenchCommand::Block(arguments) => block::block(arguments, out),
     }
 }
 

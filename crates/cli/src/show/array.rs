@@ -3,7 +3,7 @@
 use super::{per_cent, per_second};
 use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_rate, show_time};
-use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport};
+use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// What the array did with its reads, and what each drive did.
 pub fn tables(array: &ArrayReport, tone: Tone) -> String {
@@ -38,6 +38,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
             epochs.collections, epochs.restless
         );
     }
+    text += &stage_line(&epochs.stages);
     if epochs.without_control > 0 {
         text += &format!(
             "  {} drives do not know the control interface: epochs alone kept their reads apart\n",
@@ -45,6 +46,24 @@ fn epoch_lines(epochs: &EpochReport) -> String {
         );
     }
     text
+}
+
+/// What drives spent the time on in which they had the token.
+fn stage_line(stages: &StageReport) -> String {
+    let parts = [
+        ("reads from before", stages.draining_ns),
+        ("writing", stages.writing_ns),
+        ("flushing", stages.flushing_ns),
+        ("collecting", stages.collecting_ns),
+        ("coming to rest", stages.settling_ns),
+        ("waiting for others", stages.waiting_ns),
+    ];
+    let all: u64 = parts.iter().map(|&(_, time)| time).sum();
+    if all == 0 {
+        return String::new();
+    }
+    let part = |(what, time): &(&str, u64)| format!("{what} {}", per_cent(*time as f64 / all as f64));
+    format!("  drives with the token: {}\n", parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
 /// What collection did, and which groups were read.

@@ -60,6 +60,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.extend(lifetime(d));
     rows.extend(preemptions(d));
     rows.push(buffer(d));
+    rows.extend(cache(d));
     if d.failures + d.bad_blocks > 0 {
         rows.push(row(
             "failures",
@@ -67,6 +68,28 @@ fn rows(report: &Report) -> Vec<Row> {
             "0",
             format!("{} blocks went bad", count(d.bad_blocks)),
         ));
+    }
+    rows
+}
+
+/// Reads that needed no chip, and what was read ahead for that.
+fn cache(d: &DriveReport) -> Vec<Row> {
+    let Some(cache) = d.cache else { return Vec::new() };
+    let share = per_cent(cache.hit_rate);
+    let mut rows = vec![row(
+        "read cache hits",
+        count(cache.hits),
+        "-",
+        format!("{share} of pages read from flash or here"),
+    )];
+    if cache.read_ahead > 0 {
+        let remark = format!(
+            "{} used, {} met under way, {} in vain",
+            count(cache.used),
+            count(cache.met),
+            count(cache.in_vain)
+        );
+        rows.push(row("pages read ahead", count(cache.read_ahead), "-", remark));
     }
     rows
 }

@@ -31,5 +31,20 @@ pub fn lines(host: &HostReport) -> String {
     if let Some(error) = host.prediction_error_ns {
         text += &format!("  ends of reads were announced with an error of {}\n", show_time(error));
     }
+    if host.spun_for_hits + host.met_full_buffer > 0 {
+        text += &format!(
+            "  {} reads needed no chip, {} writes met a full buffer, as their drive had said\n",
+            show_count(host.spun_for_hits as f64),
+            show_count(host.met_full_buffer as f64)
+        );
+    }
+    for part in &host.predictions {
+        text += &format!(
+            "  predicted: {}, mean {}, error {}\n",
+            part.of,
+            show_time(part.mean_ns),
+            show_time(part.error_ns)
+        );
+    }
     text
 }

@@ -27,6 +27,13 @@ impl Waiting {
         bar.enable_steady_tick(Duration::from_millis(200));
         Waiting(Some(bar))
     }
+
+    /// Says something else from now on.
+    pub fn say(&self, what: String) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(what);
+        }
+    }
 }
 
 impl Drop for Waiting {

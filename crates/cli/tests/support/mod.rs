@@ -58,6 +58,12 @@ impl Place {
         name.to_string()
     }
 
+    /// A file of so many zeros that take no room.
+    pub fn sparse(&self, name: &str, bytes: u64) {
+        let file = std::fs::File::create(self.path(name)).expect("the folder is writable");
+        file.set_len(bytes).expect("files can have holes");
+    }
+
     /// Runs the command in this folder.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("the binary starts")

@@ -1,0 +1,98 @@
+//! `tailcut bench path`: what ways to wait for a device cost on this machine, carried out by real threads.
+//!
+//! Forms are measured in turn, every other round backwards, so that what changes slowly meets all of them. Measurements
+//! in which others took more than a little of the cores are discarded, by that figure alone.
+
+mod form;
+mod interval;
+pub(crate) mod others;
+mod rounds;
+mod show;
+
+use crate::arguments::PathBench;
+use crate::failure::Failure;
+use crate::run::write_json;
+use crate::terminal::{Tone, Waiting};
+use form::Form;
+use rounds::{Cell, Ground};
+use std::io::Write;
+use std::time::Instant;
+use tailcut_base::Nanos;
+use tailcut_rt::path::placement;
+
+/// Measurements of each form that are to count.
+const ENOUGH: usize = 7;
+
+/// Measures what the arguments name and prints to `out`.
+pub fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
+    let ground = ground(arguments)?;
+    let patience = arguments.patience.unwrap_or(Nanos::secs(if arguments.quick { 60 } else { 600 }));
+    let cells = measure(&ground, patience);
+    if !arguments.json.as_deref().is_some_and(crate::arguments::is_stdout) {
+        write!(out, "{}", show::text(&ground, &cells, Tone::of_stdout()))?;
+        out.flush()?;
+    }
+    match &arguments.json {
+        Some(file) => write_json(&show::json(&ground, &cells, arguments.quick), file, out),
+        None => Ok(()),
+    }
+}
+
+fn ground(arguments: &PathBench) -> Result<Ground, Failure> {
+    if arguments.real_time {
+        let may = std::thread::spawn(|| placement::go_before_others(1)).join().expect("it only asks");
+        may.map_err(|why| Failure::Input(format!("--real-time: {why}; run as root, or leave it away")))?;
+    }
+    let cores = placement::cores();
+    let waiting = arguments.cores.unwrap_or(1) as usize;
+    let room = (cores.len() - 1).max(1);
+    if waiting == 0 || waiting > room {
+        let why = format!("--cores {waiting}: {room} can wait here, because the device needs one for itself");
+        return Err(Failure::Input(why));
+    }
+    let mut threads = match (&arguments.threads[..], arguments.quick) {
+        ([], true) => vec![1, 8, 32],
+        ([], false) => vec![1, 8, 32, 128],
+        (named, _) => named.to_vec(),
+    };
+    threads.sort_unstable();
+    threads.dedup();
+    if let Some(wrong) = threads.iter().find(|threads| !(1..=4096).contains(*threads)) {
+        return Err(Failure::Input(format!(
+            "--threads {wrong}: write numbers from 1 to 4096, such as 1,8,32"
+        )));
+    }
+    Ok(Ground {
+        forms: Form::chosen(&arguments.strategies, arguments.quick)?,
+        threads,
+        waiting: cores[..waiting].to_vec(),
+        device: *cores.last().expect("this thread runs somewhere"),
+        latency: arguments.latency,
+        length: Nanos::millis(if arguments.quick { 100 } else { 200 }),
+        is_real_time: arguments.real_time,
+    })
+}
+
+/// Round after round, until enough counts or patience is at its end.
+fn measure(ground: &Ground, patience: Nanos) -> Vec<Cell> {
+    let mut cells = ground.cells();
+    let begun = Instant::now();
+    for round in 1.. {
+        let lacking: Vec<u32> =
+            cells.iter().filter(|cell| cell.kept().count() < ENOUGH).map(|cell| cell.threads).collect();
+        if lacking.is_empty() || round > ENOUGH && begun.elapsed().as_nanos() > u128::from(patience.0) {
+            break;
+        }
+        let mut order: Vec<&mut Cell> =
+            cells.iter_mut().filter(|cell| lacking.contains(&cell.threads)).collect();
+        if round % 2 == 0 {
+            order.reverse();
+        }
+        for cell in order {
+            let form = &ground.forms[cell.form];
+            let _waiting = Waiting::new(format!("round {round}: {form}, {} threads", cell.threads), false);
+            ground.measure(cell);
+        }
+    }
+    cells
+}

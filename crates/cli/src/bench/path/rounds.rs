@@ -1,0 +1,166 @@
+//! Rounds: every form once after the other, again and again.
+
+use super::form::{Form, Goal, Quantity};
+use super::interval::Interval;
+use super::others::Since;
+use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_rt::path::{FixedDrive, Length, Outcome, Rest, placement};
+
+/// What is measured, and where.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// Forms.
+    pub forms: Vec<Form>,
+    /// Numbers of threads, in ascending order.
+    pub threads: Vec<u32>,
+    /// Cores that ask and wait.
+    pub waiting: Vec<usize>,
+    /// The device's core.
+    pub device: usize,
+    /// The device's latency.
+    pub latency: Nanos,
+    /// How long a measurement is.
+    pub length: Nanos,
+    /// The threads go before those of other programs.
+    pub is_real_time: bool,
+}
+
+/// A measurement that was not disturbed.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What was measured.
+    pub outcome: Outcome,
+    /// How late the device was.
+    pub late: LatencyHistogram,
+}
+
+/// The measurements of one form with one number of threads.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The form; its place in the ground's list.
+    pub form: usize,
+    /// How many threads.
+    pub threads: u32,
+    /// By round; none where it was disturbed.
+    pub samples: Vec<Option<Sample>>,
+    /// What others took of the cores in the median of all rounds.
+    pub loads: Vec<f64>,
+}
+
+/// A measurement counts when others took less than this share of its cores: with hundredths of a second as the unit of
+/// what the system tells, less can hardly be told from nothing.
+const DISTURBED: f64 = 0.05;
+
+/// Before a measurement counts, threads are made and memory is touched.
+const RAMP: Nanos = Nanos::millis(20);
+
+impl Ground {
+    /// A cell for each form and number of threads that it is measured with.
+    pub fn cells(&self) -> Vec<Cell> {
+        let most = *self.threads.last().expect("there are threads");
+        let all =
+            self.threads.iter().flat_map(|&threads| (0..self.forms.len()).map(move |form| (threads, form)));
+        all.filter(|&(threads, form)| self.forms[form].is_for(threads, most))
+            .map(|(threads, form)| Cell { form, threads, samples: Vec::new(), loads: Vec::new() })
+            .collect()
+    }
+
+    /// Measures a cell once more.
+    pub fn measure(&self, cell: &mut Cell) {
+        let rest = if self.waiting.contains(&self.device) { Rest::Sleep(Nanos::ZERO) } else { Rest::Spin };
+        let rig =
+            self.forms[cell.form].rig(cell.threads, &self.waiting, self.device, rest, self.is_real_time);
+        let drive = FixedDrive::new(self.latency, Form::depth(&self.waiting));
+        if self.is_real_time {
+            // Half of the time is for everybody else.
+            placement::sleep(RAMP + self.length);
+        }
+        let since = Since::now(&self.cores_that_matter(&self.forms[cell.form]));
+        let (outcome, drive) = rig.run(drive, Length::Time { ramp: RAMP, measured: self.length });
+        let others = since.and_then(|since| since.share());
+        let counts = others.is_none_or(|share| share < DISTURBED) && outcome.latency.count() > 0;
+        cell.loads.extend(others);
+        cell.samples.push(counts.then(|| Sample { outcome, late: drive.late().clone() }));
+    }
+
+    /// Cores on which nobody else is to run. With real-time threads others run where and while these sleep, so that what
+    /// matters are cores on which one never does: the system gives others a twentieth of those.
+    fn cores_that_matter(&self, form: &Form) -> Vec<usize> {
+        let sleeps = self.is_real_time && form.sleeps();
+        let mut cores = if sleeps { Vec::new() } else { self.waiting.clone() };
+        cores.push(self.device);
+        cores.dedup();
+        cores
+    }
+}
+
+impl Sample {
+    /// A figure of it, in ns or per second.
+    pub fn figure(&self, quantity: Quantity) -> f64 {
+        let Outcome { elapsed, latency, usage, .. } = &self.outcome;
+        match quantity {
+            Quantity::Latency => latency.mean(),
+            Quantity::Cpu => self.per_request(usage.cpu.0),
+            Quantity::Rate => latency.count() as f64 / elapsed.as_secs_f64(),
+        }
+    }
+
+    /// A sum, per request.
+    pub fn per_request(&self, sum: u64) -> f64 {
+        sum as f64 / self.outcome.latency.count() as f64
+    }
+}
+
+impl Cell {
+    /// Measurements that count.
+    pub fn kept(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().flatten()
+    }
+
+    /// A figure of all that count.
+    pub fn interval(&self, figure: impl Fn(&Sample) -> f64) -> Option<Interval> {
+        Interval::of(self.kept().map(figure).collect())
+    }
+
+    /// All latencies of what counts.
+    pub fn latency(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
+        self.kept().for_each(|sample| all.merge(&sample.outcome.latency));
+        all
+    }
+
+    /// How late the device was in what counts.
+    pub fn late(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
+        self.kept().for_each(|sample| all.merge(&sample.late));
+        all
+    }
+
+    /// Its figure over that of another, of rounds in which both count.
+    pub fn over(&self, other: &Cell, quantity: Quantity) -> Option<Interval> {
+        let pairs = self.samples.iter().zip(&other.samples);
+        let both = pairs.filter_map(|(mine, theirs)| mine.as_ref().zip(theirs.as_ref()));
+        Interval::of(both.map(|(mine, theirs)| mine.figure(quantity) / theirs.figure(quantity)).collect())
+    }
+}
+
+impl Goal {
+    /// The comparisons that it asks for: number of threads, and the ratio.
+    pub fn ratios(&self, ground: &Ground, cells: &[Cell]) -> Vec<(u32, Option<Interval>)> {
+        let find = |name: &str, threads: u32| {
+            cells.iter().find(|cell| cell.threads == threads && ground.forms[cell.form].to_string() == name)
+        };
+        let threads = ground.threads.iter().filter(|&&threads| (self.from..=self.to).contains(&threads));
+        let pairs = threads.filter_map(|&threads| {
+            let (form, against) = (find(self.form, threads)?, find(self.against, threads)?);
+            Some((threads, form.over(against, self.quantity)))
+        });
+        pairs.collect()
+    }
+
+    /// Whether a ratio reaches it.
+    pub fn is_reached(&self, ratio: f64) -> bool {
+        if self.ratio < 1.0 { ratio <= self.ratio } else { ratio >= self.ratio }
+    }
+}

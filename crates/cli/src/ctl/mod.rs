@@ -1,0 +1,67 @@
+//! `tailcut ctl` and `tailcut status`: asking and steering a server that runs.
+
+use crate::failure::Failure;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Where a server listens to its operator unless told otherwise.
+pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
+
+/// Says something to the server that listens on a socket, and prints its answer.
+pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
+    let answer = tailcut_rt::ctl::ask(socket, &words.join(" ")).map_err(|why| {
+        let what = socket.display();
+        match why.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::Input(format!(
+                "nobody serves at {what}: give the control socket of a running server, which it names when it starts"
+            )),
+            _ => Failure::Operation(format!("{what}: {why}")),
+        }
+    })?;
+    match answer.strip_prefix("refused: ") {
+        Some(why) => Err(Failure::Input(why.to_string())),
+        None => Ok(write!(out, "{answer}")?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
+    /// The answer to one line, on a socket of its own.
+    fn talk(answer: &'static [u8]) -> (String, Result<String, Failure>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("somebody asks");
+            let (mut line, mut byte) = (String::new(), [0]);
+            while !line.ends_with('\n') {
+                stream.read_exact(&mut byte).expect("it ends with a line");
+                line.push(byte[0] as char);
+            }
+            stream.write_all(answer).expect("it listens");
+            line
+        });
+        let mut out = Vec::new();
+        let result = ctl(&path, &["run-gc".into(), "10ms".into()], &mut out);
+        let line = server.join().expect("it has heard a line");
+        (line, result.map(|()| String::from_utf8(out).expect("it is text")))
+    }
+
+    #[test]
+    fn what_is_asked_goes_over_in_one_line() {
+        let (line, answer) = talk(b"done\n\n");
+        assert_eq!((line.as_str(), answer.expect("it was done").as_str()), ("run-gc 10ms\n", "done\n"));
+    }
+
+    #[test]
+    fn a_refusal_is_the_users_error_and_a_hang_up_is_not() {
+        assert!(matches!(talk(b"refused: no\n\n").1, Err(Failure::Input(why)) if why == "no\n"));
+        assert!(matches!(talk(b"half an ans").1, Err(Failure::Operation(_))));
+        let nobody = ctl(Path::new("/nowhere/control"), &[], &mut Vec::new());
+        assert!(matches!(nobody, Err(Failure::Input(why)) if why.contains("nobody serves at")));
+    }
+}

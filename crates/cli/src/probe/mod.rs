@@ -1,0 +1,167 @@
+//! `tailcut probe`: what a drive is like, and a simulated one that resembles it.
+
+pub mod arguments;
+mod danger;
+mod file;
+mod form;
+mod page;
+
+use crate::arguments::is_stdout;
+use crate::bench::path::others::Since;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::run::write_json;
+use crate::terminal::{Tone, Waiting};
+use arguments::ProbeArguments;
+use danger::Danger;
+use std::io::Write;
+use std::path::Path;
+use tailcut_base::config::Choice;
+use tailcut_rt::file::FileOptions;
+use tailcut_rt::path::placement::cores;
+use tailcut_rt::probe::{
+    Comparison, Effort, End, Estimate, Measured, Pace, Part, Prober, RealTime, Unwatched, VirtualTime, Watch,
+    compare, simulate,
+};
+use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset, Ssd};
+
+/// What was found, and what was made of it.
+pub struct Found {
+    /// The name that the user gave.
+    pub name: String,
+    /// What is worth knowing of the way in which it was measured, each as a sentence.
+    pub notes: Vec<String>,
+    /// What was measured.
+    pub measured: Measured,
+    /// The simulated drive; none if not even one read was answered.
+    pub estimate: Option<Estimate>,
+    /// Both beside each other.
+    pub comparison: Vec<Comparison>,
+}
+
+/// Measures a drive and prints to `out` what it is like.
+pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let watcher = Watcher { waiting: Waiting::new("opening", arguments.quiet), interrupt };
+    let (name, notes, measured) = match (&arguments.device, arguments.simulated) {
+        (Some(device), _) => of_device(device, arguments, &watcher)?,
+        (None, Some(preset)) => of_preset(preset, arguments, &watcher),
+        (None, None) => unreachable!("one of them is required"),
+    };
+    watcher.begins("probing the simulated drive");
+    let estimate = Estimate::of(&measured);
+    // Whoever has stopped the measurement wants to know what came of it.
+    let simulated = estimate.as_ref().map(|estimate| simulate(estimate, &measured, &Unwatched));
+    let comparison = simulated.map_or(Vec::new(), |simulated| compare(&measured, &simulated));
+    drop(watcher);
+    let found = Found { name, notes, measured, estimate, comparison };
+    tell(&found, arguments, out)?;
+    match found.measured.end {
+        End::Complete => Ok(()),
+        End::Stopped => Err(Failure::Interrupted),
+        End::Failed(why) => {
+            Err(Failure::Operation(format!("{}: {why}; what was measured before is shown", found.name)))
+        }
+    }
+}
+
+fn tell(found: &Found, arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if !arguments.json.as_deref().is_some_and(is_stdout) {
+        out.write_all(page::page(found, arguments, Tone::of_stdout()).as_bytes())?;
+        out.flush()?;
+    }
+    if let (Some(file), Some(estimate)) = (&arguments.preset, &found.estimate) {
+        output::write_file(file, file::scenario(found, estimate).as_bytes())?;
+    }
+    match &arguments.json {
+        Some(file) => write_json(&form::to_json(found), file, out),
+        None => Ok(()),
+    }
+}
+
+/// The deepest point of a curve.
+const DEPTH: u16 = 256;
+
+/// More than this share of the cores taken by others disturbs.
+const DISTURBED: f64 = 0.05;
+
+type Told = (String, Vec<String>, Measured);
+
+fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Result<Told, Failure> {
+    let name = device.display().to_string();
+    let danger = Danger::of(device)?;
+    let claim = if arguments.destroy_data { danger.claim()? } else { None };
+    if arguments.destroy_data {
+        eprintln!("{}", danger.sentence());
+    }
+    // Who else has it open will not be done with it in a moment.
+    let options = FileOptions {
+        is_read_only: !arguments.destroy_data,
+        is_hasty: true,
+        depth: Some(DEPTH),
+        ..FileOptions::default()
+    };
+    let drive = FileDrive::open(device, options).map_err(|why| Failure::Input(format!("probe: {why}")))?;
+    let mut notes = danger.notes(arguments.destroy_data);
+    if !drive.is_direct() {
+        notes.push(String::from(
+            "direct I/O is refused: what is measured is the page cache, and not what lies under it; take a file elsewhere, or the \
+             device itself",
+        ));
+    }
+    let others = Since::now(&cores());
+    let pace = RealTime::new(Clock::start());
+    let mut prober = Prober::new(drive, pace, arguments.effort(), arguments.seed, watch);
+    let measured = measure(&mut prober, arguments.destroy_data);
+    drop((prober, claim));
+    notes.extend(others.and_then(|others| others.share()).filter(|&share| share > DISTURBED).map(|share| {
+        format!(
+            "other programs took {:.0} % of the cores meanwhile: rates are too low, and the upper percentiles are theirs; \
+             probe again when they rest",
+            100.0 * share
+        )
+    }));
+    Ok((name, notes, measured))
+}
+
+fn of_preset(preset: Preset, arguments: &ProbeArguments, watch: &Watcher) -> Told {
+    let mut ssd = Ssd::new(&preset.config(), arguments.seed, false);
+    let state = if arguments.destroy_data { PreparedState::Empty } else { PreparedState::Sequential };
+    ssd.precondition(&Precondition { state, fill: 1_000_000 }, arguments.seed);
+    let drive = EmulatedSsd::inline(ssd);
+    // Virtual time costs as much as there are requests in it.
+    let effort = arguments.effort();
+    let effort = Effort { ios: if arguments.quick { 4_000 } else { 20_000 }, ..effort };
+    let mut prober = Prober::new(drive, VirtualTime::default(), effort, arguments.seed, watch);
+    let measured = measure(&mut prober, arguments.destroy_data);
+    let notes =
+        vec![format!("a simulated drive in virtual time: what it is stands in preset {}", preset.name())];
+    (preset.name().to_owned(), notes, measured)
+}
+
+fn measure<D: Drive, P: Pace>(prober: &mut Prober<D, P>, is_destroying: bool) -> Measured {
+    let mut measured = prober.nothing();
+    let parts = if is_destroying { &Part::ALL[..] } else { &[Part::Reads] };
+    prober.measure(parts, &mut measured);
+    measured
+}
+
+/// Shows what is being measured, and knows of Ctrl-C.
+struct Watcher {
+    waiting: Waiting,
+    interrupt: Interrupt,
+}
+
+impl Watch for Watcher {
+    fn begins(&self, what: &str) {
+        self.waiting.say(what.to_owned());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupt.asked()
+    }
+}

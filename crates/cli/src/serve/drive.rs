@@ -1,0 +1,126 @@
+//! What is served: emulated drives of a scenario, files and block devices, or plain memory.
+
+use super::arguments::BlockArguments;
+use crate::failure::Failure;
+use crate::run::Scenario;
+use crate::scenario;
+use std::fmt;
+use std::path::PathBuf;
+use tailcut_base::Nanos;
+use tailcut_base::quantity::exact_bytes;
+use tailcut_host::BLOCK_BYTES;
+use tailcut_rt::any::{BuildError, Making, Placement, Plan};
+use tailcut_rt::file::FileOptions;
+use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
+
+/// What is served.
+#[derive(Clone, Debug)]
+pub enum Served {
+    /// So many bytes of memory without a delay.
+    Memory(u64),
+    /// The drive or array of a scenario, emulated or on devices.
+    Drives {
+        /// Its parts `device`, `precondition` and `array` count.
+        scenario: Box<Scenario>,
+        /// Files and block devices; none for emulated drives.
+        devices: Vec<PathBuf>,
+        /// An array on devices is a new one.
+        is_new: bool,
+        /// Nothing is written to devices.
+        is_read_only: bool,
+        /// Which of several drives that are served side by side.
+        place: Place,
+    },
+}
+
+/// One of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    number: u64,
+    of: u64,
+}
+
+impl Served {
+    /// What the arguments say: what is served, each with its name.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario.
+    pub fn read(arguments: &BlockArguments) -> Result<Vec<(String, Served)>, Failure> {
+        let name = &arguments.export;
+        if let Some(bytes) = arguments.size {
+            return Ok(vec![(name.clone(), Served::Memory(bytes))]);
+        }
+        let mut scenario = Box::<Scenario>::default();
+        scenario::load(&mut *scenario, arguments.scenario.as_deref(), &arguments.sets)?;
+        let has_array = scenario.array.drives > 0;
+        if has_array && arguments.drives.is_some() {
+            let both = "--drives serves each drive for itself, and array.drives makes an array of them: leave out one";
+            return Err(Failure::Input(both.into()));
+        }
+        let devices = match arguments.devices.as_slice() {
+            [] => vec![Vec::new(); arguments.drives.unwrap_or(1) as usize],
+            all if has_array => vec![all.to_vec()],
+            each => each.iter().map(|device| vec![device.clone()]).collect(),
+        };
+        let of = devices.len() as u64;
+        let served = devices.into_iter().zip(0..).map(|(devices, number)| {
+            let name = if of == 1 { name.clone() } else { format!("{name}{number}") };
+            let (scenario, is_new, is_read_only) = (scenario.clone(), arguments.create, arguments.read_only);
+            (name, Served::Drives { scenario, devices, is_new, is_read_only, place: Place { number, of } })
+        });
+        Ok(served.collect())
+    }
+
+    /// Makes or opens it.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn make(&self, clock: Clock) -> Result<AnyDrive, BuildError> {
+        let (scenario, devices, is_new, is_read_only, place) = match self {
+            Served::Memory(bytes) => {
+                return Ok(AnyDrive::Memory(MemoryDrive::new(bytes / BLOCK_BYTES, DEPTH)));
+            }
+            Served::Drives { scenario, devices, is_new, is_read_only, place } => {
+                (scenario, devices, is_new, is_read_only, place)
+            }
+        };
+        let drives = u64::from(scenario.array.drives).max(place.of);
+        let plan = Plan {
+            device: &scenario.device,
+            precondition: &scenario.precondition,
+            array: &scenario.array,
+            // Drives side by side are as unlike as those of an array.
+            seed: scenario.seed.wrapping_add(place.number),
+            paths: devices,
+            files: FileOptions { is_read_only: *is_read_only, ..FileOptions::default() },
+            making: if *is_new { Making::Create } else { Making::Open },
+            placement: Placement::fitting(drives as usize, SPIN),
+        };
+        plan.build(clock)
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scenario, devices) = match self {
+            Served::Memory(bytes) => return write!(f, "{} of memory", exact_bytes(*bytes)),
+            Served::Drives { scenario, devices, .. } => (scenario, devices),
+        };
+        if scenario.array.drives > 0 {
+            write!(f, "{} over ", scenario.array.layout)?;
+        }
+        match (devices.as_slice(), scenario.array.drives) {
+            ([], 0 | 1) => f.write_str("an emulated SSD"),
+            ([], drives) => write!(f, "{drives} emulated SSDs"),
+            ([device], _) => write!(f, "{}", device.display()),
+            (devices, _) => write!(f, "{} devices", devices.len()),
+        }
+    }
+}
+
+/// Requests that memory takes at a time.
+const DEPTH: u32 = 1024;
+
+/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep precisely
+/// (`docs/decisions/real-time-drives.md`).
+const SPIN: Nanos = Nanos::micros(64);

@@ -1,0 +1,123 @@
+//! `tailcut serve`: drives for unmodified programs.
+
+pub mod arguments;
+pub mod drive;
+pub mod page;
+
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::write_json;
+use crate::terminal::{Tone, Waiting};
+use arguments::{BlockArguments, ServeCommand, TlsMode};
+use drive::Served;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use tailcut_rt::any::BuildError;
+use tailcut_rt::ctl::{ControlSocket, MetricsPage};
+use tailcut_rt::serve::{
+    Access, Address, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server, Windows,
+};
+use tailcut_rt::{AnyDrive, Clock};
+
+/// Does what the arguments ask and prints to `out`.
+pub fn serve(command: &ServeCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        ServeCommand::Block(arguments) => block(arguments, out),
+    }
+}
+
+fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let clock = Clock::start();
+    let is_read_only = arguments.read_only;
+    let (mut what, mut drives) = (Vec::new(), Vec::new());
+    for (name, served) in Served::read(arguments)? {
+        let description = served.to_string();
+        what.push((name.clone(), description.clone()));
+        drives.push((Name { name, description, is_read_only }, move || served.make(clock)));
+    }
+    let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
+    let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
+    let server =
+        Server::start(&place, access, drives, windows, limits(arguments), clock).map_err(complaint)?;
+    let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
+    if !is_json_only {
+        out.write_all(page::greeting(server.address(), &what, metrics.as_ref(), arguments).as_bytes())?;
+        out.flush()?;
+    }
+    watch(&server, &interrupt, arguments.quiet);
+    let served = server.stop();
+    if !is_json_only {
+        out.write_all(page::report(&served, Tone::of_stdout()).as_bytes())?;
+    }
+    match &arguments.json {
+        Some(file) => write_json(&page::to_json(&served), file, out),
+        None => Ok(()),
+    }
+}
+
+fn address(arguments: &BlockArguments) -> Address {
+    match arguments.tcp {
+        Some(address) => Address::Tcp(address),
+        None => Address::Unix(arguments.unix.clone()),
+    }
+}
+
+/// Where it can be asked how it is.
+fn windows(arguments: &BlockArguments) -> Result<Windows, Failure> {
+    let control = ControlSocket::bind(&arguments.control()).map_err(cannot_listen)?;
+    let page = |address| MetricsPage::bind(address, arguments.allow_network).map_err(cannot_listen);
+    let metrics = arguments.metrics.map(page).transpose()?;
+    Ok(Windows { control: Some(control), metrics })
+}
+
+/// Who may connect, and how.
+fn access(arguments: &BlockArguments) -> Result<Access, Failure> {
+    let load = |folder: &PathBuf| Certificates::load(folder, arguments.tls_verify_peer);
+    let certificates = arguments.tls_certificates.as_ref().map(load).transpose();
+    let certificates = certificates.map_err(|error| Failure::Input(error.to_string()))?;
+    let is_required = arguments.tls == TlsMode::Require;
+    let encryption = certificates.map(|certificates| Encryption { certificates, is_required });
+    Ok(Access { allow_network: arguments.allow_network, encryption })
+}
+
+fn limits(arguments: &BlockArguments) -> Limits {
+    Limits {
+        connections: arguments.connections as usize,
+        memory: arguments.memory,
+        busy_poll: arguments.busy_poll,
+        ..Limits::default()
+    }
+}
+
+/// What the user can mend is bad input.
+fn complaint(error: CannotServe<BuildError>) -> Failure {
+    match error {
+        CannotServe::Listen(error) => cannot_listen(error),
+        CannotServe::Drive(_) => Failure::Input(error.to_string()),
+    }
+}
+
+fn cannot_listen(error: CannotListen) -> Failure {
+    match error {
+        CannotListen::System(..) => Failure::Operation(error.to_string()),
+        _ => Failure::Input(error.to_string()),
+    }
+}
+
+/// Shows what is going on until somebody asks to stop.
+fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
+    let waiting = Waiting::new("waiting for clients", quiet);
+    let mut before = page::Glance::of(server);
+    while !interrupt.wait(GLANCE_EVERY) {
+        let now = page::Glance::of(server);
+        waiting.say(now.line(&before, GLANCE_EVERY));
+        before = now;
+    }
+}
+
+/// How often the status line changes.
+const GLANCE_EVERY: Duration = Duration::from_secs(1);

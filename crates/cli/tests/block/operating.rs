@@ -1,0 +1,120 @@
+//! A server in the hands of its operator: asked, steered, killed, and started again.
+
+use crate::server::{Server, has, sample};
+use crate::support::Place;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_tailcut");
+
+/// A small emulated drive that knows the control interface.
+const SMALL: [&str; 3] = ["small.toml", "--set", "device.control_api=true"];
+
+fn tell(server: &Server, arguments: &[&str]) -> String {
+    server.run(BINARY, arguments)
+}
+
+#[test]
+fn it_says_how_it_is_and_does_as_it_is_told() {
+    let server = Server::start(&SMALL);
+    let status = tell(&server, &["status", "socket.ctl"]);
+    assert!(status.starts_with("export disk\ndrive g-1g\n") && status.contains("\nrequests 0\n"), "{status}");
+    assert!(tell(&server, &["ctl", "socket.ctl", "free-blocks"]).ends_with(" blocks\n"));
+    assert_eq!(tell(&server, &["ctl", "socket.ctl", "run-gc", "1ms"]), "done\n");
+    let refused = server.attempt(BINARY, &["ctl", "socket.ctl", "run-gc", "soon"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("'soon' is no time such as 10ms"));
+    let control = server.place.path("socket.ctl");
+    server.stop();
+    assert!(!control.exists());
+}
+
+#[test]
+fn several_drives_are_served_each_for_itself() {
+    let mut arguments = vec!["--drives", "3"];
+    arguments.extend(SMALL);
+    let server = Server::start(&arguments);
+    let status = tell(&server, &["status", "socket.ctl"]);
+    assert_eq!(status.matches("export disk").count(), 3, "{status}");
+    assert!(status.contains("export disk2\n"), "{status}");
+    if has(&["nbdinfo"]) {
+        let list = server.run("nbdinfo", &["--list", &server.uri.replace("/disk0", "/")]);
+        assert!(
+            ["disk0", "disk1/fast", "disk2"].iter().all(|name| list.contains(&format!("\"{name}\""))),
+            "{list}"
+        );
+    }
+    server.stop();
+}
+
+#[test]
+fn prometheus_reads_its_page() {
+    let mut arguments = vec!["--metrics", "127.0.0.1:0"];
+    arguments.extend(SMALL);
+    let mut server = Server::start(&arguments);
+    let line = server.next_line();
+    let address =
+        line.strip_prefix("metrics at http://").and_then(|rest| rest.trim().strip_suffix("/metrics"));
+    let mut stream = TcpStream::connect(address.expect("an address")).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("it listens");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("text until its end");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    assert!(page.contains("\ntailcut_request_seconds_count{kind=\"read\",export=\"disk\"} 0\n"), "{page}");
+    server.stop();
+}
+
+/// What a client has written and flushed is there after `kill -9`, with a drive missing, and when the drive is back.
+#[test]
+fn an_array_of_files_outlives_its_server() {
+    if !has(&["qemu-io", "nbdcopy"]) {
+        return;
+    }
+    for (layout, groups) in [("raid5", "1"), ("log-raid5", "1"), ("epochs", "2")] {
+        let place = Place::new();
+        let content = sample(1 << 20);
+        place.put("content", &content);
+        let (layout, groups) = (format!("array.layout={layout}"), format!("array.groups={groups}"));
+        let on = |files: &[&'static str]| {
+            let mut words = vec!["--set", "array.drives=4", "--set", &layout, "--set", &groups];
+            files.iter().for_each(|file| words.extend(["--device", file]));
+            words.into_iter().map(String::from).collect::<Vec<_>>()
+        };
+        let all = on(&["a", "b", "c", "d"]);
+        ["a", "b", "c", "d"].iter().for_each(|file| place.sparse(file, 64 << 20));
+        let mut words: Vec<&str> = all.iter().map(String::as_str).collect();
+        words.push("--create");
+        let mut server = Server::start_in(place, &words);
+        server.run("qemu-io", &["-f", "raw", "-c", "write -s content 1M 1M", "-c", "flush", &server.uri]);
+        let check = |server: &mut Server, words: &[String], condition: &str| {
+            server.kill();
+            server.start_again(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let status = tell(server, &["status", "socket.ctl"]);
+            assert!(status.contains(&format!("\ncondition {condition}")), "{layout}: {status}");
+            server.run("nbdcopy", &[&server.uri, "copy"]);
+            let copy = std::fs::read(server.place.path("copy")).expect("it was made");
+            assert!(copy[1 << 20..2 << 20] == content[..], "{layout}");
+        };
+        check(&mut server, &all, "optimal");
+        check(&mut server, &on(&["d", "a", "b"]), "degraded; missing [2]");
+        // It was left behind, and is not used as it is.
+        check(&mut server, &all, "degraded; missing [2]");
+        tell(&server, &["ctl", "socket.ctl", "replace", "2", "c"]);
+        while !tell(&server, &["status", "socket.ctl"]).contains("\ncondition optimal") {
+            std::thread::yield_now();
+        }
+        check(&mut server, &on(&["d", "c", "b"]), "degraded; missing [0]");
+    }
+}
+
+#[test]
+fn what_does_not_fit_together_is_told() {
+    let place = Place::new();
+    let refused = |arguments: &[&str]| place.refused(2, &[&["serve", "block"], arguments].concat());
+    let both = refused(&["--drives", "2", "--set", "array.drives=4"]);
+    assert!(both.contains("leave out one"), "{both}");
+    let open = refused(&["--metrics", "0.0.0.0:0"]);
+    assert!(open.contains("--allow-network"), "{open}");
+    let missing = refused(&["--device", "no-such-file"]);
+    assert!(missing.contains("no-such-file"), "{missing}");
+}
