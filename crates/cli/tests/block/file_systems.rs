@@ -57,13 +57,19 @@ impl<'a> Mounted<'a> {
 }
 
 impl Drop for Mounted<'_> {
+    /// Nothing here waits for anybody but the programs that it starts: what is still in use goes when its last user does, and
+    /// nbdfuse is ended if it does not end by itself.
     fn drop(&mut self) {
-        let _ = self.server.attempt("umount", &["files"]);
+        let _ = self.server.attempt("umount", &["--lazy", "files"]);
         if let Some(device) = &self.device {
             self.server.attempt("losetup", &["--detach", device]);
         }
         let fuse = self.server.place.path("fuse");
-        let _ = self.server.attempt("fusermount3", &["-u", &fuse.to_string_lossy()]);
+        let unmounted = self.server.attempt("fusermount3", &["-u", &fuse.to_string_lossy()]);
+        if !unmounted.status.success() {
+            let _ = self.server.attempt("fusermount3", &["-u", "-z", &fuse.to_string_lossy()]);
+            let _ = self.fuse.kill();
+        }
         let _ = self.fuse.wait();
     }
 }

@@ -96,10 +96,14 @@ impl Server {
         text
     }
 
-    /// Runs a program in the server's folder.
+    /// Runs a program in the server's folder. One that hangs is ended after ten minutes, and the test fails instead of hanging, too.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(self.place.path("")).stdin(Stdio::null());
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=10", "600", program])
+            .args(arguments)
+            .current_dir(self.place.path(""))
+            .stdin(Stdio::null());
         command.output().expect("the program starts")
     }
 }
