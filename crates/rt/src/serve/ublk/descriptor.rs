@@ -121,7 +121,7 @@ mod tests {
         for (op, sector, length, error) in [
             (UBLK_IO_OP_READ, u64::from(sectors) - 8, 16, Error::Invalid),
             (UBLK_IO_OP_WRITE, u64::from(sectors), 8, Error::NoSpace),
-            (UBLK_IO_OP_WRITE, u64::MAX, 8, Error::NoSpace),
+            (UBLK_IO_OP_WRITE, u64::MAX, 8, Error::Invalid),
             (UBLK_IO_OP_DISCARD, 8, u32::MAX, Error::Invalid),
             (UBLK_IO_OP_READ, 0, 0, Error::Invalid),
             (UBLK_IO_OP_READ, 1, 8, Error::Invalid),

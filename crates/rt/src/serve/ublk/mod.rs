@@ -6,8 +6,8 @@
 //! is asked of `/dev/ublk-control`, by the thread that starts and stops the server ([`Device`]): these calls wait, some of them
 //! for requests that the drive has to answer.
 //!
-//! What the kernel asks is said in the words of NBD and held against the same rules ([`descriptor`]), so that from there on a request is
-//! one like any other. Why so: `docs/decisions/block-server.md`.
+//! What the kernel asks is said in the words of NBD and held against the same rules, so that from there on a request is one like
+//! any other. Why so: `docs/decisions/block-server.md`.
 //!
 //! Sources: `Documentation/block/ublk.rst`, `include/uapi/linux/ublk_cmd.h` and `drivers/block/ublk_drv.c` of Linux.
 //!
@@ -72,7 +72,8 @@ pub enum CannotAttach {
     NoDriver,
     /// It is too old.
     #[error(
-        "the ublk of this kernel is too old: it cannot copy data by reads and writes (UBLK_F_USER_COPY); Linux 6.5 or later is needed"
+        "the ublk of this kernel is too old: it cannot copy data by reads and writes (UBLK_F_USER_COPY); Linux 6.5 or later \
+         is needed"
     )]
     TooOld,
     /// Somebody else may, we may not.
@@ -83,7 +84,8 @@ pub enum CannotAttach {
     Taken(u32),
     /// A server that is gone has left it behind, and somebody still uses it.
     #[error(
-        "/dev/ublkb{0} was left behind by a server that is gone and is still in use; unmount and close it, or choose another number"
+        "/dev/ublkb{0} was left behind by a server that is gone and is still in use; unmount and close it, or choose another \
+         number"
     )]
     InUse(u32),
     /// The system says no.
@@ -107,5 +109,30 @@ pub fn errno(status: Status) -> Option<Errno> {
         Status::WriteProtected => Some(Errno::NOSPC),
         Status::MediaError => Some(Errno::NODATA),
         Status::Contended | Status::Gone => Some(Errno::IO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_failed_is_not_tried_again() {
+        assert_eq!(errno(Status::Success), None);
+        let failures = [
+            Status::InvalidField,
+            Status::WriteProtected,
+            Status::MediaError,
+            Status::Contended,
+            Status::Gone,
+        ];
+        for failure in failures {
+            let error = errno(failure).expect("a failure has a number");
+            let again = [Errno::AGAIN, Errno::BUSY, Errno::NOMEM, Errno::INTR, Errno::TIMEDOUT];
+            assert!(!again.contains(&error), "{failure:?} is {error:?}");
+            assert_ne!(error, Errno::NODEV, "the driver takes that for the end of the device");
+        }
+        assert_eq!(errno(Status::MediaError), Some(Errno::NODATA));
+        assert_eq!(errno(Status::WriteProtected), Some(Errno::NOSPC));
     }
 }

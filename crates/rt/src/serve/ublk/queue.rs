@@ -46,10 +46,12 @@ impl Queue {
         let file = open(number).map_err(failed("open the queue of"))?;
         let mut queue = Queue::over(file, depth, shape).map_err(failed("use io_uring for"))?;
         (0..depth).for_each(|tag| queue.push(UBLK_U_IO_FETCH_REQ, tag, 0));
-        queue.look();
+        while queue.pushed > 0 {
+            queue.look();
+        }
         // What is refused is refused at once, and a device with fewer tags would never start.
-        let refused =
-            queue.ring.completion().next().map(|refused| Errno::from_raw_os_error(-refused.result()));
+        let refused = queue.ring.completion().next();
+        let refused = refused.map(|refused| Errno::from_raw_os_error(-refused.result()));
         refused.map_or(Ok(queue), |error| Err(wrong("fetch requests of", number, error)))
     }
 
@@ -96,13 +98,11 @@ impl Queue {
     fn look(&mut self) {
         // SAFETY: no argument is passed, and what the entries refer to is the file, which is open as long as the ring.
         let entered = unsafe { self.ring.submitter().enter::<()>(self.pushed, 0, LOOK, None) };
+        // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
+        let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
         match entered {
             Ok(taken) => self.pushed -= taken as u32,
-            // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
-            Err(why)
-                if [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM]
-                    .map(Some)
-                    .contains(&why.raw_os_error()) => {}
+            Err(why) if passes.contains(&why.raw_os_error()) => {}
             Err(why) => panic!("the ring is used by one thread: {why}"),
         }
     }
