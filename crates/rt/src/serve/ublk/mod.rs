@@ -67,7 +67,7 @@ pub enum CannotAttach {
     /// The kernel has no ublk.
     #[error(
         "there is no /dev/ublk-control: load the module (modprobe ublk_drv); it comes with Linux 6.0 and later where that was \
-         built with CONFIG_BLK_DEV_UBLK, and 6.5 is needed here"
+         built with CONFIG_BLK_DEV_UBLK, and Linux 6.5 is needed here"
     )]
     NoDriver,
     /// It is too old.
