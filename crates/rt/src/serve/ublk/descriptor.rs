@@ -50,7 +50,7 @@ pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     Ok(command)
 }
 
-/// Most bytes of a read or write: what the block layer cuts requests into. A quarter of it already costs more to copy than to ask for.
+/// Most bytes of a read or write: what the block layer cuts requests into. With the number of tags it bounds the memory under way.
 pub const MOST_BYTES: u32 = 512 << 10;
 
 /// Most bytes of a discard, or of a request for zeros: 1 GiB.
