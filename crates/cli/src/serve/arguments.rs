@@ -66,6 +66,10 @@ pub struct BlockArguments {
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// Let this kernel have it as a block device, too: /dev/ublkbN. Several drives get the numbers from there on. Wants root and
+    /// Linux 6.5 or later with the module ublk_drv
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
+    pub ublk: Option<u32>,
     /// Let nobody write
     #[arg(long)]
     pub read_only: bool,
@@ -88,6 +92,11 @@ pub struct BlockArguments {
 }
 
 impl BlockArguments {
+    /// As which block device of this kernel a drive is there, by its place among those that are served.
+    pub fn ublk(&self, place: usize) -> Option<u32> {
+        self.ublk.map(|first| first + place as u32)
+    }
+
     /// Where the control socket is: as asked for, or beside the socket.
     pub fn control(&self) -> PathBuf {
         let beside = || match self.tcp {

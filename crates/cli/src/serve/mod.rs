@@ -17,7 +17,8 @@ use std::time::Duration;
 use tailcut_rt::any::BuildError;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
 use tailcut_rt::serve::{
-    Access, Address, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server, Windows,
+    Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server,
+    Windows,
 };
 use tailcut_rt::{AnyDrive, Clock};
 
@@ -34,10 +35,10 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     let clock = Clock::start();
     let is_read_only = arguments.read_only;
     let (mut what, mut drives) = (Vec::new(), Vec::new());
-    for (name, served) in Served::read(arguments)? {
-        let description = served.to_string();
+    for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
+        let (description, ublk) = (served.to_string(), arguments.ublk(place));
         what.push((name.clone(), description.clone()));
-        drives.push((Name { name, description, is_read_only }, move || served.make(clock)));
+        drives.push((Name { name, description, is_read_only, ublk }, move || served.make(clock)));
     }
     let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
     let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
@@ -98,6 +99,8 @@ fn complaint(error: CannotServe<BuildError>) -> Failure {
     match error {
         CannotServe::Listen(error) => cannot_listen(error),
         CannotServe::Drive(_) => Failure::Input(error.to_string()),
+        CannotServe::Attach(CannotAttach::System { .. }) => Failure::Operation(error.to_string()),
+        CannotServe::Attach(_) => Failure::Input(format!("--ublk: {error}")),
     }
 }
 

@@ -29,12 +29,15 @@ pub fn greeting(
         (Some(_), TlsMode::Allow) => ", TLS allowed",
     };
     let mut text = String::new();
-    for (name, what) in what {
+    for (place, (name, what)) in what.iter().enumerate() {
         let uri = match arguments.tls_certificates {
             None => address.uri(name),
             Some(_) => address.encrypted_uri(name),
         };
         text += &format!("serving {what}{mode} as '{name}' at {address}{tls}\n  {uri}\n");
+        if let Some(number) = arguments.ublk(place) {
+            text += &format!("  /dev/ublkb{number}\n");
+        }
     }
     if let Some(metrics) = metrics {
         text += &format!("metrics at http://{metrics}/metrics\n");

@@ -7,6 +7,7 @@ mod support;
 #[path = "../../../rt/tests/serving/authority.rs"]
 mod authority;
 mod copying;
+mod devices;
 #[cfg(feature = "tls")]
 mod encrypted;
 mod file_systems;

@@ -7,6 +7,7 @@ use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
 use super::service::{Letter, Service};
 use super::tls::{Encryption, Gate, Handshakes, Relay};
+use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -59,6 +60,8 @@ pub struct Name {
     pub description: String,
     /// Nothing can be written.
     pub is_read_only: bool,
+    /// It is a block device of this kernel, too: `/dev/ublkbN` with this number.
+    pub ublk: Option<u32>,
 }
 
 /// The variants of an export: what programs without classes can say about how much their reads matter.
@@ -83,6 +86,8 @@ pub struct Server<D> {
     desk: JoinHandle<()>,
     stop_desk: Arc<Mailbox<()>>,
     relay: Option<Relay>,
+    /// The kernel's; gone before the services, which have to answer until then.
+    devices: Vec<Device>,
     services: Vec<Running<D>>,
 }
 
@@ -102,10 +107,13 @@ pub enum CannotServe<E> {
     /// A drive could not be made.
     #[error("{0}")]
     Drive(E),
+    /// It is there, but no block device.
+    #[error(transparent)]
+    Attach(CannotAttach),
 }
 
 /// What a service says before it begins: what there is to be exported, or why there is nothing.
-type Beginning<E> = Result<Offered, NotBegun<E>>;
+type Beginning<E> = Result<(Offered, Option<Device>), NotBegun<E>>;
 
 /// What clients want to know of a drive.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +124,7 @@ struct Offered {
 
 enum NotBegun<E> {
     Drive(E),
+    Attach(CannotAttach),
     System(io::Error),
 }
 
@@ -151,6 +160,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         Server::open(listener, access.encryption, drives, windows, limits, clock).map_err(|error| match error
         {
             NotBegun::Drive(error) => CannotServe::Drive(error),
+            NotBegun::Attach(error) => CannotServe::Attach(error),
             NotBegun::System(error) => CannotListen::System(address, error).into(),
         })
     }
@@ -171,9 +181,8 @@ impl<D: Steered + Send + 'static> Server<D> {
             services.push(service);
             beginnings.push(beginning);
         }
-        let offered: Result<Vec<Offered>, _> = beginnings.into_iter().map(begun).collect();
-        let offered = match offered {
-            Ok(offered) => offered,
+        let (offered, devices) = match begin(beginnings) {
+            Ok(begun) => begun,
             Err(error) => {
                 end(services);
                 return Err(error);
@@ -200,7 +209,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let asked = services.iter().map(asked).collect();
         let desk = Desk::new(windows, asked, Arc::clone(&stop_desk), clock)?;
         let desk = Builder::new().name("desk".into()).spawn(|| desk.run())?;
-        Ok(Server { address, stop, entrance, desk, stop_desk, relay, services })
+        Ok(Server { address, stop, entrance, desk, stop_desk, relay, devices, services })
     }
 
     /// Where it listens.
@@ -220,6 +229,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         // While services are there to answer.
         self.stop_desk.post(());
         self.desk.join().unwrap_or_else(|panic| resume_unwind(panic));
+        drop(self.devices);
         let drives = end(self.services);
         // Last, as it still has to send what the services have left.
         let handshakes = self.relay.map(Relay::stop);
@@ -239,11 +249,14 @@ impl<D: Steered + Send + 'static> Running<D> {
         let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
         let (letters, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
         let (says, hears) = channel();
+        let &Name { is_read_only, ublk, .. } = name;
         let service = move || {
             let drive = make().map_err(NotBegun::Drive)?;
             let offered = Offered { bytes: drive.bytes(), zeroes_fast: drive.trims_to_zeros() };
-            let service = Service::new(drive, clock, limits, letters, seated, figures)?;
-            Ok((service, offered))
+            let attach = |number| Device::attach(number, Shape::of(&drive, is_read_only));
+            let (device, queue) = ublk.map(attach).transpose().map_err(NotBegun::Attach)?.unzip();
+            let service = Service::new(drive, queue, clock, limits, letters, seated, figures)?;
+            Ok((service, (offered, device)))
         };
         let thread = Builder::new().name(format!("serve {}", name.name)).spawn(move || {
             let (service, beginning) = match service() {
@@ -270,6 +283,17 @@ fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(R
     let mailbox = Arc::new(Mailbox::new()?);
     let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
     Ok((relay, Gate::new(mailbox, &limits)))
+}
+
+/// What the drives are, and their block devices, once they are there for everybody. When one of them fails, none is left.
+fn begin<E>(beginnings: Vec<Receiver<Beginning<E>>>) -> Result<(Vec<Offered>, Vec<Device>), NotBegun<E>> {
+    // Devices of those that have begun after one that has not are heard of, too, and so removed.
+    let begun: Vec<Beginning<E>> = beginnings.into_iter().map(begun).collect();
+    let begun: Vec<(Offered, Option<Device>)> = begun.into_iter().collect::<Result<_, _>>()?;
+    let (offered, devices): (_, Vec<Option<Device>>) = begun.into_iter().unzip();
+    let mut devices: Vec<Device> = devices.into_iter().flatten().collect();
+    devices.iter_mut().try_for_each(Device::start).map_err(NotBegun::Attach)?;
+    Ok((offered, devices))
 }
 
 /// What a service says of its beginning.

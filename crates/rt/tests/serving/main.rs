@@ -35,7 +35,7 @@ impl Rig {
     pub fn with(limits: Limits, access: Access) -> Rig {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let address = Address::Unix(folder.path().join("socket"));
-        let name = Name { name: "disk".into(), description: String::new(), is_read_only: false };
+        let name = Name { name: "disk".into(), description: String::new(), is_read_only: false, ublk: None };
         let drives = vec![(name, || Ok::<_, Infallible>(MemoryDrive::new(BLOCKS, 64)))];
         let server = Server::start(&address, access, drives, Windows::default(), limits, Clock::start())
             .expect("it listens");

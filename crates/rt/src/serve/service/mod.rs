@@ -7,6 +7,7 @@
 //! All connections share the drive and what it has cached, so a flush on one of them covers what was acknowledged
 //! on any.
 
+mod kernel;
 mod questions;
 mod receiving;
 mod requests;
@@ -22,6 +23,7 @@ use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
 use super::server::Limits;
 use super::spin::Spin;
+use super::ublk::Queue;
 use crate::ctl::Steered;
 use crate::{Answers, Clock};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -65,6 +67,8 @@ pub struct Service<D> {
     clock: Clock,
     limits: Limits,
     machine: Unaligned,
+    /// Requests of the kernel, while the drive is a block device.
+    kernel: Option<Queue>,
     pool: Pool,
     answers: Answers,
     epoll: OwnedFd,
@@ -131,9 +135,10 @@ enum Stopping {
 }
 
 impl<D: Steered> Service<D> {
-    /// A service for `drive`. Fails when the system has no descriptors left.
+    /// A service for `drive`, and for the kernel where the drive is a block device. Fails when the system has no descriptors left.
     pub fn new(
         drive: D,
+        kernel: Option<Queue>,
         clock: Clock,
         limits: Limits,
         mailbox: Arc<Mailbox<Letter>>,
@@ -145,9 +150,13 @@ impl<D: Steered> Service<D> {
         if let Some(wakes) = drive.wakes() {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
+        if let Some(queue) = &kernel {
+            epoll::add(&epoll, queue.wakes(), EventData::new_u64(KERNEL), EventFlags::IN)?;
+        }
         Ok(Service {
             machine: Unaligned::new(drive.disk(), drive.trims_to_zeros()),
             drive,
+            kernel,
             clock,
             limits,
             pool: Pool::default(),
@@ -195,12 +204,16 @@ impl<D: Steered> Service<D> {
         let now = self.clock.now();
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
+        self.receive_from_kernel(now);
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
             self.receive(seat, now);
         }
         self.carry_out(now);
         self.send(now);
+        if let Some(queue) = &mut self.kernel {
+            queue.hand_over();
+        }
         if self.has_released {
             self.unblock();
         }
@@ -253,8 +266,11 @@ fn token(seat: u32, generation: u32) -> u64 {
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 const MAIL: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
+const KERNEL: u64 = u64::MAX - 2;
 /// The seat of the server's own requests.
 const NOBODY: u32 = u32::MAX;
+/// The seat of the kernel's.
+const THE_KERNEL: u32 = u32::MAX - 1;
 /// Most bytes of one receive, and so of what is left over where a request has to wait.
 const BUFFER_BYTES: usize = 128 << 10;
 /// A busy service looks for others every this many turns.

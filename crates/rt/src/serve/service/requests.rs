@@ -2,7 +2,7 @@
 
 use super::super::figures::Kind;
 use super::receiving::charge;
-use super::{NOBODY, Pending, Service, Stopping};
+use super::{NOBODY, Pending, Service, Stopping, THE_KERNEL};
 use crate::ctl::Steered;
 use tailcut_base::{Class, Nanos, Status, Time};
 use tailcut_host::unaligned::{Answer, Ask};
@@ -39,8 +39,18 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Hands a request to the machine in front of the drive.
-    fn ask(&mut self, seat: u32, header: Header, command: Command, mut data: Vec<Bytes>, now: Time) {
+    /// Hands a request of a connection to the machine in front of the drive.
+    fn ask(&mut self, seat: u32, header: Header, command: Command, data: Vec<Bytes>, now: Time) {
+        let place = &mut self.seats[seat as usize];
+        place.with_drive += 1;
+        let class = place.connection.as_ref().map_or(Class::DEFAULT, |connection| connection.class);
+        let charge = charge(&header, Ok(command));
+        self.hand_in(Pending { seat, header, command, charge, since: now }, class, data);
+    }
+
+    /// Hands a request to the machine in front of the drive, whoever asks.
+    pub(super) fn hand_in(&mut self, pending: Pending, class: Class, mut data: Vec<Bytes>) {
+        let Pending { header, command, .. } = pending;
         let kind = match command {
             Command::Read => unaligned::Kind::Read,
             Command::Write => unaligned::Kind::Write,
@@ -51,11 +61,7 @@ impl<D: Steered> Service<D> {
         if command == Command::Read {
             data = self.pool.list();
         }
-        let place = &mut self.seats[seat as usize];
-        place.with_drive += 1;
-        let class = place.connection.as_ref().map_or(Class::DEFAULT, |connection| connection.class);
-        let charge = charge(&header, Ok(command));
-        let name = self.note(Pending { seat, header, command, charge, since: now });
+        let name = self.note(pending);
         let fua = header.has(NBD_CMD_FLAG_FUA);
         let (offset, bytes) = (header.offset, u64::from(header.length));
         self.machine.submit(Ask { name, kind, fua, class, offset, bytes, data });
@@ -121,6 +127,9 @@ impl<D: Steered> Service<D> {
             return 0;
         }
         self.figures.count(Kind::of(command), header.length, now.since(since), status != Status::Success);
+        if seat == THE_KERNEL {
+            return self.finish_for_kernel(&header, command, status, data);
+        }
         let place = &mut self.seats[seat as usize];
         place.with_drive -= 1;
         let Some(connection) = &place.connection else {

@@ -1,8 +1,9 @@
 //! What a service does while there is nothing to do: it looks out, and sleeps.
 
 use super::super::spin::{AWAY, LookOut};
-use super::{ARRIVING, DRIVE, LOOK_EVERY, MAIL, Service, Stopping};
+use super::{ARRIVING, DRIVE, KERNEL, LOOK_EVERY, MAIL, Service, Stopping};
 use crate::ctl::Steered;
+use crate::serve::ublk::Queue;
 use crate::system;
 use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -13,7 +14,8 @@ use tailcut_base::{Nanos, Time};
 impl<D: Steered> Service<D> {
     /// Until there is something to do.
     pub(super) fn rest(&mut self) {
-        let is_busy = !self.listed.is_empty() || self.drive.next_event() <= self.clock.now();
+        let is_asked = !self.listed.is_empty() || self.kernel_asks();
+        let is_busy = is_asked || self.drive.next_event() <= self.clock.now();
         if is_busy {
             if self.turns.is_multiple_of(LOOK_EVERY) {
                 self.look(Some(Nanos::ZERO));
@@ -32,7 +34,7 @@ impl<D: Steered> Service<D> {
                 return;
             }
         }
-        if self.drive.arm() {
+        if self.drive.arm() && self.arm_for_kernel() {
             self.look(self.sleep_for());
         }
     }
@@ -60,7 +62,7 @@ impl<D: Steered> Service<D> {
         let until = before.0 + patience.0;
         let mut was_away = false;
         loop {
-            let is_alone = self.connected() == 1 && self.drive.wakes().is_none();
+            let is_alone = self.connected() == 1 && self.kernel.is_none() && self.drive.wakes().is_none();
             if is_alone && self.stopping == Stopping::Not {
                 self.try_all();
             } else {
@@ -70,7 +72,8 @@ impl<D: Steered> Service<D> {
             was_away |= now.since(before) > AWAY;
             before = now;
             let has_work = self.has_work();
-            if has_work || now.0 >= until || self.connected() == 0 {
+            let has_nobody = self.connected() == 0 && self.kernel.is_none();
+            if has_work || now.0 >= until || has_nobody {
                 return match (was_away, has_work) {
                     (true, _) => LookOut::Away,
                     (false, true) => LookOut::Found,
@@ -82,8 +85,9 @@ impl<D: Steered> Service<D> {
     }
 
     /// True when another turn has something to do.
-    fn has_work(&self) -> bool {
-        let has_heard = self.is_told || !self.listed.is_empty() || !self.replying.is_empty();
+    fn has_work(&mut self) -> bool {
+        let has_heard =
+            self.is_told || self.kernel_asks() || !self.listed.is_empty() || !self.replying.is_empty();
         has_heard || self.machine.has_requests() || self.drive.next_event() <= self.clock.now()
     }
 
@@ -143,6 +147,11 @@ impl<D: Steered> Service<D> {
             }
             // The next turn asks the drive.
             DRIVE => return self.is_told = true,
+            KERNEL => {
+                self.is_told = true;
+                self.kernel.iter_mut().for_each(Queue::heed);
+                return;
+            }
             _ => {}
         }
         let (seat, generation) = (data as u32, (data >> 32) as u32);

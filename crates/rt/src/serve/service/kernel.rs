@@ -1,0 +1,73 @@
+//! Requests of the kernel, for a drive that is a block device: they go the way of all others, but have no connection.
+
+use super::super::ublk::{Queue, errno};
+use super::{Pending, Service, THE_KERNEL};
+use crate::ctl::Steered;
+use tailcut_base::{Class, Status, Time};
+use tailcut_host::Bytes;
+use tailcut_host::wire::nbd::{Command, Header, Incoming};
+
+impl<D: Steered> Service<D> {
+    /// Takes what the kernel asks for. Nothing has to be let in: how much it can ask for at a time was agreed on.
+    pub(super) fn receive_from_kernel(&mut self, now: Time) {
+        let Some(queue) = &mut self.kernel else { return };
+        queue.look_if_told();
+        while let Some(queue) = &mut self.kernel
+            && let Some(incoming) = queue.next(&mut self.pool)
+        {
+            self.take_from_kernel(incoming, now);
+        }
+        if self.kernel.as_ref().is_some_and(Queue::is_over) {
+            self.kernel = None;
+        }
+    }
+
+    fn take_from_kernel(&mut self, incoming: Incoming, now: Time) {
+        let Incoming { header, command, data } = incoming;
+        match command {
+            Ok(command) => {
+                let pending = Pending { seat: THE_KERNEL, header, command, charge: 0, since: now };
+                self.hand_in(pending, Class::DEFAULT, data);
+            }
+            Err(refusal) => {
+                self.figures.refused += 1;
+                // The errors of NBD have the numbers that they have on Linux.
+                self.commit(&header, -(refusal.error as i32));
+            }
+        }
+    }
+
+    /// A request of the kernel has ended. Returns the bytes that it moved.
+    pub(super) fn finish_for_kernel(
+        &mut self,
+        header: &Header,
+        command: Command,
+        status: Status,
+        data: Vec<Bytes>,
+    ) -> u64 {
+        let is_taken = |queue: &Queue| command != Command::Read || queue.fill(header.cookie, &data);
+        let error = match errno(status) {
+            None if self.kernel.as_ref().is_some_and(is_taken) => None,
+            None => errno(Status::Gone),
+            error => error,
+        };
+        self.commit(header, error.map_or(header.length as i32, |error| -error.raw_os_error()));
+        self.pool.take_back(data);
+        if error.is_none() { u64::from(header.length) } else { 0 }
+    }
+
+    fn commit(&mut self, header: &Header, result: i32) {
+        let queue = self.kernel.as_mut().expect("a device stays until its requests are answered");
+        queue.commit(header.cookie, result);
+    }
+
+    /// The kernel has asked for something already.
+    pub(super) fn kernel_asks(&mut self) -> bool {
+        self.kernel.as_mut().is_some_and(Queue::has_more)
+    }
+
+    /// There is nothing of the kernel; from now on what it asks for wakes the service.
+    pub(super) fn arm_for_kernel(&mut self) -> bool {
+        self.kernel.as_mut().is_none_or(Queue::arm)
+    }
+}

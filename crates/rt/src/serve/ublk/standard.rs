@@ -1,0 +1,311 @@
+//! The numbers and structures of ublk, under the names of `include/uapi/linux/ublk_cmd.h` (Linux 6.5 to 6.12). Only what is used here.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Where everything is asked for but the requests themselves.
+pub const CONTROL_PATH: &str = "/dev/ublk-control";
+
+/// What of a device exists already.
+pub const UBLK_U_CMD_GET_DEV_INFO: u32 = command(READ, 0x02, size_of::<ublksrv_ctrl_cmd>());
+/// Makes `/dev/ublkcN`.
+pub const UBLK_U_CMD_ADD_DEV: u32 = command(READ | WRITE, 0x04, size_of::<ublksrv_ctrl_cmd>());
+/// Removes it.
+pub const UBLK_U_CMD_DEL_DEV: u32 = command(READ | WRITE, 0x05, size_of::<ublksrv_ctrl_cmd>());
+/// Makes `/dev/ublkbN`.
+pub const UBLK_U_CMD_START_DEV: u32 = command(READ | WRITE, 0x06, size_of::<ublksrv_ctrl_cmd>());
+/// Removes it.
+pub const UBLK_U_CMD_STOP_DEV: u32 = command(READ | WRITE, 0x07, size_of::<ublksrv_ctrl_cmd>());
+/// Says what the device is like.
+pub const UBLK_U_CMD_SET_PARAMS: u32 = command(READ | WRITE, 0x08, size_of::<ublksrv_ctrl_cmd>());
+/// What the driver can do (since Linux 6.5).
+pub const UBLK_U_CMD_GET_FEATURES: u32 = command(READ, 0x13, size_of::<ublksrv_ctrl_cmd>());
+
+/// Asks for the first request of a tag.
+pub const UBLK_U_IO_FETCH_REQ: u32 = command(READ | WRITE, 0x20, size_of::<ublksrv_io_cmd>());
+/// Says what became of the request of a tag, and asks for the next.
+pub const UBLK_U_IO_COMMIT_AND_FETCH_REQ: u32 = command(READ | WRITE, 0x21, size_of::<ublksrv_io_cmd>());
+
+/// There is a request.
+pub const UBLK_IO_RES_OK: i32 = 0;
+/// No more requests will come for this tag.
+pub const UBLK_IO_RES_ABORT: i32 = -libc::ENODEV;
+
+/// Where the descriptors of the first queue are in `/dev/ublkcN`, for `mmap`.
+pub const UBLKSRV_CMD_BUF_OFFSET: u64 = 0;
+/// Where the data of requests is in `/dev/ublkcN`, for reading and writing.
+pub const UBLKSRV_IO_BUF_OFFSET: u64 = 0x8000_0000;
+/// The data of a tag is this many bits from that of the next.
+pub const UBLK_TAG_OFF: u32 = 25;
+
+/// Commands have the numbers of `_IO…` macros.
+pub const UBLK_F_CMD_IOCTL_ENCODE: u64 = 1 << 6;
+/// Data is copied by reads and writes of `/dev/ublkcN`.
+pub const UBLK_F_USER_COPY: u64 = 1 << 7;
+
+/// There is no `/dev/ublkbN`.
+pub const UBLK_S_DEV_DEAD: u16 = 0;
+
+/// Read.
+pub const UBLK_IO_OP_READ: u8 = 0;
+/// Write.
+pub const UBLK_IO_OP_WRITE: u8 = 1;
+/// Make durable what was completed.
+pub const UBLK_IO_OP_FLUSH: u8 = 2;
+/// Forget.
+pub const UBLK_IO_OP_DISCARD: u8 = 3;
+/// Make zeros.
+pub const UBLK_IO_OP_WRITE_ZEROES: u8 = 5;
+
+/// Durable when it is completed.
+pub const UBLK_IO_F_FUA: u32 = 1 << 13;
+/// Zeros shall take room.
+pub const UBLK_IO_F_NOUNMAP: u32 = 1 << 15;
+
+/// Nothing can be written.
+pub const UBLK_ATTR_READ_ONLY: u32 = 1 << 0;
+/// Flushes are needed.
+pub const UBLK_ATTR_VOLATILE_CACHE: u32 = 1 << 2;
+/// Writes can be asked to be durable.
+pub const UBLK_ATTR_FUA: u32 = 1 << 3;
+
+/// [`ublk_params::basic`] is meant.
+pub const UBLK_PARAM_TYPE_BASIC: u32 = 1 << 0;
+/// [`ublk_params::discard`] is meant.
+pub const UBLK_PARAM_TYPE_DISCARD: u32 = 1 << 1;
+
+/// A command to the control device, in its entry of the ring.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ublksrv_ctrl_cmd {
+    /// Number of the device.
+    pub dev_id: u32,
+    /// All ones where no queue is meant.
+    pub queue_id: u16,
+    /// Bytes of the buffer.
+    pub len: u16,
+    /// The buffer.
+    pub addr: u64,
+    /// Of a start: the id of the process that serves.
+    pub data: [u64; 1],
+    /// For devices of other users than root.
+    pub dev_path_len: u16,
+    /// Zero.
+    pub pad: u16,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What a device is to the driver.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ublksrv_ctrl_dev_info {
+    /// Queues.
+    pub nr_hw_queues: u16,
+    /// Tags of each.
+    pub queue_depth: u16,
+    /// `UBLK_S_DEV_…`.
+    pub state: u16,
+    /// Zero.
+    pub pad0: u16,
+    /// Most bytes of one request.
+    pub max_io_buf_bytes: u32,
+    /// Its number.
+    pub dev_id: u32,
+    /// Who serves it.
+    pub ublksrv_pid: i32,
+    /// Zero.
+    pub pad1: u32,
+    /// `UBLK_F_…`.
+    pub flags: u64,
+    /// Not looked at by the driver.
+    pub ublksrv_flags: u64,
+    /// Filled in by the driver.
+    pub owner_uid: u32,
+    /// Filled in by the driver.
+    pub owner_gid: u32,
+    /// Zero.
+    pub reserved1: u64,
+    /// Zero.
+    pub reserved2: u64,
+}
+
+/// What a request is about; filled in by the driver.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ublksrv_io_desc {
+    /// What is asked for (the low eight bits), and `UBLK_IO_F_…`.
+    pub op_flags: u32,
+    /// Length in sectors of 512 bytes.
+    pub nr_sectors: u32,
+    /// First sector.
+    pub start_sector: u64,
+    /// Not used with [`UBLK_F_USER_COPY`].
+    pub addr: u64,
+}
+
+/// A command of a queue, in its entry of the ring.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ublksrv_io_cmd {
+    /// Queue.
+    pub q_id: u16,
+    /// Tag.
+    pub tag: u16,
+    /// Of a commit: bytes that were moved, or an error below zero.
+    pub result: i32,
+    /// Zero with [`UBLK_F_USER_COPY`].
+    pub addr: u64,
+}
+
+/// What every device is like.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ublk_param_basic {
+    /// `UBLK_ATTR_…`.
+    pub attrs: u32,
+    /// Logarithm of the bytes of a logical block.
+    pub logical_bs_shift: u8,
+    /// The same of a physical one.
+    pub physical_bs_shift: u8,
+    /// The same of the best request.
+    pub io_opt_shift: u8,
+    /// The same of the least that is not slow.
+    pub io_min_shift: u8,
+    /// Most sectors of a read or write.
+    pub max_sectors: u32,
+    /// Requests do not cross multiples of this; 0 for none.
+    pub chunk_sectors: u32,
+    /// Size.
+    pub dev_sectors: u64,
+    /// Of memory; 0 for none.
+    pub virt_boundary_mask: u64,
+}
+
+/// How it forgets and makes zeros.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ublk_param_discard {
+    /// Bytes by which the first unit is off.
+    pub discard_alignment: u32,
+    /// Bytes of a unit.
+    pub discard_granularity: u32,
+    /// Most sectors of a discard.
+    pub max_discard_sectors: u32,
+    /// Most sectors of a request for zeros.
+    pub max_write_zeroes_sectors: u32,
+    /// Stretches of one discard; the driver knows 1.
+    pub max_discard_segments: u16,
+    /// Zero.
+    pub reserved0: u16,
+}
+
+/// All of that. The driver knows more kinds behind these, which are not meant unless `types` says so.
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ublk_params {
+    /// Bytes of this structure.
+    pub len: u32,
+    /// `UBLK_PARAM_TYPE_…`.
+    pub types: u32,
+    /// Always.
+    pub basic: ublk_param_basic,
+    /// With [`UBLK_PARAM_TYPE_DISCARD`].
+    pub discard: ublk_param_discard,
+    /// Zero: nothing of what stands here in later versions is meant.
+    pub pad: u32,
+}
+
+/// Structures that are bytes to the driver.
+macro_rules! bytes {
+    ($($name:ident)*) => {$(
+        // SAFETY: it is made of integers, for which zeros are valid.
+        unsafe impl Zeroable for $name {}
+        // SAFETY: it is made of integers without padding between or behind them (the tests add them up), and holds no pointers.
+        unsafe impl Pod for $name {}
+    )*};
+}
+
+bytes!(ublksrv_ctrl_cmd ublksrv_ctrl_dev_info ublksrv_io_desc ublksrv_io_cmd ublk_params);
+
+/// A number as by `_IOC` (`include/uapi/asm-generic/ioctl.h`), of the type 'u'.
+const fn command(direction: u32, number: u32, bytes: usize) -> u32 {
+    direction << 30 | (bytes as u32) << 16 | (b'u' as u32) << 8 | number
+}
+
+const WRITE: u32 = 1;
+const READ: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    /// As a C compiler says of the header.
+    #[test]
+    fn structures_lie_in_memory_as_those_of_the_header() {
+        assert_eq!(size_of::<ublksrv_ctrl_cmd>(), 32);
+        assert_eq!(offset_of!(ublksrv_ctrl_cmd, queue_id), 4);
+        assert_eq!(offset_of!(ublksrv_ctrl_cmd, len), 6);
+        assert_eq!(offset_of!(ublksrv_ctrl_cmd, addr), 8);
+        assert_eq!(offset_of!(ublksrv_ctrl_cmd, data), 16);
+
+        assert_eq!(size_of::<ublksrv_ctrl_dev_info>(), 64);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, state), 4);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, max_io_buf_bytes), 8);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, dev_id), 12);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, ublksrv_pid), 16);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, flags), 24);
+        assert_eq!(offset_of!(ublksrv_ctrl_dev_info, ublksrv_flags), 32);
+
+        assert_eq!(size_of::<ublksrv_io_desc>(), 24);
+        assert_eq!(offset_of!(ublksrv_io_desc, nr_sectors), 4);
+        assert_eq!(offset_of!(ublksrv_io_desc, start_sector), 8);
+        assert_eq!(offset_of!(ublksrv_io_desc, addr), 16);
+
+        assert_eq!(size_of::<ublksrv_io_cmd>(), 16);
+        assert_eq!(offset_of!(ublksrv_io_cmd, tag), 2);
+        assert_eq!(offset_of!(ublksrv_io_cmd, result), 4);
+        assert_eq!(offset_of!(ublksrv_io_cmd, addr), 8);
+    }
+
+    #[test]
+    fn parameters_lie_in_memory_as_those_of_the_header() {
+        assert_eq!(size_of::<ublk_param_basic>(), 32);
+        assert_eq!(offset_of!(ublk_param_basic, logical_bs_shift), 4);
+        assert_eq!(offset_of!(ublk_param_basic, max_sectors), 8);
+        assert_eq!(offset_of!(ublk_param_basic, chunk_sectors), 12);
+        assert_eq!(offset_of!(ublk_param_basic, dev_sectors), 16);
+        assert_eq!(offset_of!(ublk_param_basic, virt_boundary_mask), 24);
+
+        assert_eq!(size_of::<ublk_param_discard>(), 20);
+        assert_eq!(offset_of!(ublk_param_discard, discard_granularity), 4);
+        assert_eq!(offset_of!(ublk_param_discard, max_discard_sectors), 8);
+        assert_eq!(offset_of!(ublk_param_discard, max_write_zeroes_sectors), 12);
+        assert_eq!(offset_of!(ublk_param_discard, max_discard_segments), 16);
+
+        assert_eq!(size_of::<ublk_params>(), 64);
+        assert_eq!(offset_of!(ublk_params, types), 4);
+        assert_eq!(offset_of!(ublk_params, basic), 8);
+        assert_eq!(offset_of!(ublk_params, discard), 40);
+    }
+
+    #[test]
+    fn commands_have_the_numbers_of_the_macros() {
+        assert_eq!(UBLK_U_CMD_GET_DEV_INFO, 0x8020_7502);
+        assert_eq!(UBLK_U_CMD_ADD_DEV, 0xc020_7504);
+        assert_eq!(UBLK_U_CMD_DEL_DEV, 0xc020_7505);
+        assert_eq!(UBLK_U_CMD_START_DEV, 0xc020_7506);
+        assert_eq!(UBLK_U_CMD_STOP_DEV, 0xc020_7507);
+        assert_eq!(UBLK_U_CMD_SET_PARAMS, 0xc020_7508);
+        assert_eq!(UBLK_U_CMD_GET_FEATURES, 0x8020_7513);
+        assert_eq!(UBLK_U_IO_FETCH_REQ, 0xc010_7520);
+        assert_eq!(UBLK_U_IO_COMMIT_AND_FETCH_REQ, 0xc010_7521);
+    }
+}
