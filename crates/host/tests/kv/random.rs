@@ -233,6 +233,10 @@ impl Rig {
         }
     }
 
+    fn any_below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
     fn any_key(&mut self) -> u64 {
         // Some are asked for more often.
         let bound = [KEYS, KEYS / 8, KEYS / 40][self.random.below(3) as usize];
@@ -295,6 +299,19 @@ fn a_store_keeps_everything_whatever_happens() {
         }
         (0..KEYS).for_each(|number| drop(rig.check(number, false)));
         assert!(rig.engine.figures().reclaimed > 0 || rig.refused == 0, "{:?}", rig.engine.figures());
+    }
+}
+
+#[test]
+fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
+    for seed in 0..cases() {
+        let keep = if seed % 3 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
+        let blocks = if seed % 3 == 0 { 16 * 16 } else { 16 * 100 };
+        let mut rig = Rig::new(keep, blocks, seed % 2 == 0, 2000 + seed);
+        for round in 0..40 {
+            (0..rig.any_below(700)).for_each(|_| rig.step());
+            rig.reopen(round % 8 != 7);
+        }
     }
 }
 
