@@ -39,8 +39,6 @@ pub struct Engine {
     pub(super) now: Time,
     pub(super) unix: u32,
     pub(super) last_cas: u64,
-    /// Items with a CAS value up to this one are flushed.
-    pub(super) flushed: u64,
     /// Bytes that may be moved to the main queue from the segment that is given up.
     pub(super) move_budget: u64,
     pub(super) fetched: VecDeque<Fetched>,
@@ -72,8 +70,6 @@ pub(super) enum Job {
     Flush(u64),
     /// A part of a segment that is to be used again.
     Reclaim(super::reclaim::Part),
-    /// The superblock.
-    Superblock,
 }
 
 /// What is found of a key without the disk.
@@ -188,7 +184,6 @@ impl Engine {
             index: Index::new(settings.partition_bits(flash.as_ref().map_or(0, |flash| flash.log.bytes()))),
             front: Front::new(settings.memory, settings.most_item),
             ghost: Ghost::new(settings.memory / GHOST_BYTES),
-            flushed: flash.as_ref().map_or(0, |flash| flash.superblock.flushed),
             settings,
             seed,
             flash,
@@ -221,7 +216,7 @@ impl Engine {
         let entry = if counts { self.index.ask(hash) } else { self.index.find(hash) };
         let Some(entry) = entry else { return Found::Nothing };
         let Place::Front { unit } = entry.place else { return Found::OnFlash };
-        if self.is_over(&self.front.header(unit)) {
+        if self.front.header(unit).is_expired(self.unix) {
             self.drop_entry(hash, entry);
             self.figures.expired += 1;
             return Found::Nothing;
@@ -232,12 +227,6 @@ impl Engine {
         }
         self.figures.hits_in_memory += u64::from(counts);
         Found::Item(item)
-    }
-
-    /// True when nobody may see an item any more.
-    #[inline]
-    pub(super) fn is_over(&self, header: &Header) -> bool {
-        header.is_expired(self.unix) || header.cas <= self.flushed
     }
 
     /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it was on flash; nothing may have
@@ -293,7 +282,7 @@ impl Engine {
         }
         self.fill_value(unit, before, fetched, put.content);
         self.establish(hash, unit, before)?;
-        self.last_cas = self.last_cas.max(cas);
+        self.last_cas += u64::from(put.cas.is_none());
         self.figures.puts += 1;
         Ok(cas)
     }
@@ -418,7 +407,7 @@ impl Engine {
             self.figures.tombstones += 1;
             if !flash.log.bury(self.now, hash, buried, &mut self.pool) {
                 // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
-                flash.superblock.flushed = self.last_cas;
+                flash.superblock.flushed = flash.log.last_sequence();
                 flash.has_dirty_superblock = true;
             }
         }
@@ -465,9 +454,11 @@ impl Engine {
 
     /// Forgets all items that were written so far.
     pub fn flush_all(&mut self) {
-        self.flushed = self.last_cas;
+        self.last_cas += 1;
+        self.index.clear();
+        self.front.clear();
         if let Some(flash) = &mut self.flash {
-            flash.superblock.flushed = self.flushed;
+            flash.superblock.flushed = flash.log.begin_anew(&mut self.pool);
             flash.has_dirty_superblock = true;
         }
     }
@@ -498,7 +489,7 @@ impl Engine {
         let (header, hash) = (item.header, KeyHash::of(self.seed, item.key));
         let place = Place::Front { unit: victim.unit };
         let Some(entry) = self.index.find(hash).filter(|entry| entry.place == place) else { return };
-        if self.is_over(&header) {
+        if header.is_expired(self.unix) {
             self.figures.expired += 1;
             return self.drop_entry(hash, entry);
         }
@@ -572,7 +563,6 @@ impl Engine {
                 }
             }
             Job::Reclaim(part) => self.note_reclaimed(part, is_good, response.data),
-            Job::Superblock => {}
         }
     }
 
@@ -598,6 +588,7 @@ impl Engine {
     /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached what is returned.
     pub fn sync(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
+        flash.send_superblock(&mut self.pool);
         let point = flash.log.sync();
         flash.wanted = flash.wanted.max(point);
         point
@@ -661,7 +652,8 @@ impl Flash {
         self.superblock.count += 1;
         let mut data = pool.list();
         data.push(self.superblock.encode());
-        self.jobs.write(Job::Superblock, Haste::Later, self.superblock.count % 2, data);
+        let number = self.log.count_write();
+        self.jobs.write(Job::Write(number), Haste::Later, self.superblock.count % 2, data);
     }
 
     fn send_flush(&mut self) {

@@ -161,7 +161,10 @@ impl Engine {
             self.figures.strangers += 1;
             return self.end_fetch(fetching, None, false);
         }
-        if self.is_over(&header) {
+        if !flash.log.is_believed(sequence) {
+            return self.end_fetch(fetching, None, false);
+        }
+        if header.is_expired(self.unix) {
             self.forget_fetched(&fetching);
             self.figures.expired += 1;
             return self.end_fetch(fetching, None, false);

@@ -277,7 +277,8 @@ impl Opening {
     fn note_head(&mut self, number: u32, block: &Bytes) {
         let Some(superblock) = self.superblock else { return };
         self.reading -= 1;
-        if let Some(head) = Head::decode(block, superblock.store) {
+        let head = Head::decode(block, superblock.store);
+        if let Some(head) = head.filter(|head| head.sequence > superblock.flushed) {
             self.reading += 1;
             self.durable = self.durable.max(head.durable);
             let end = (u64::from(number) + 1) * u64::from(superblock.segment_blocks);

@@ -263,7 +263,7 @@ impl Engine {
             self.figures.damaged += 1;
             return;
         };
-        if self.is_over(&header) {
+        if header.is_expired(self.unix) {
             self.figures.expired += 1;
             self.index.remove(entry.hash);
             return self.leave_victim(entry.hash, place);

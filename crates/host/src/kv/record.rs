@@ -52,6 +52,9 @@ impl State {
     /// It is none: the key was deleted. Only on flash.
     pub const TOMBSTONE: State = State(8);
 
+    /// It was written under a key in base64.
+    pub const BASE64_KEY: State = State(16);
+
     /// True if all of `other` is in it.
     #[inline]
     pub fn has(self, other: State) -> bool {

@@ -28,7 +28,7 @@ fn what_is_not_ours_is_not_written() {
 #[test]
 fn a_disk_that_is_too_small_is_refused() {
     let mut disk = TestDisk::new(16 * 5, false, 1);
-    let error = open(settings(Keep::Everything), &mut disk, NEW).err().expect("too small").to_string();
+    let error = open(settings(Keep::Everything), &mut disk, NEW).expect_err("too small").to_string();
     assert_eq!(error, "768 KiB are needed on flash, and there are 320 KiB");
     assert!(disk.read(0).is_hole());
 }

@@ -233,6 +233,12 @@ impl Rig {
         }
     }
 
+    fn flush_all(&mut self) {
+        self.engine.flush_all();
+        let point = self.next_point();
+        (0..KEYS).for_each(|number| self.model.set(number, None, point));
+    }
+
     fn any_below(&mut self, bound: u64) -> u64 {
         self.random.below(bound)
     }
@@ -256,6 +262,7 @@ impl Rig {
                 self.run(answers);
             }
             13 if self.random.below(10) == 0 => self.sync(),
+            14 if self.random.below(200) == 0 => self.flush_all(),
             _ => drop(self.check(number, true)),
         }
         if self.random.below(3) == 0 {

@@ -24,7 +24,7 @@ pub struct Superblock {
     pub run: u32,
     /// How often a superblock was written.
     pub count: u64,
-    /// Items with a CAS value up to this one are flushed.
+    /// Segments with sequences up to this one hold nothing any more.
     pub flushed: u64,
 }
 

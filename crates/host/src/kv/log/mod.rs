@@ -41,6 +41,8 @@ pub struct Log {
     undurable: VecDeque<(u64, u64)>,
     /// All segments up to this sequence are on the disk for good.
     durable_sequence: u64,
+    /// Segments up to this sequence hold nothing any more.
+    flushed: u64,
     settling: Settling,
     writes: VecDeque<Write>,
     has_failed: bool,
@@ -110,6 +112,7 @@ impl Log {
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
             durable_sequence: 0,
+            flushed: 0,
             settling: Settling::default(),
             writes: VecDeque::new(),
             has_failed: false,
@@ -222,9 +225,33 @@ impl Log {
         }
     }
 
+    /// A write beside those of the log that becomes durable with them; its number.
+    pub fn count_write(&mut self) -> u64 {
+        self.settling.issue()
+    }
+
     fn write(&mut self, block: u64, data: Vec<Bytes>) {
         let number = self.settling.issue();
         self.writes.push_back(Write { number, block, data });
+    }
+
+    /// What is in the log is not valid any more, and what is appended from now on is in segments with sequences larger than the one
+    /// returned.
+    pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
+        self.seal(pool);
+        self.segments.iter_mut().for_each(|segment| segment.valid = 0);
+        self.flushed = self.last_sequence();
+        self.flushed
+    }
+
+    /// The sequence of the last segment that was begun.
+    pub fn last_sequence(&self) -> u64 {
+        self.next_sequence - 1
+    }
+
+    /// True if what is in that use of a segment may be valid.
+    pub fn is_believed(&self, sequence: u64) -> bool {
+        sequence > self.flushed
     }
 
     /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have reached then.
