@@ -37,7 +37,8 @@ impl Authority {
         params.subject_alt_names.push(rcgen::SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
         params.distinguished_name.push(DnType::CommonName, role);
         params.serial_number = Some(SerialNumber::from(serial));
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        // Newer versions of QEMU ask for both.
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         params.extended_key_usages = vec![match role {
             "server" => ExtendedKeyUsagePurpose::ServerAuth,
             _ => ExtendedKeyUsagePurpose::ClientAuth,
