@@ -97,8 +97,8 @@ struct Keys {
 
 impl Receiver {
     /// What the front of `input` is; it is consumed. What is returned must be done with before the next call.
-    pub fn next<'a>(&'a mut self, input: &mut &'a [u8]) -> Step<'a> {
-        let step = loop {
+    pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Step<'a> {
+        let step: Step<'b> = loop {
             if let Some(step) = self.advance(input) {
                 break step;
             }
