@@ -107,7 +107,7 @@ fn write_anew() {
             session.receive(&request);
             let ours = std::mem::take(&mut session.sent);
             text += &lines(&match &mut program {
-                Some((_, connection)) => connection.ask_for_long(&request),
+                Some((_, connection)) => connection.ask(&request, ours.len()),
                 None => ours,
             });
         }

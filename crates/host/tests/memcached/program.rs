@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tailcut_host::wire::memcached::{Door, Knock, Users};
 
 /// A running memcached, on a socket in a folder that goes with it.
 pub struct Program {
@@ -73,11 +74,11 @@ impl Connection {
         }
     }
 
-    /// Sends, and receives what comes until nothing has come for a while.
-    pub fn ask_for_long(&mut self, request: &[u8]) -> Vec<u8> {
+    /// Sends, and receives as many bytes as are expected, or fewer if there are no more.
+    pub fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
         let mut answer = Vec::new();
         self.send(request);
-        self.receive(&mut answer, usize::MAX, 60);
+        self.receive(&mut answer, expected.max(1), 60);
         answer
     }
 
@@ -100,7 +101,9 @@ fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
         let before = theirs.len();
         session.receive(request);
         connection.send(request);
-        connection.receive(&mut theirs, session.sent.len(), 30);
+        // One byte more than there should be: in its place comes the end.
+        let is_closed = usize::from(session.closed.is_some());
+        connection.receive(&mut theirs, session.sent.len() + is_closed, 30);
         check(request, &session.sent[before..], &theirs[before..], false)?;
         if session.closed.is_some() {
             break;
@@ -109,7 +112,6 @@ fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
     let last = b"mn\r\n".repeat(3);
     session.receive(&last);
     connection.send(&last);
-    // One byte more than there should be: it must not come, unless the connection stays open and has nothing to say.
     let is_closed = usize::from(session.closed.is_some());
     connection.receive(&mut theirs, session.sent.len() + is_closed, 2000);
     check(&last, &session.sent, &theirs, true)
@@ -144,6 +146,64 @@ fn the_program_answers_what_is_written() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_program_closes_at_the_same_byte() {
+    let line = |bytes: usize| [&b"mg "[..], &vec![b'k'; bytes - 3]].concat();
+    let end = || b"\nmn\r\n".to_vec();
+    let many = format!("set key 0 0 1\r\nv\r\nget{}", " key".repeat(30_000)).into_bytes();
+    let spaced =
+        |spaces: usize| [" ".repeat(spaces).as_bytes(), b"get", " k".repeat(1100).as_bytes()].concat();
+    let streams = [
+        vec![line(2048), end()],
+        vec![line(2049), end()],
+        vec![many, end()],
+        vec![spaced(100), end()],
+        vec![spaced(101), end()],
+        vec![[&b"gets a "[..], &b"k".repeat(4000)].concat(), end()],
+    ];
+    for stream in streams {
+        compare(&stream).unwrap_or_else(|difference| panic!("{difference}"));
+    }
+}
+
+#[test]
+fn the_program_lets_in_the_same() {
+    let folder = tempfile::tempdir().expect("there is a place for temporary files");
+    let file = folder.path().join("users");
+    let users = b"root:secret\nguest:a:b\n";
+    std::fs::write(&file, users).expect("it can be written");
+    let Some(program) = Program::start(&["-Y", file.to_str().expect("its name is text")]) else { return };
+    let users = Users::parse(users).expect("they are users");
+    let requests: [&[u8]; 15] = [
+        b"get x\r\n",
+        b"mn\r\n",
+        b"version\n",
+        b"set x 0 0 x\r\n",
+        b"set x 0 0 11 a b c d\r\nroot secreT\r\n",
+        b"set x 0 0 4\r\nroot\r\n",
+        b"set x 0 0 0\r\n\r\n",
+        b"set x 0 0 11\r\nroot secret!!",
+        b"set x 0 0 11\r\nguest secre\r\n",
+        b"add x 0 0 11\r\n",
+        b"root secret\r\n",
+        b"set x 0 0\r\n",
+        b"set x 0 0 -1\r\n",
+        b"set x 0 0 3 noreply\r\n\0 a\r\n",
+        b"set x 9 -1 12\n guest a:b  \r\n",
+    ];
+    let (mut connection, mut door) = (program.connect(), Door::default());
+    for (at, mut request) in requests.into_iter().enumerate() {
+        let line = match door.next(&users, &mut request) {
+            Knock::Refused(line) => line,
+            Knock::Welcome => b"STORED\r\n",
+            knock => panic!("{at}: {knock:?}"),
+        };
+        assert_eq!(connection.ask(requests[at], line.len()), line, "{at}");
+        assert!(request.is_empty());
+    }
+    assert_eq!(connection.ask(b"mn\r\n", 4), b"MN\r\n");
 }
 
 #[test]

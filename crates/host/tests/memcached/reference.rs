@@ -45,6 +45,8 @@ pub struct Wish {
     pub expiry: Expiry,
     /// The version that `append` and `prepend` ask for; 0 is any.
     pub cas: u64,
+    /// The version that the value is to get.
+    pub new_cas: Option<u64>,
     /// An older version is stored, as stale.
     pub invalidates: bool,
     pub has_base64_key: bool,
@@ -76,13 +78,14 @@ impl Reference {
         is_active && (item.stored <= self.flushed_until || item.cas < self.flushed_before)
     }
 
-    fn next_cas(&mut self) -> u64 {
-        self.cas += 1;
-        self.cas
+    /// The version of what changes now, unless the client wishes another.
+    fn next_cas(&mut self, wish: Option<u64>) -> u64 {
+        self.cas += u64::from(wish.is_none());
+        wish.unwrap_or(self.cas)
     }
 
-    fn put(&mut self, key: &[u8], item: Item) -> u64 {
-        let cas = self.next_cas();
+    fn put(&mut self, key: &[u8], item: Item, new_cas: Option<u64>) -> u64 {
+        let cas = self.next_cas(new_cas);
         self.items.insert(key.to_vec(), Item { cas, stored: self.now, ..item });
         cas
     }
@@ -115,7 +118,7 @@ impl Reference {
         };
         match refused {
             Some(refused) => (refused, 0),
-            None => (Stored::Stored, self.put(&wish.key, item)),
+            None => (Stored::Stored, self.put(&wish.key, item, wish.new_cas)),
         }
     }
 
@@ -144,7 +147,7 @@ impl Reference {
     }
 
     pub fn count(&mut self, key: &[u8], direction: Direction, delta: u64) -> Counted {
-        match self.change(key, direction, delta, 0) {
+        match self.change(key, direction, delta, &MetaFlags::default()) {
             meta::Counted::Now { number, .. } => Counted::Now(number),
             meta::Counted::NotFound => Counted::NotFound,
             _ => Counted::NotNumeric,
@@ -153,7 +156,8 @@ impl Reference {
 
     /// Counts. A number with no more digits than the value had bytes is written over it, with spaces behind; else it is
     /// a new value, which has lost all marks.
-    fn change(&mut self, key: &[u8], direction: Direction, delta: u64, cas: u64) -> meta::Counted {
+    fn change(&mut self, key: &[u8], direction: Direction, delta: u64, flags: &MetaFlags) -> meta::Counted {
+        let cas = flags.cas.unwrap_or(0);
         let Some(item) = self.find(key).cloned() else { return meta::Counted::NotFound };
         if cas != 0 && item.cas != cas && !item.value.is_empty() {
             return meta::Counted::Exists;
@@ -164,11 +168,12 @@ impl Reference {
         let expiry = item.expiry;
         let cas = if value.len() <= item.value.len() {
             value.resize(item.value.len(), b' ');
-            let cas = self.next_cas();
+            let cas = self.next_cas(flags.new_cas);
             self.items.insert(key.to_vec(), Item { value, cas, ..item });
             cas
         } else {
-            self.put(key, Item { value, client_flags: item.client_flags, expiry, ..Item::default() })
+            let item = Item { value, client_flags: item.client_flags, expiry, ..Item::default() };
+            self.put(key, item, flags.new_cas)
         };
         meta::Counted::Now { number, cas, expiry, is_new: false }
     }
@@ -182,7 +187,7 @@ impl Reference {
         delta: u64,
     ) -> meta::Counted {
         let before = self.find(key).map_or(0, |item| item.value.len());
-        let counted = self.change(key, direction, delta, flags.cas.unwrap_or(0));
+        let counted = self.change(key, direction, delta, flags);
         match counted {
             // The program sets the end of the value that was replaced, not of the new one.
             meta::Counted::Now { expiry, .. } if self.items[key].value.len() == before => {
@@ -193,7 +198,7 @@ impl Reference {
             meta::Counted::NotFound if flags.vivify.is_some() => {
                 let expiry = flags.expiry(self.now, Expiry::Never, true);
                 let value = flags.initial.to_string().into_bytes();
-                let cas = self.put(key, Item { value, expiry, ..Item::default() });
+                let cas = self.put(key, Item { value, expiry, ..Item::default() }, flags.new_cas);
                 meta::Counted::Now { number: flags.initial, cas, expiry: Expiry::Never, is_new: true }
             }
             counted => counted,
@@ -204,7 +209,7 @@ impl Reference {
     pub fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
         let is_new = self.find(key).is_none() && flags.vivify.is_some();
         if is_new {
-            self.put(key, Item::default());
+            self.put(key, Item::default(), flags.new_cas);
         }
         let now = self.now;
         let item = self.items.get_mut(key)?;
@@ -234,13 +239,18 @@ impl Reference {
         if flags.cas.is_some_and(|cas| cas != item.cas) {
             return Deleted::Exists;
         }
-        if !flags.invalidates() {
+        if !flags.invalidates() && !flags.empties() {
             self.items.remove(key);
             return Deleted::Deleted;
         }
-        item.expiry = flags.expiry(now, item.expiry, false);
-        (item.is_stale, item.is_claimed) = (true, false);
-        let cas = self.next_cas();
+        if flags.invalidates() {
+            item.expiry = flags.expiry(now, item.expiry, false);
+            (item.is_stale, item.is_claimed) = (true, false);
+        }
+        if flags.empties() {
+            (item.value, item.client_flags) = (Vec::new(), 0);
+        }
+        let cas = self.next_cas(flags.new_cas);
         self.items.get_mut(key).expect("it was just found").cas = cas;
         Deleted::Deleted
     }
@@ -263,7 +273,7 @@ impl Reference {
     pub fn flush(&mut self, delay: i64) {
         self.flushed_until = flush_moment(self.now, delay) - 1;
         if self.flushed_until <= self.now {
-            self.flushed_before = self.next_cas();
+            self.flushed_before = self.next_cas(None);
         }
     }
 }

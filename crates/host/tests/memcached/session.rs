@@ -167,6 +167,7 @@ impl Session {
             client_flags: header.client_flags,
             expiry: Expiry::new(self.store.now(), header.exptime),
             cas: 0,
+            new_cas: None,
             invalidates: false,
             has_base64_key: false,
         };
@@ -181,6 +182,7 @@ impl Session {
             client_flags: flags.client_flags,
             expiry: flags.exptime.map_or(Expiry::Never, |exptime| Expiry::new(self.store.now(), exptime)),
             cas: flags.cas.unwrap_or(0),
+            new_cas: flags.new_cas,
             invalidates: flags.invalidates(),
             has_base64_key: flags.has_base64_key(),
         };

@@ -18,7 +18,8 @@ pub struct MetaFlags {
     pub recache: Option<i64>,
     /// `C`: the version that the value must have. For `ma` 0 is any version.
     pub cas: Option<u64>,
-    /// `E`: the version that the value gets. Newer than the program that we compare with (1.6.18).
+    /// `E`: the version that the value gets, wherever the command gives it one. Newer than the program that we compare
+    /// with (1.6.18).
     pub new_cas: Option<u64>,
     /// `F`: the client's own flags for what is stored.
     pub client_flags: u32,
@@ -80,7 +81,7 @@ impl MetaFlags {
         self.has(b'I')
     }
 
-    /// `x`: `md` leaves the value, but empty. Newer than the program that we compare with (1.6.18).
+    /// `x`: `md` leaves the value, but empty and without the client's flags. Newer than the program that we compare with (1.6.18).
     pub fn empties(&self) -> bool {
         self.has(b'x')
     }
