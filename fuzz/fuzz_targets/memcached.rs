@@ -1,6 +1,6 @@
-//! Anything as a client of a memcached, through the reference store of the tests. The first byte says how the stream is cut,
-//! and whether data are put where they belong without coming by the receiver. What is answered does not depend on it. A door
-//! and datagrams are given the same.
+//! Anything as a client of a memcached, through the reference store of the tests. The first byte says how the stream is
+//! cut, and whether data are put where they belong without coming by the receiver. What is answered does not depend on
+//! it. What asks for passwords and what reads datagrams are given the same.
 
 #![no_main]
 
@@ -13,14 +13,14 @@ use libfuzzer_sys::fuzz_target;
 use session::Session;
 use tailcut_host::wire::memcached::receiver::BUFFER_BYTES;
 use tailcut_host::wire::memcached::udp::Frame;
-use tailcut_host::wire::memcached::{Door, Knock, Users};
+use tailcut_host::wire::memcached::{Login, Attempt, Users};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&mode, stream)) = input.split_first() else { return };
     let cut = usize::from(mode >> 1) + 1;
     let whole = feed(stream, stream.len(), false);
     assert!(whole == feed(stream, cut, mode & 1 == 1));
-    assert!(knock(stream, stream.len()) == knock(stream, cut));
+    assert!(attempt(stream, stream.len()) == attempt(stream, cut));
     if let Some((frame, content)) = Frame::request(stream) {
         assert!(frame.total == 1 && content.len() + 8 == stream.len());
     }
@@ -33,28 +33,28 @@ fn feed(stream: &[u8], cut: usize, is_direct: bool) -> (Vec<u8>, bool) {
     (session.sent, session.closed.is_some())
 }
 
-/// What a door says, until somebody is let in.
-fn knock(stream: &[u8], cut: usize) -> Vec<Knock> {
+/// What a login says, until somebody is let in.
+fn attempt(stream: &[u8], cut: usize) -> Vec<Attempt> {
     let users = Users::parse(b"a:b\nguest:secret").expect("they are users");
-    let (mut door, mut buffer, mut knocks) = (Door::default(), Vec::new(), Vec::new());
+    let (mut login, mut buffer, mut attempts) = (Login::default(), Vec::new(), Vec::new());
     let mut rest = stream;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(rest.len().min(cut).min(BUFFER_BYTES - buffer.len()));
-        assert!(!piece.is_empty(), "a door wants more than it said");
+        assert!(!piece.is_empty(), "a login wants more than it said");
         rest = behind;
         buffer.extend_from_slice(piece);
         let mut input = &buffer[..];
         loop {
-            match door.next(&users, &mut input) {
-                Knock::More => break,
-                knock @ Knock::Refused(_) => knocks.push(knock),
-                knock => {
-                    knocks.push(knock);
-                    return knocks;
+            match login.next(&users, &mut input) {
+                Attempt::More => break,
+                attempt @ Attempt::Refused(_) => attempts.push(attempt),
+                attempt => {
+                    attempts.push(attempt);
+                    return attempts;
                 }
             }
         }
         buffer = input.to_vec();
     }
-    knocks
+    attempts
 }

@@ -4,7 +4,7 @@ use crate::NOW;
 use proptest::prelude::*;
 use tailcut_host::wire::memcached::base64::{self, Decoded};
 use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
-use tailcut_host::wire::memcached::{Door, Expiry, Knock, Users, flush_moment, number};
+use tailcut_host::wire::memcached::{Attempt, Expiry, Login, Users, flush_moment, number};
 
 #[test]
 fn numbers_are_read_as_c_reads_them() {
@@ -150,53 +150,56 @@ fn datagrams_of_requests_in_pieces_are_dropped() {
     );
 }
 
-/// What a door says to a stream that comes in pieces, and what is left.
-fn knock(stream: &[u8], cut: usize) -> (Vec<Knock>, usize) {
+/// What a login says to a stream that comes in pieces, and what is left.
+fn attempt(stream: &[u8], cut: usize) -> (Vec<Attempt>, usize) {
     let users = Users::parse(b"root:secret\r\nguest:a:b\n").expect("they are users");
-    let (mut door, mut buffer, mut knocks) = (Door::default(), Vec::new(), Vec::new());
+    let (mut login, mut buffer, mut attempts) = (Login::default(), Vec::new(), Vec::new());
     for piece in stream.chunks(cut) {
         buffer.extend_from_slice(piece);
         let mut input = &buffer[..];
         loop {
-            match door.next(&users, &mut input) {
-                Knock::More => break,
-                Knock::Refused(line) => knocks.push(Knock::Refused(line)),
-                knock => {
-                    knocks.push(knock);
-                    return (knocks, input.len());
+            match login.next(&users, &mut input) {
+                Attempt::More => break,
+                Attempt::Refused(line) => attempts.push(Attempt::Refused(line)),
+                attempt => {
+                    attempts.push(attempt);
+                    return (attempts, input.len());
                 }
             }
         }
         buffer = input.to_vec();
     }
-    (knocks, buffer.len())
+    (attempts, buffer.len())
 }
 
 #[test]
 fn nobody_comes_in_without_a_password() {
     let long = vec![b'a'; 3000];
-    let cases: [(&[u8], &[Knock]); 10] = [
-        (b"set x 0 0 11\r\nroot secret\r\n", &[Knock::Welcome]),
-        (b"set x 0 0 9 noreply\nguest a:b\r\n", &[Knock::Welcome]),
-        (b"set x 0 0 15\r\n root secret ok\r\n", &[Knock::Welcome]),
-        (b"get x\r\n", &[Knock::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
-        (b"set x 0 0 x\r\n", &[Knock::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
-        (b"set x 0 0 11\r\nroot secreT\r\n", &[Knock::Refused(b"CLIENT_ERROR authentication failure\r\n")]),
-        (b"set x 0 0 4\r\nroot\r\n", &[Knock::Refused(b"CLIENT_ERROR bad authentication token format\r\n")]),
+    let cases: [(&[u8], &[Attempt]); 10] = [
+        (b"set x 0 0 11\r\nroot secret\r\n", &[Attempt::Welcome]),
+        (b"set x 0 0 9 noreply\nguest a:b\r\n", &[Attempt::Welcome]),
+        (b"set x 0 0 15\r\n root secret ok\r\n", &[Attempt::Welcome]),
+        (b"get x\r\n", &[Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
+        (b"set x 0 0 x\r\n", &[Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
+        (b"set x 0 0 11\r\nroot secreT\r\n", &[Attempt::Refused(b"CLIENT_ERROR authentication failure\r\n")]),
+        (
+            b"set x 0 0 4\r\nroot\r\n",
+            &[Attempt::Refused(b"CLIENT_ERROR bad authentication token format\r\n")],
+        ),
         (
             b"set x 0 0 11\r\nroot secret!!",
-            &[Knock::Refused(b"CLIENT_ERROR bad command line termination\r\n")],
+            &[Attempt::Refused(b"CLIENT_ERROR bad command line termination\r\n")],
         ),
-        (b"set x 0 0 5000\r\n", &[Knock::Close]),
-        (&long, &[Knock::Close]),
+        (b"set x 0 0 5000\r\n", &[Attempt::Close]),
+        (&long, &[Attempt::Close]),
     ];
-    for (stream, knocks) in cases {
+    for (stream, attempts) in cases {
         for cut in [1, 7, 2000] {
-            assert_eq!(knock(stream, cut).0, knocks, "{}", stream.escape_ascii());
+            assert_eq!(attempt(stream, cut).0, attempts, "{}", stream.escape_ascii());
         }
     }
     let again = b"set x 0 0 1\r\nx\r\nset x 0 0 11\r\nroot secret\r\nmn\r\n";
-    assert_eq!(knock(again, 1000).1, 4);
+    assert_eq!(attempt(again, 1000).1, 4);
 }
 
 #[test]

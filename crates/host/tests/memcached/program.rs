@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tailcut_host::wire::memcached::{Door, Knock, Users};
+use tailcut_host::wire::memcached::{Attempt, Login, Users};
 
 /// A running memcached, on a socket in a folder that goes with it.
 pub struct Program {
@@ -193,12 +193,12 @@ fn the_program_lets_in_the_same() {
         b"set x 0 0 3 noreply\r\n\0 a\r\n",
         b"set x 9 -1 12\n guest a:b  \r\n",
     ];
-    let (mut connection, mut door) = (program.connect(), Door::default());
+    let (mut connection, mut login) = (program.connect(), Login::default());
     for (at, mut request) in requests.into_iter().enumerate() {
-        let line = match door.next(&users, &mut request) {
-            Knock::Refused(line) => line,
-            Knock::Welcome => b"STORED\r\n",
-            knock => panic!("{at}: {knock:?}"),
+        let line = match login.next(&users, &mut request) {
+            Attempt::Refused(line) => line,
+            Attempt::Welcome => b"STORED\r\n",
+            attempt => panic!("{at}: {attempt:?}"),
         };
         assert_eq!(connection.ask(requests[at], line.len()), line, "{at}");
         assert!(request.is_empty());

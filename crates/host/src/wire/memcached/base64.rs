@@ -12,7 +12,7 @@ pub struct Decoded {
     length: u8,
 }
 
-/// The most that a key of [`KEY_BYTES`] letters decodes to: three bytes for four letters.
+/// The most that a key of [`KEY_BYTES`] letters decodes to: three bytes for each whole four letters.
 pub const DECODED_BYTES: usize = KEY_BYTES / 4 * 3;
 
 impl Default for Decoded {

@@ -8,7 +8,7 @@
 //!    everything else ([`Refusal`]).
 //! 2. [`reply`]: the answers to the classic commands. [`meta`]: the answers to those of two letters.
 //! 3. [`Expiry`], [`flush_moment`], [`number::of_value`]: what numbers mean that stand in commands and values.
-//! 4. [`Door`]: who has to say a password first.
+//! 4. [`Login`]: who has to say a password first.
 //! 5. [`udp`]: the same in datagrams.
 //!
 //! Values are not touched: a hit is answered with a head, the value from wherever it is, and [`reply::TAIL`].
@@ -28,11 +28,11 @@
 
 pub mod base64;
 pub mod command;
-pub mod door;
 pub mod expiry;
 pub mod flags;
 pub mod key;
 mod line;
+pub mod login;
 pub mod meta;
 pub mod number;
 pub mod receiver;
@@ -42,9 +42,9 @@ pub mod udp;
 mod words;
 
 pub use command::{Command, Direction, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode};
-pub use door::{Door, Knock, Users};
 pub use expiry::{Expiry, flush_moment};
 pub use flags::MetaFlags;
 pub use key::Key;
+pub use login::{Attempt, Login, Users};
 pub use receiver::{Reason, Receiver, Step};
 pub use refusal::Refusal;

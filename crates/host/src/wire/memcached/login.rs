@@ -65,16 +65,16 @@ fn user(line: &[u8]) -> Option<User> {
     (is_sayable(name) && is_sayable(password)).then(|| User { name: name.into(), password: password.into() })
 }
 
-/// The door of one connection. Bytes are kept by whoever has the socket, as for [`super::Receiver`].
+/// The way in of one connection. Bytes are kept by whoever has the socket, as for [`super::Receiver`].
 #[derive(Clone, Debug, Default)]
-pub struct Door {
+pub struct Login {
     /// Bytes of data that are expected, once the line in front of them was read.
     data: Option<usize>,
 }
 
-/// What happens at a door.
+/// What came of an attempt to get in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Knock {
+pub enum Attempt {
     /// Nothing before more is received.
     More,
     /// Not let in; the client is told this, and may try again.
@@ -85,31 +85,31 @@ pub enum Knock {
     Close,
 }
 
-impl Door {
+impl Login {
     /// What the front of `input` is; it is consumed.
-    pub fn next(&mut self, users: &Users, input: &mut &[u8]) -> Knock {
+    pub fn next(&mut self, users: &Users, input: &mut &[u8]) -> Attempt {
         let Some(length) = self.data else { return self.line(users, input) };
         if input.len() < length {
-            return Knock::More;
+            return Attempt::More;
         }
         let (data, rest) = input.split_at(length);
         (*input, self.data) = (rest, None);
         let Some(data) = data.strip_suffix(b"\r\n") else {
-            return Knock::Refused(b"CLIENT_ERROR bad command line termination\r\n");
+            return Attempt::Refused(b"CLIENT_ERROR bad command line termination\r\n");
         };
         let data = memchr(0, data).map_or(data, |nul| &data[..nul]);
         let words = Words::new(data);
         match words.all() {
-            [name, password, ..] if users.know(name, password) => Knock::Welcome,
-            [_, _, ..] => Knock::Refused(b"CLIENT_ERROR authentication failure\r\n"),
-            _ => Knock::Refused(b"CLIENT_ERROR bad authentication token format\r\n"),
+            [name, password, ..] if users.know(name, password) => Attempt::Welcome,
+            [_, _, ..] => Attempt::Refused(b"CLIENT_ERROR authentication failure\r\n"),
+            _ => Attempt::Refused(b"CLIENT_ERROR bad authentication token format\r\n"),
         }
     }
 
-    fn line(&mut self, users: &Users, input: &mut &[u8]) -> Knock {
+    fn line(&mut self, users: &Users, input: &mut &[u8]) -> Attempt {
         let window = &input[..input.len().min(BUFFER_BYTES)];
         let Some(end) = memchr(b'\n', window) else {
-            return if window.len() < BUFFER_BYTES { Knock::More } else { Knock::Close };
+            return if window.len() < BUFFER_BYTES { Attempt::More } else { Attempt::Close };
         };
         let line = &window[..end];
         let line = memchr(0, line).map_or(line, |nul| &line[..nul]);
@@ -120,9 +120,9 @@ impl Door {
             _ => None,
         };
         match length {
-            None => Knock::Refused(b"CLIENT_ERROR unauthenticated\r\n"),
+            None => Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n"),
             // Nobody has so long a name; the program would wait for what its buffer cannot hold.
-            Some(length) if length as usize + 2 > BUFFER_BYTES => Knock::Close,
+            Some(length) if length as usize + 2 > BUFFER_BYTES => Attempt::Close,
             Some(length) => {
                 self.data = Some(length as usize + 2);
                 self.next(users, input)
