@@ -209,24 +209,27 @@ impl Engine {
         KeyHash::of(self.seed, key)
     }
 
-    /// Looks for an item, because somebody asks for it (`counts`), or to change it.
+    /// Looks for an item, because somebody asks for it (`counts`), or to change it. What is said of it is what was true before.
     #[inline]
     pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
         let hash = self.hash(key);
         let entry = if counts { self.index.ask(hash) } else { self.index.find(hash) };
         let Some(entry) = entry else { return Found::Nothing };
         let Place::Front { unit } = entry.place else { return Found::OnFlash };
-        if self.front.header(unit).is_expired(self.unix) {
+        let header = self.front.header(unit);
+        if header.is_expired(self.unix) {
             self.drop_entry(hash, entry);
             self.figures.expired += 1;
             return Found::Nothing;
         }
-        let item = self.front.item(unit);
-        if item.key != key {
+        if self.front.item(unit).key != key {
             return Found::Nothing;
         }
-        self.figures.hits_in_memory += u64::from(counts);
-        Found::Item(item)
+        if counts {
+            self.figures.hits_in_memory += 1;
+            self.front.note_access(unit, header.state.with(State::FETCHED), self.unix);
+        }
+        Found::Item(Item { header, ..self.front.item(unit) })
     }
 
     /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it was on flash; nothing may have

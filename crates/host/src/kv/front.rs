@@ -7,7 +7,7 @@
 
 use super::item::{Item, Value};
 use super::place::UNIT;
-use super::record::Header;
+use super::record::{Header, State};
 use std::collections::VecDeque;
 
 /// The memory.
@@ -156,6 +156,14 @@ impl Front {
     pub fn set_header(&mut self, unit: u32, header: &Header) {
         let at = at(unit);
         self.memory[at..at + Header::BYTES].copy_from_slice(&header.encode());
+    }
+
+    /// Somebody has asked for the item there.
+    #[inline]
+    pub fn note_access(&mut self, unit: u32, state: State, unix: u32) {
+        let at = at(unit);
+        self.memory[at + 9] = state.0;
+        self.memory[at + 20..at + 24].copy_from_slice(&unix.to_le_bytes());
     }
 
     /// The item there.

@@ -30,6 +30,7 @@ pub mod opening;
 mod place;
 mod reclaim;
 pub mod record;
+pub mod session;
 mod settings;
 
 pub use engine::{Change, Content, Engine, Figures, Found, Put, Refused};

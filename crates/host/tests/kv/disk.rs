@@ -89,6 +89,7 @@ impl TestDisk {
     }
 
     /// Changes a byte on the media.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn flip(&mut self, block: u64, byte: usize) {
         let mut bytes = self.read(block);
         bytes.as_mut_slice()[byte] ^= 1;
@@ -97,6 +98,7 @@ impl TestDisk {
 
     /// The power goes: requests that were not answered are carried out or not, block by block, and so is what was acknowledged and not
     /// flushed.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn lose_power(&mut self) {
         for (block, bytes) in std::mem::take(&mut self.cache) {
             if self.random.below(2) == 0 {

@@ -1,10 +1,13 @@
 //! memcached's protocol: word for word as the program speaks it, however a stream is cut, and whatever is in it.
 
 mod dialogues;
+#[path = "../kv/disk.rs"]
+mod disk;
 mod parts;
 mod program;
 mod reference;
 mod requests;
+mod service;
 mod session;
 mod streams;
 

@@ -78,7 +78,7 @@ impl Connection {
     pub fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
         let mut answer = Vec::new();
         self.send(request);
-        self.receive(&mut answer, expected.max(1), 60);
+        self.receive(&mut answer, expected.max(1), 5000);
         answer
     }
 

@@ -56,8 +56,9 @@ pub struct Wish {
 const ITEM_BYTES: usize = 1 << 20;
 
 impl Reference {
-    pub fn new(now: u64) -> Reference {
-        Reference { items: HashMap::new(), now, cas: 0, flushed_until: 0, flushed_before: 0 }
+    /// The first value gets the version behind `cas`.
+    pub fn new(now: u64, cas: u64) -> Reference {
+        Reference { items: HashMap::new(), now, cas, flushed_until: 0, flushed_before: 0 }
     }
 
     pub fn now(&self) -> u64 {

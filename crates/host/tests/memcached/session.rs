@@ -32,9 +32,14 @@ enum Answer {
 impl Session {
     /// For a store at `now`.
     pub fn new(now: u64, is_direct: bool) -> Session {
+        Session::with_cas(now, is_direct, 0)
+    }
+
+    /// For one whose first value gets the version behind `cas`.
+    pub fn with_cas(now: u64, is_direct: bool, cas: u64) -> Session {
         Session {
             receiver: Receiver::default(),
-            store: Reference::new(now),
+            store: Reference::new(now, cas),
             buffer: Vec::new(),
             pending: None,
             data: Vec::new(),
