@@ -21,11 +21,23 @@ pub struct Program {
 pub struct Connection(UnixStream);
 
 impl Program {
-    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off.
+    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off; so is the thread that
+    /// moves values between lists, since a number that it has a hand on is not written over, but made anew.
     pub fn start(options: &[&str]) -> Option<Program> {
         let folder = tempfile::tempdir().expect("there is a place for temporary files");
         let child = Command::new("memcached")
-            .args(["-u", "root", "-t", "1", "-U", "0", "-W", "-X", "-o", "no_slab_reassign,no_lru_crawler"])
+            .args([
+                "-u",
+                "root",
+                "-t",
+                "1",
+                "-U",
+                "0",
+                "-W",
+                "-X",
+                "-o",
+                "no_slab_reassign,no_lru_crawler,no_lru_maintainer",
+            ])
             .arg("-s")
             .arg(folder.path().join("socket"))
             .args(options)

@@ -173,10 +173,19 @@ impl MetaFlags {
 /// In place of a length: a word that is refused before anybody sees it.
 const TOO_LONG: u8 = u8::MAX;
 
-/// The place of a letter among those that there are.
+/// The bit of a letter, if it is one of those that there are.
 fn bit(letter: u8) -> Option<u64> {
-    KNOWN.contains(&letter).then(|| 1 << (letter - b'A'))
+    let place = letter.checked_sub(b'A').filter(|&place| place < 64)?;
+    Some(1 << place).filter(|bit| KNOWN & bit != 0)
 }
 
-/// `L` and `P` are for proxies, and mean nothing to a server.
-const KNOWN: &[u8] = b"bcfhklqstuvxCDEFIJLMNOPRT";
+/// The letters that there are. `L` and `P` are for proxies, and mean nothing to a server.
+const KNOWN: u64 = {
+    let letters = b"bcfhklqstuvxCDEFIJLMNOPRT";
+    let (mut known, mut at) = (0, 0);
+    while at < letters.len() {
+        known |= 1 << (letters[at] - b'A');
+        at += 1;
+    }
+    known
+};

@@ -7,7 +7,7 @@ use super::line::Line;
 use super::number;
 use super::refusal::Refusal;
 use super::words::split;
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 
 /// Receives the commands of one connection.
 ///
@@ -103,10 +103,7 @@ impl Receiver {
                 break step;
             }
         };
-        match step {
-            Step::Command(command) => Step::Command(self.with_decoded(command)),
-            step => step,
-        }
+        self.with_decoded(step)
     }
 
     /// The data of the command that has just come, or what is left of it, are not wanted: they are passed over.
@@ -236,7 +233,7 @@ impl Receiver {
         let spaces = input.iter().take_while(|&&byte| byte == b' ').count();
         *input = &input[spaces..];
         let window = &input[..input.len().min(KEY_BYTES + TAIL.len())];
-        let Some(at) = window.iter().position(|byte| matches!(byte, b' ' | b'\n' | 0)) else {
+        let Some(at) = memchr3(b' ', b'\n', 0, window) else {
             if window.len() < KEY_BYTES + TAIL.len() {
                 return Step::More;
             }
@@ -324,19 +321,19 @@ impl Receiver {
         None
     }
 
-    /// The command, with its key as it was meant.
-    fn with_decoded<'a>(&'a self, mut command: Command<'a>) -> Command<'a> {
-        let key = match &mut command {
-            Command::MetaGet(meta) | Command::MetaDelete(meta) => &mut meta.key,
-            Command::MetaStore(store) => &mut store.key,
-            Command::MetaCount(count) => &mut count.key,
-            Command::MetaDebug(debug) => &mut debug.key,
-            _ => return command,
+    /// The same, with the key of a command as it was meant.
+    fn with_decoded<'a>(&'a self, mut step: Step<'a>) -> Step<'a> {
+        let key = match &mut step {
+            Step::Command(Command::MetaGet(meta) | Command::MetaDelete(meta)) => &mut meta.key,
+            Step::Command(Command::MetaStore(store)) => &mut store.key,
+            Step::Command(Command::MetaCount(count)) => &mut count.key,
+            Step::Command(Command::MetaDebug(debug)) => &mut debug.key,
+            _ => return step,
         };
         if let Some(decoded) = Key::new(self.decoded.bytes()) {
             *key = decoded;
         }
-        command
+        step
     }
 }
 
