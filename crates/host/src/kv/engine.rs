@@ -332,9 +332,7 @@ impl Engine {
         if bytes > self.settings.most_item {
             return Err(Refused::TooLarge);
         }
-        if self.settings.keep == Keep::Everything
-            && self.flash.as_ref().is_some_and(|flash| flash.log.is_busy())
-        {
+        if self.settings.writes_at_once() && self.flash.as_ref().is_some_and(|flash| flash.log.is_busy()) {
             return Err(Refused::Busy);
         }
         let queue = if self.ghost.recall(hash) { Queue::Main } else { Queue::Small };
@@ -363,7 +361,7 @@ impl Engine {
 
     /// A record in memory becomes the item of its key.
     fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
-        if self.settings.keep == Keep::Everything && self.flash.is_some() {
+        if self.settings.writes_at_once() && self.flash.is_some() {
             let place = self.append_from_front(hash, unit, false).ok_or_else(|| self.why_no_room())?;
             let header = self.front.header(unit);
             self.front.set_header(unit, &Header { home: place.encode(), ..header });
@@ -371,7 +369,7 @@ impl Engine {
         let heat = before.map_or(0, |entry| entry.heat);
         self.index.set(hash, Entry { place: Place::Front { unit }, heat });
         if let Some(before) = before {
-            self.let_go(hash, before, self.settings.keep == Keep::WhatIsUsed);
+            self.let_go(hash, before, !self.settings.writes_at_once());
         }
         Ok(())
     }

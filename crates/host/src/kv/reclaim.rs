@@ -148,17 +148,22 @@ impl Engine {
             self.index.remove(entry.hash);
             return self.leave_victim(entry.hash, place);
         }
-        let bytes = u64::from(entry.bytes);
         let is_kept = match self.settings.keep {
             Keep::Everything => true,
-            Keep::WhatIsUsed => known.heat > 0 && bytes <= flash.reclaim.budget,
+            Keep::WhatIsUsed => known.heat > 0 && self.takes_from_budget(u64::from(entry.bytes)),
         };
-        if is_kept {
-            flash.reclaim.budget = flash.reclaim.budget.saturating_sub(bytes);
-            flash.reclaim.under_way += 1;
-            let list = self.pool.list();
-            flash.read_record(at, list);
-        }
+        let Some(flash) = self.flash.as_mut().filter(|_| is_kept) else { return };
+        flash.reclaim.under_way += 1;
+        let list = self.pool.list();
+        flash.read_record(at, list);
+    }
+
+    /// True if a cache may still copy so many bytes from its victim.
+    fn takes_from_budget(&mut self, bytes: u64) -> bool {
+        let Some(flash) = &mut self.flash else { return false };
+        let left = flash.reclaim.budget.checked_sub(bytes);
+        flash.reclaim.budget = left.unwrap_or(flash.reclaim.budget);
+        left.is_some()
     }
 
     /// Its item is in memory as well: there it is from now on alone, or gets another place on flash.
@@ -167,10 +172,14 @@ impl Engine {
         if header.home != place.encode() {
             return;
         }
-        let home = match self.settings.keep {
-            Keep::Everything => self.append_from_front(hash, unit, true).map_or(0, Place::encode),
-            Keep::WhatIsUsed => 0,
+        let is_kept = match self.settings.keep {
+            Keep::Everything => true,
+            Keep::WhatIsUsed => {
+                self.settings.writes_at_once() && self.takes_from_budget(header.record_bytes())
+            }
         };
+        let copy = if is_kept { self.append_from_front(hash, unit, true) } else { None };
+        let home = copy.map_or(0, Place::encode);
         self.front.set_header(unit, &Header { home, ..header });
         self.leave_victim(hash, place);
     }

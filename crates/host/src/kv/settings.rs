@@ -15,6 +15,8 @@ pub struct Settings {
     pub most_item: u64,
     /// What becomes of items when there is no room.
     pub keep: Keep,
+    /// When what is written is appended to the log.
+    pub write: Write,
     /// Blocks of a segment on flash.
     pub segment_blocks: u32,
     /// How long what is appended to the log may wait in memory for more to be written with it.
@@ -24,10 +26,20 @@ pub struct Settings {
 /// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// A cache: who was not asked for goes first. What was written reaches flash when it leaves memory.
+    /// A cache: who was not asked for goes first.
     WhatIsUsed,
-    /// A store: nothing goes, and one that is full says so. What is written is appended to the log at once.
+    /// A store: nothing goes, and one that is full says so.
     Everything,
+}
+
+/// When what is written is appended to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// When it leaves memory, and is found worth it. What is only in memory is lost with it; nothing that is out of date
+    /// comes back in its place.
+    OnLeaving,
+    /// At once. Stores do this whatever is said here.
+    AtOnce,
 }
 
 impl Default for Settings {
@@ -36,6 +48,7 @@ impl Default for Settings {
             memory: 64 << 20,
             most_item: 1 << 20,
             keep: Keep::WhatIsUsed,
+            write: Write::OnLeaving,
             segment_blocks: 1024,
             patience: Nanos::millis(100),
         }
@@ -43,6 +56,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What is written is appended to the log at once.
+    pub(super) fn writes_at_once(&self) -> bool {
+        self.keep == Keep::Everything || self.write == Write::AtOnce
+    }
+
     /// What does not fit together, each with what would be right.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();

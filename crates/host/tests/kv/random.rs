@@ -5,7 +5,7 @@ use crate::model::{Content, Model};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::{
-    self, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State,
+    self, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State, Write,
 };
 
 pub const KEYS: u64 = 400;
@@ -16,16 +16,25 @@ pub struct Rig {
     pub model: Model,
     random: Stream,
     time: u64,
-    keep: Keep,
+    settings: Settings,
     /// Points at which something is durable that nobody has asked for.
     point: u64,
     pub hits: u64,
     pub misses: u64,
     pub refused: u64,
+    /// Items may go without being deleted.
+    pub may_lose: bool,
 }
 
 pub fn settings(keep: Keep) -> Settings {
-    Settings { memory: 1 << 20, most_item: 20_000, keep, segment_blocks: 16, patience: Nanos::millis(5) }
+    Settings {
+        memory: 1 << 20,
+        most_item: 20_000,
+        keep,
+        write: Write::OnLeaving,
+        segment_blocks: 16,
+        patience: Nanos::millis(5),
+    }
 }
 
 /// Makes or opens a store.
@@ -55,13 +64,24 @@ fn content_of(item: &Item<'_>) -> Content {
 }
 
 impl Rig {
-    pub fn new(keep: Keep, blocks: u64, volatile_cache: bool, seed: u64) -> Rig {
+    pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Rig {
         let mut disk = TestDisk::new(blocks, volatile_cache, seed);
         let making = Making::Create { store: u128::from(seed) + 1, seed };
-        let engine = open(settings(keep), &mut disk, making).expect("a new store");
+        let engine = open(settings, &mut disk, making).expect("a new store");
         let (model, random) = (Model::default(), Stream::new(seed, "user"));
-        let mut rig =
-            Rig { engine, disk, model, random, time: 1, keep, point: 1, hits: 0, misses: 0, refused: 0 };
+        let mut rig = Rig {
+            engine,
+            disk,
+            model,
+            random,
+            time: 1,
+            settings,
+            point: 1,
+            hits: 0,
+            misses: 0,
+            refused: 0,
+            may_lose: settings.keep == Keep::WhatIsUsed,
+        };
         rig.tick();
         rig
     }
@@ -155,10 +175,7 @@ impl Rig {
                 self.hits += 1;
             }
             (None, Some(_)) => {
-                assert!(
-                    self.keep == Keep::WhatIsUsed || self.disk.bad_reads.is_some(),
-                    "key {number} is gone"
-                );
+                assert!(self.may_lose || self.disk.bad_reads.is_some(), "key {number} is gone");
                 self.misses += 1;
                 let point = self.next_point();
                 self.model.set(number, None, point);
@@ -278,11 +295,11 @@ impl Rig {
             self.sync();
             self.settle();
         }
-        self.engine = open(settings(self.keep), &mut self.disk, Making::Open).expect("it is found again");
+        self.engine = open(self.settings, &mut self.disk, Making::Open).expect("it is found again");
         self.tick();
         for number in 0..KEYS {
             let (found, _) = self.look(number, false);
-            let is_lost = found.is_none() && self.keep == Keep::WhatIsUsed;
+            let is_lost = found.is_none() && self.may_lose;
             let known = self.model.may_be(number, found.as_ref());
             assert!(known || is_lost, "key {number}: {:?}", found.map(|(value, flags)| (value.len(), flags)));
             self.model.settle(number, found);
@@ -299,7 +316,7 @@ fn cases() -> u64 {
 #[test]
 fn a_store_keeps_everything_whatever_happens() {
     for seed in 0..cases() {
-        let mut rig = Rig::new(Keep::Everything, 16 * 140, seed % 2 == 0, seed);
+        let mut rig = Rig::new(settings(Keep::Everything), 16 * 140, seed % 2 == 0, seed);
         for round in 0..6 {
             (0..2000).for_each(|_| rig.step());
             rig.reopen(round % 3 != 2);
@@ -314,7 +331,8 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
     for seed in 0..cases() {
         let keep = if seed % 3 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
         let blocks = if seed % 3 == 0 { 16 * 16 } else { 16 * 100 };
-        let mut rig = Rig::new(keep, blocks, seed % 2 == 0, 2000 + seed);
+        let write = if seed % 6 < 3 { Write::AtOnce } else { Write::OnLeaving };
+        let mut rig = Rig::new(Settings { write, ..settings(keep) }, blocks, seed % 2 == 0, 2000 + seed);
         for round in 0..40 {
             (0..rig.any_below(700)).for_each(|_| rig.step());
             rig.reopen(round % 8 != 7);
@@ -323,9 +341,25 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
 }
 
 #[test]
+fn a_cache_that_writes_at_once_keeps_what_it_has_room_for() {
+    for seed in 0..cases() {
+        let settings = Settings { write: Write::AtOnce, ..settings(Keep::WhatIsUsed) };
+        let mut rig = Rig::new(settings, 16 * 300, seed % 2 == 0, 3000 + seed);
+        rig.may_lose = false;
+        for round in 0..10 {
+            (0..rig.any_below(300)).for_each(|_| rig.step());
+            rig.reopen(round % 4 != 3);
+        }
+        assert_eq!(rig.engine.figures().evicted, 0, "there was room");
+    }
+}
+
+#[test]
 fn a_cache_never_returns_what_is_not_valid() {
     for seed in 0..cases() {
-        let mut rig = Rig::new(Keep::WhatIsUsed, 16 * 16, seed % 2 == 0, 1000 + seed);
+        let write = if seed % 4 < 2 { Write::AtOnce } else { Write::OnLeaving };
+        let settings = Settings { write, ..settings(Keep::WhatIsUsed) };
+        let mut rig = Rig::new(settings, 16 * 16, seed % 2 == 0, 1000 + seed);
         let mut reclaimed = 0;
         for round in 0..6 {
             (0..4000).for_each(|_| rig.step());
