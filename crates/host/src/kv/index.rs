@@ -1,9 +1,9 @@
-//! Where the items are: 12 bytes for each in a table that is nine tenths full at the most, so 15 bytes at the most.
+//! Where the items are: 12 bytes for each in a table that is at least four fifths full, so 15 bytes at the most.
 //!
 //! The table is cut into partitions by some bits of a key's hash. A partition is an array in which entries stand in the order of
 //! their tags, each at the place that its tag has in proportion (linear probing in order: Amble and Knuth 1974), or as
-//! soon behind as there is room. A search ends at the first larger tag, so one in vain is as quick as one that finds. When a partition is full it grows by an
-//! eighth: nothing is moved but its own few entries, and no more memory is taken than needed.
+//! soon behind as there is room. A search ends at the first larger tag, so one in vain is as quick as one that finds. When a partition is 85 % full it grows by a
+//! sixteenth: nothing is moved but its own few entries, and no more memory is taken than needed.
 //!
 //! An entry holds 52 bits of the hash, and the partition stands for more. Two keys that agree in all of them are taken
 //! for one when one of them is written: the newer takes the place of the older, which is lost. With 10⁸ items and 2¹⁶ partitions that
@@ -88,16 +88,37 @@ impl Index {
         let (partition, tag) = self.split(hash);
         let partition = &mut self.partitions[partition];
         let slot = Slot::new(tag, entry);
-        if let Some(at) = partition.find(tag) {
-            let before = partition.slots[at].entry();
-            partition.slots[at] = slot;
-            return Some(before);
-        }
-        while !partition.insert(slot) {
-            partition.grow();
+        match partition.locate(tag) {
+            Ok(at) => {
+                let before = partition.slots[at].entry();
+                partition.slots[at] = slot;
+                return Some(before);
+            }
+            Err(at) if partition.has_room() => partition.insert(at, slot),
+            Err(_) => {
+                partition.grow(1);
+                let at = partition.locate(tag).expect_err("growing enters nothing");
+                partition.insert(at, slot);
+            }
         }
         self.items += 1;
         None
+    }
+
+    /// Room for about so many items in all, so that partitions need not grow one by one.
+    pub fn reserve(&mut self, items: u64) {
+        let each = items / self.partitions.len() as u64;
+        for partition in &mut self.partitions {
+            partition.grow(each.saturating_sub(u64::from(partition.used)) as u32);
+        }
+    }
+
+    /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
+    #[inline]
+    pub fn draw_near(&self, hash: KeyHash) {
+        let (partition, tag) = self.split(hash);
+        let partition = &self.partitions[partition];
+        std::hint::black_box(partition.slots.get(partition.home(tag)));
     }
 
     /// Forgets a key; what was known of it is returned.
@@ -154,28 +175,31 @@ impl Partition {
 
     #[inline]
     fn find(&self, tag: u64) -> Option<usize> {
+        self.locate(tag).ok()
+    }
+
+    /// Where a tag is, or else where it belongs.
+    #[inline]
+    fn locate(&self, tag: u64) -> Result<usize, usize> {
         let mut at = self.home(tag);
         loop {
-            let slot = self.slots.get(at)?;
+            let Some(slot) = self.slots.get(at) else { return Err(at) };
             if slot.is_empty() || slot.tag() > tag {
-                return None;
+                return Err(at);
             }
             if slot.tag() == tag {
-                return Some(at);
+                return Ok(at);
             }
             at += 1;
         }
     }
 
-    /// Enters what is not there yet; false if it has to grow before.
-    fn insert(&mut self, slot: Slot) -> bool {
-        if u64::from(self.used) * 10 >= u64::from(self.homes) * 9 {
-            return false;
-        }
-        let mut at = self.home(slot.tag());
-        while self.slots.get(at).is_some_and(|other| !other.is_empty() && other.tag() < slot.tag()) {
-            at += 1;
-        }
+    fn has_room(&self) -> bool {
+        u64::from(self.used) * 100 < u64::from(self.homes) * MOST_PERCENT
+    }
+
+    /// Enters what is not there yet where it belongs; those behind make room.
+    fn insert(&mut self, at: usize, slot: Slot) {
         let behind = self.slots[at..].iter().position(|other| other.is_empty());
         let free = behind.map_or(self.slots.len(), |distance| at + distance);
         if free == self.slots.len() {
@@ -184,7 +208,6 @@ impl Partition {
         self.slots.copy_within(at..free, at + 1);
         self.slots[at] = slot;
         self.used += 1;
-        true
     }
 
     /// There are so many at the very end that they need more room behind it.
@@ -207,9 +230,13 @@ impl Partition {
         self.used -= 1;
     }
 
-    /// Room for an eighth more.
-    fn grow(&mut self) {
-        let homes = (self.homes + self.homes / 8).max(self.homes + 1).max(LEAST_HOMES);
+    /// Room for at least so many more.
+    fn grow(&mut self, more: u32) {
+        let needed = (u64::from(self.used + more) * 100).div_ceil(MOST_PERCENT) as u32 + 1;
+        let homes = needed.max(self.homes + self.homes / 16).max(LEAST_HOMES);
+        if homes <= self.homes {
+            return;
+        }
         let slots = vec![Slot::default(); homes as usize + BEHIND];
         let before = std::mem::replace(&mut self.slots, slots);
         self.homes = homes;
@@ -258,6 +285,8 @@ impl Slot {
 const TAG_BITS: u32 = 52;
 const PLACE_BITS: u32 = Place::BITS;
 const LEAST_HOMES: u32 = 16;
+/// The fuller a partition, the more entries make room for a new one: here about twenty.
+const MOST_PERCENT: u64 = 85;
 /// Slots behind the homes of a partition.
 const BEHIND: usize = 8;
 

@@ -270,6 +270,9 @@ impl Opening {
             self.found.range_mut(later).for_each(|(_, found)| found.foot = None);
             self.step = Step::Summaries;
             self.begin_run();
+            let known = self.found.values().filter_map(|found| found.foot);
+            let items = known.map(|foot| u64::from(foot.entries)).sum();
+            self.engine.iter_mut().for_each(|engine| engine.index.reserve(items));
             self.read_summaries();
         }
     }
@@ -419,7 +422,10 @@ impl Engine {
         let Some(flash) = &mut self.flash else { return };
         flash.log.note_found(number, sequence, entries.len() as u32, buried);
         let segment_blocks = flash.log.segment_blocks();
-        for entry in entries {
+        for (at, entry) in entries.iter().enumerate() {
+            if let Some(soon) = entries.get(at + SOON) {
+                self.index.draw_near(soon.hash);
+            }
             let is_over = entry.is_tombstone || entry.expires != 0 && entry.expires <= self.unix;
             let place = place_of(number, segment_blocks, entry.unit, u64::from(entry.bytes));
             let before = match is_over {
@@ -467,5 +473,7 @@ impl Engine {
 
 /// Segments whose heads are read at a time.
 const AT_A_TIME: u64 = 32;
+/// Entries of a summary that are drawn near before their turn.
+const SOON: usize = 8;
 /// Segments whose summaries are read ahead.
 const AHEAD: usize = 8;
