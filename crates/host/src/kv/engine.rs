@@ -374,8 +374,8 @@ impl Engine {
         Ok(())
     }
 
-    fn why_no_room(&self) -> Refused {
-        let has_hope = self.flash.as_ref().is_some_and(|flash| flash.reclaim.has_hope(&flash.log));
+    fn why_no_room(&mut self) -> Refused {
+        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log));
         if has_hope { Refused::Busy } else { Refused::Full }
     }
 

@@ -382,6 +382,10 @@ impl Opening {
 
     fn end_summaries(&mut self) {
         if self.step == Step::Summaries && self.found.is_empty() && self.sealing == 0 {
+            self.engine
+                .iter_mut()
+                .flat_map(|engine| &mut engine.flash)
+                .for_each(|flash| flash.log.note_all_found());
             self.write_superblock();
         }
     }

@@ -73,9 +73,9 @@ pub(super) enum Part {
 
 impl Reclaim {
     /// True while a segment may come free.
-    pub fn has_hope(&self, log: &Log) -> bool {
+    pub fn has_hope(&self, log: &mut Log) -> bool {
         !log.has_failed()
-            && (self.step != Step::Idle || log.emptiest().is_none_or(|(_, share)| share < FULL_SHARE))
+            && (self.step != Step::Idle || log.emptiest_below(FULL_SHARE).is_some() || log.is_settling())
     }
 }
 
@@ -347,9 +347,7 @@ impl Flash {
         }
         let victim = match keep {
             Keep::WhatIsUsed => self.log.oldest(),
-            Keep::Everything => {
-                self.log.emptiest().filter(|&(_, share)| share < FULL_SHARE).map(|(victim, _)| victim)
-            }
+            Keep::Everything => self.log.emptiest_below(FULL_SHARE),
         };
         let Some(victim) = victim else { return false };
         let budget = u64::from(self.log.segment_blocks()) * BLOCK_BYTES / 2;

@@ -34,6 +34,8 @@ pub struct Log {
     /// Full segments, oldest first.
     full: VecDeque<u32>,
     open: Option<Open>,
+    /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
+    ranks: Vec<Vec<u32>>,
     /// Full segments that are not completely on the disk.
     resting: Vec<Resting>,
     next_sequence: u64,
@@ -61,6 +63,19 @@ struct Segment {
     readers: u32,
     /// See [`format::Foot::buried`].
     buried: u64,
+    /// It is full, and has this rank by the share of its valid records.
+    rank: Option<u8>,
+}
+
+impl Segment {
+    /// The share of its valid records in thousandths, rounded down.
+    fn share(&self) -> u32 {
+        (u64::from(self.valid) * 1000 / u64::from(self.records.max(1))) as u32
+    }
+
+    fn current_rank(&self) -> u8 {
+        (self.share() as usize * (RANKS - 1) / 1000) as u8
+    }
 }
 
 #[derive(Debug)]
@@ -108,6 +123,7 @@ impl Log {
             free: (1..segments).collect(),
             full: VecDeque::new(),
             open: None,
+            ranks: vec![Vec::new(); RANKS],
             resting: Vec::new(),
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
@@ -207,6 +223,7 @@ impl Log {
             self.write(first + (part * self.chunk) as u64, data);
         }
         self.full.push_back(open.number);
+        self.rank(open.number);
         let last = self.settling.issued();
         self.undurable.push_back((open.sequence, last));
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
@@ -240,6 +257,7 @@ impl Log {
     pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
         self.seal(pool);
         self.segments.iter_mut().for_each(|segment| segment.valid = 0);
+        self.note_all_found();
         self.flushed = self.last_sequence();
         self.flushed
     }
@@ -325,6 +343,11 @@ impl Log {
         self.resting.len() >= MOST_RESTING
     }
 
+    /// True while full segments are on their way to the disk: one of them may be the emptiest.
+    pub fn is_settling(&self) -> bool {
+        !self.resting.is_empty()
+    }
+
     /// True if the disk must be flushed to keep what was written.
     pub fn has_volatile_cache(&self) -> bool {
         self.volatile_cache
@@ -360,6 +383,9 @@ impl Log {
         let number = self.segment_of(unit);
         let valid = &mut self.segments[number as usize].valid;
         *valid = valid.checked_sub(1).expect("what is forgotten was valid");
+        if self.segments[number as usize].rank.is_some() {
+            self.rank(number);
+        }
     }
 
     /// Somebody reads in a segment: it is not used again until he has ended.
@@ -397,14 +423,37 @@ impl Log {
         self.full.front().copied().filter(|&number| !self.is_resting(number))
     }
 
-    /// The full segment with the smallest share of valid records, and that share in thousandths, rounded down. The older one of equals.
-    pub fn emptiest(&self) -> Option<(u32, u32)> {
-        let share = |number: u32| {
-            let Segment { valid, records, .. } = self.segments[number as usize];
-            u64::from(valid) * 1000 / u64::from(records.max(1))
-        };
-        let settled = self.full.iter().copied().filter(|&number| !self.is_resting(number));
-        settled.map(|number| (number, share(number) as u32)).min_by_key(|&(_, share)| share)
+    /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
+    pub fn emptiest_below(&mut self, share: u32) -> Option<u32> {
+        let last = share as usize * (RANKS - 1) / 1000;
+        (0..=last)
+            .find_map(|rank| self.any_of(rank))
+            .filter(|&number| self.segments[number as usize].share() < share)
+    }
+
+    /// A full segment of that rank, all of which is on the disk.
+    fn any_of(&mut self, rank: usize) -> Option<u32> {
+        let mut at = self.ranks[rank].len();
+        while at > 0 {
+            at -= 1;
+            let number = self.ranks[rank][at];
+            if self.segments[number as usize].rank != Some(rank as u8) {
+                self.ranks[rank].swap_remove(at);
+            } else if !self.is_resting(number) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Notes what rank a full segment has by now.
+    fn rank(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        let rank = segment.current_rank();
+        if segment.rank != Some(rank) {
+            segment.rank = Some(rank);
+            self.ranks[rank as usize].push(number);
+        }
     }
 
     fn is_resting(&self, number: u32) -> bool {
@@ -441,6 +490,13 @@ impl Log {
         self.durable_sequence = sequence;
         self.free.retain(|&other| other != number);
         self.full.push_back(number);
+    }
+
+    /// Recovery has found all there is.
+    pub fn note_all_found(&mut self) {
+        for at in 0..self.full.len() {
+            self.rank(self.full[at]);
+        }
     }
 
     /// Recovery has found a valid record.
@@ -485,6 +541,8 @@ fn chunks(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>
 
 /// 128 KiB: so much is written at a time.
 const CHUNK: usize = 32;
+/// Steps of the share of valid records.
+const RANKS: usize = 32;
 /// So many full segments may wait for the disk.
 const MOST_RESTING: usize = 8;
 /// Segments that only moved records may use.
