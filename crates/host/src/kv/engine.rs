@@ -8,7 +8,7 @@ use super::index::{Entry, Index};
 use super::item::{Item, Value};
 use super::jobs::{Haste, Jobs};
 use super::log::format::Superblock;
-use super::log::{Log, Record};
+use super::log::{Log, Purpose, Record};
 use super::place::{Place, UNIT};
 use super::reclaim::Reclaim;
 use super::record::{Header, State};
@@ -218,8 +218,7 @@ impl Engine {
         let Place::Front { unit } = entry.place else { return Found::OnFlash };
         let header = self.front.header(unit);
         if header.is_expired(self.unix) {
-            self.drop_entry(hash, entry);
-            self.figures.expired += 1;
+            self.drop_expired(hash, entry);
             return Found::Nothing;
         }
         if self.front.item(unit).key != key {
@@ -248,10 +247,10 @@ impl Engine {
             Change::Amend { expires, state } => self.amend(key, fetched, expires, state),
             Change::Remove => {
                 let hash = self.hash(key);
-                if let Some(entry) = self.index.find(hash) {
-                    self.drop_entry(hash, entry);
+                match self.index.find(hash) {
+                    Some(entry) if !self.drop_entry(hash, entry) => Err(self.why_no_room()),
+                    _ => Ok(0),
                 }
-                Ok(0)
             }
         }
     }
@@ -259,6 +258,9 @@ impl Engine {
     fn put(&mut self, key: &[u8], fetched: Option<&Fetched>, put: &Put<'_>) -> Result<u64, Refused> {
         let hash = self.hash(key);
         let before = self.index.find(hash);
+        if !self.settings.writes_at_once() && before.is_some_and(|before| !self.can_let_go(before)) {
+            return Err(self.why_no_room());
+        }
         let added = match put.content {
             Content::New(bytes) | Content::After(bytes) | Content::Before(bytes) => bytes,
         };
@@ -362,7 +364,8 @@ impl Engine {
     /// A record in memory becomes the item of its key.
     fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
         if self.settings.writes_at_once() && self.flash.is_some() {
-            let place = self.append_from_front(hash, unit, false).ok_or_else(|| self.why_no_room())?;
+            let place =
+                self.append_from_front(hash, unit, Purpose::User).ok_or_else(|| self.why_no_room())?;
             let header = self.front.header(unit);
             self.front.set_header(unit, &Header { home: place.encode(), ..header });
         }
@@ -375,12 +378,13 @@ impl Engine {
     }
 
     fn why_no_room(&mut self) -> Refused {
-        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log));
+        let keep = self.settings.keep;
+        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log, keep));
         if has_hope { Refused::Busy } else { Refused::Full }
     }
 
     /// Appends a record that is in memory to the log.
-    pub(super) fn append_from_front(&mut self, hash: KeyHash, unit: u32, is_moved: bool) -> Option<Place> {
+    pub(super) fn append_from_front(&mut self, hash: KeyHash, unit: u32, purpose: Purpose) -> Option<Place> {
         let flash = self.flash.as_mut()?;
         if self.settings.keep == Keep::WhatIsUsed && flash.log.is_busy() {
             return None;
@@ -388,7 +392,7 @@ impl Engine {
         let item = self.front.item(unit);
         let header = Header { state: item.header.state.without(State::FETCHED), ..item.header };
         let record = Record { header, key: item.key, value: item.value, hash };
-        let place = flash.log.append(self.now, &record, is_moved, &mut self.pool)?;
+        let place = flash.log.append(self.now, &record, purpose, &mut self.pool)?;
         self.figures.written += header.record_bytes();
         Some(place)
     }
@@ -396,17 +400,13 @@ impl Engine {
     /// The index does not name a place any more: the record there is not valid, and if it is on flash and nothing newer will be,
     /// a tombstone says so.
     pub(super) fn let_go(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
-        let home = match before.place {
-            Place::Front { unit } => Some(self.front.header(unit).home).filter(|&home| home != 0),
-            place => Some(place.encode()),
-        };
-        let (Some(home), Some(flash)) = (home, &mut self.flash) else { return };
+        let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
         let Place::Log { unit, .. } = Place::decode(home) else { return };
         flash.log.forget(unit);
         if needs_tombstone {
             let buried = flash.log.sequence(flash.log.segment_of(unit));
             self.figures.tombstones += 1;
-            if !flash.log.bury(self.now, hash, buried, &mut self.pool) {
+            if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
                 // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
                 flash.superblock.flushed = flash.log.last_sequence();
                 flash.has_dirty_superblock = true;
@@ -414,10 +414,37 @@ impl Engine {
         }
     }
 
-    /// An item goes.
-    pub(super) fn drop_entry(&mut self, hash: KeyHash, entry: Entry) {
+    /// The place of a record on flash, if it has one there.
+    fn home(&self, entry: Entry) -> Option<u64> {
+        match entry.place {
+            Place::Front { unit } => Some(self.front.header(unit).home).filter(|&home| home != 0),
+            place => Some(place.encode()),
+        }
+    }
+
+    /// True if a record that is not valid any more needs no tombstone, or there is room for one.
+    fn can_let_go(&self, entry: Entry) -> bool {
+        let is_ready = |flash: &Flash| flash.log.has_failed() || flash.log.has_room_for_tombstone();
+        self.home(entry).is_none() || self.flash.as_ref().is_none_or(is_ready)
+    }
+
+    /// An item goes; false if there is no room to say so on flash, and it stays.
+    pub(super) fn drop_entry(&mut self, hash: KeyHash, entry: Entry) -> bool {
+        if !self.can_let_go(entry) {
+            return false;
+        }
         self.index.remove(hash);
         self.let_go(hash, entry, true);
+        true
+    }
+
+    /// The time of an item in memory is over. If it has a record on flash, that says the same, and stays until its segment is used again.
+    fn drop_expired(&mut self, hash: KeyHash, entry: Entry) {
+        self.figures.expired += 1;
+        match self.home(entry) {
+            Some(home) => drop(self.index.set(hash, Entry { place: Place::decode(home), heat: 0 })),
+            None => drop(self.index.remove(hash)),
+        }
     }
 
     fn amend(
@@ -491,8 +518,7 @@ impl Engine {
         let place = Place::Front { unit: victim.unit };
         let Some(entry) = self.index.find(hash).filter(|entry| entry.place == place) else { return };
         if header.is_expired(self.unix) {
-            self.figures.expired += 1;
-            return self.drop_entry(hash, entry);
+            return self.drop_expired(hash, entry);
         }
         let (stays, heat) = match victim.queue {
             Queue::Small => (entry.heat > 1, 0),
@@ -524,7 +550,7 @@ impl Engine {
             return;
         }
         let is_admitted = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
-        if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, false) {
+        if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, Purpose::User) {
             self.index.set(hash, Entry { place, heat: 0 });
             self.figures.moved_to_flash += 1;
             return;

@@ -165,7 +165,7 @@ impl Engine {
             return self.end_fetch(fetching, None, false);
         }
         if header.is_expired(self.unix) {
-            self.forget_fetched(&fetching);
+            // It stays where it is until its segment is used again: an older one could come back without it.
             self.figures.expired += 1;
             return self.end_fetch(fetching, None, false);
         }

@@ -424,7 +424,9 @@ impl Engine {
     /// The records of a segment come after all that were taken in before.
     fn take_in(&mut self, number: u32, sequence: u64, entries: &[Entry], buried: u64) {
         let Some(flash) = &mut self.flash else { return };
-        flash.log.note_found(number, sequence, entries.len() as u32, buried);
+        let tombstones = entries.iter().filter(|entry| entry.is_tombstone).count();
+        let counts = (entries.len() as u32, tombstones as u32);
+        flash.log.note_found(number, sequence, counts, buried);
         let segment_blocks = flash.log.segment_blocks();
         for (at, entry) in entries.iter().enumerate() {
             if let Some(soon) = entries.get(at + SOON) {

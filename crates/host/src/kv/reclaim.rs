@@ -14,7 +14,7 @@ use super::index::Entry as Known;
 use super::item::Value;
 use super::jobs::Haste;
 use super::log::format::{Entry, Foot, Head, UNITS, summary_blocks};
-use super::log::{Log, Record, place_of};
+use super::log::{Log, Purpose, Record, place_of};
 use super::place::{Place, UNIT};
 use super::record::{Header, State};
 use super::settings::Keep;
@@ -38,6 +38,12 @@ pub(super) struct Reclaim {
     next: usize,
     /// Bytes that may still be copied.
     budget: u64,
+    /// Something that is to be kept could not be copied: the victim stays as it is.
+    is_aborted: bool,
+    /// That has happened: there is no room to make room. Nothing is lost, and nothing more can be written.
+    is_stuck: bool,
+    /// Segments taken so far.
+    taken: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,9 +79,10 @@ pub(super) enum Part {
 
 impl Reclaim {
     /// True while a segment may come free.
-    pub fn has_hope(&self, log: &mut Log) -> bool {
-        !log.has_failed()
-            && (self.step != Step::Idle || log.emptiest_below(FULL_SHARE).is_some() || log.is_settling())
+    pub fn has_hope(&self, log: &mut Log, keep: Keep) -> bool {
+        let is_under_way = self.step != Step::Idle || log.is_settling();
+        let may_begin = keep == Keep::WhatIsUsed || log.emptiest_below(FULL_SHARE).is_some();
+        !log.has_failed() && !self.is_stuck && (is_under_way || may_begin)
     }
 }
 
@@ -114,6 +121,10 @@ impl Engine {
                 return false;
             }
             let Some(&entry) = reclaim.entries.get(reclaim.next) else {
+                if reclaim.under_way == 0 && reclaim.is_aborted {
+                    (reclaim.step, reclaim.is_stuck) = (Step::Idle, true);
+                    return false;
+                }
                 if reclaim.under_way == 0 {
                     let point = flash.log.sync();
                     flash.wanted = flash.wanted.max(point);
@@ -158,6 +169,10 @@ impl Engine {
         flash.read_record(at, list);
     }
 
+    fn abort(&mut self) {
+        self.flash.iter_mut().for_each(|flash| flash.reclaim.is_aborted = true);
+    }
+
     /// True if a cache may still copy so many bytes from its victim.
     fn takes_from_budget(&mut self, bytes: u64) -> bool {
         let Some(flash) = &mut self.flash else { return false };
@@ -178,7 +193,10 @@ impl Engine {
                 self.settings.writes_at_once() && self.takes_from_budget(header.record_bytes())
             }
         };
-        let copy = if is_kept { self.append_from_front(hash, unit, true) } else { None };
+        let copy = if is_kept { self.append_from_front(hash, unit, Purpose::Move) } else { None };
+        if copy.is_none() && self.settings.keep == Keep::Everything {
+            return self.abort();
+        }
         let home = copy.map_or(0, Place::encode);
         self.front.set_header(unit, &Header { home, ..header });
         self.leave_victim(hash, place);
@@ -193,7 +211,8 @@ impl Engine {
         let Some(flash) = &mut self.flash else { return };
         if !is_elsewhere && flash.log.needs_tombstone(sequence, victim) {
             self.figures.tombstones += 1;
-            flash.log.bury(self.now, hash, sequence, &mut self.pool);
+            flash.reclaim.is_aborted |=
+                !flash.log.bury(self.now, hash, sequence, Purpose::Move, &mut self.pool);
         }
     }
 
@@ -210,7 +229,8 @@ impl Engine {
         let (victim, buried) = (flash.reclaim.victim, flash.log.buried(flash.reclaim.victim));
         if !is_superseded && flash.log.needs_tombstone(buried, victim) {
             self.figures.tombstones += 1;
-            flash.log.bury(self.now, hash, buried, &mut self.pool);
+            flash.reclaim.is_aborted |=
+                !flash.log.bury(self.now, hash, buried, Purpose::Move, &mut self.pool);
         }
     }
 
@@ -283,7 +303,11 @@ impl Engine {
         let state = header.state.without(State::FETCHED);
         let record = Record { header: Header { state, ..header }, key, value, hash: entry.hash };
         let Some(flash) = &mut self.flash else { return };
-        let Some(copy) = flash.log.append(self.now, &record, true, &mut self.pool) else { return };
+        let copy = flash.log.append(self.now, &record, Purpose::Move, &mut self.pool);
+        let Some(copy) = copy else {
+            flash.reclaim.is_aborted |= self.settings.keep == Keep::Everything;
+            return;
+        };
         self.index.set(entry.hash, Known { place: copy, heat: known.heat.saturating_sub(1) });
         if let Place::Log { unit, .. } = place {
             flash.log.forget(unit);
@@ -342,12 +366,16 @@ impl Engine {
 impl Flash {
     /// Chooses a victim, if room is needed; false if there is none.
     fn begin(&mut self, keep: Keep) -> bool {
-        if !self.log.is_short() || self.log.has_failed() {
+        if !self.log.is_short() || self.log.has_failed() || self.reclaim.is_stuck {
             return false;
         }
         let victim = match keep {
             Keep::WhatIsUsed => self.log.oldest(),
-            Keep::Everything => self.log.emptiest_below(FULL_SHARE),
+            Keep::Everything => self.log.emptiest_below(FULL_SHARE).map(|emptiest| {
+                // Tombstones are needed as long as there is something older: now and then that goes on.
+                let is_turn = self.reclaim.taken.is_multiple_of(OLDEST_EVERY) && self.log.has_tombstones();
+                self.log.oldest().filter(|_| is_turn).unwrap_or(emptiest)
+            }),
         };
         let Some(victim) = victim else { return false };
         let budget = u64::from(self.log.segment_blocks()) * BLOCK_BYTES / 2;
@@ -355,6 +383,7 @@ impl Flash {
         *reclaim = Reclaim {
             step: Step::Ends,
             victim,
+            taken: reclaim.taken + 1,
             budget,
             entries: std::mem::take(&mut reclaim.entries),
             summary: std::mem::take(&mut reclaim.summary),
@@ -457,5 +486,7 @@ pub(super) fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
 
 /// Records that are copied at a time.
 const MOST_COPIES: u32 = 8;
+/// Every so-manieth victim is the oldest segment, while tombstones wait for that.
+const OLDEST_EVERY: u64 = 4;
 /// In thousandths: a store is full when even its emptiest segment is.
 const FULL_SHARE: u32 = 950;

@@ -32,6 +32,12 @@ impl Model {
         }
     }
 
+    /// Bytes of all values.
+    pub fn bytes(&self) -> u64 {
+        let last = self.keys.values().filter_map(|history| history.states.last()?.1.as_ref());
+        last.map(|(value, _)| value.len() as u64).sum()
+    }
+
     pub fn now(&self, key: u64) -> Option<&Content> {
         self.keys.get(&key)?.states.last()?.1.as_ref()
     }

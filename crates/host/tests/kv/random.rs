@@ -22,6 +22,8 @@ pub struct Rig {
     pub hits: u64,
     pub misses: u64,
     pub refused: u64,
+    /// The last item could not be read.
+    was_lost: bool,
     /// Items may go without being deleted.
     pub may_lose: bool,
 }
@@ -80,6 +82,7 @@ impl Rig {
             hits: 0,
             misses: 0,
             refused: 0,
+            was_lost: false,
             may_lose: settings.keep == Keep::WhatIsUsed,
         };
         rig.tick();
@@ -156,6 +159,7 @@ impl Rig {
             }
             let fetched = self.fetch(number, counts);
             assert!(!fetched.is_lost || self.disk.bad_reads.is_some(), "nothing is lost");
+            self.was_lost = fetched.is_lost;
             let content = fetched.is_there().then(|| content_of(&fetched.item()));
             if self.engine.is_current(&fetched) || !fetched.is_there() {
                 return (content, Some(fetched));
@@ -177,6 +181,10 @@ impl Rig {
             (None, Some(_)) => {
                 assert!(self.may_lose || self.disk.bad_reads.is_some(), "key {number} is gone");
                 self.misses += 1;
+                if std::mem::take(&mut self.was_lost) {
+                    // It may be there the next time.
+                    return fetched;
+                }
                 let point = self.next_point();
                 self.model.set(number, None, point);
             }
@@ -222,6 +230,9 @@ impl Rig {
 
     fn append(&mut self, number: u64) {
         let fetched = self.check(number, false);
+        if fetched.as_ref().is_some_and(|fetched| fetched.is_lost) {
+            return;
+        }
         let Some((mut value, flags)) = self.model.now(number).cloned() else { return };
         let (added, is_before) = (self.value(), self.random.below(2) == 0);
         if value.len() + added.len() > 15_000 {
@@ -238,7 +249,7 @@ impl Rig {
     }
 
     fn amend(&mut self, number: u64) {
-        let fetched = self.check(number, false);
+        let fetched = self.check(number, false).filter(Fetched::is_there);
         let expires = 2000 + self.random.below(9) as u32;
         self.change(number, fetched.as_ref(), Change::Amend { expires, state: State::default() });
     }
@@ -301,7 +312,12 @@ impl Rig {
             let (found, _) = self.look(number, false);
             let is_lost = found.is_none() && self.may_lose;
             let known = self.model.may_be(number, found.as_ref());
-            assert!(known || is_lost, "key {number}: {:?}", found.map(|(value, flags)| (value.len(), flags)));
+            assert!(
+                known || is_lost,
+                "key {number}: {:?}, and not {:?}",
+                found.map(|(value, flags)| (value.len(), flags)),
+                self.model.now(number).map(|(value, flags)| (value.len(), flags))
+            );
             self.model.settle(number, found);
         }
         // What was found is on the disk already, but not yet in the model's terms.
@@ -367,5 +383,51 @@ fn a_cache_never_returns_what_is_not_valid() {
             rig.reopen(round % 3 != 2);
         }
         assert!(reclaimed > 10 && rig.hits > 1000, "{reclaimed} {}", rig.hits);
+    }
+}
+
+#[test]
+fn a_full_store_says_so_and_loses_nothing() {
+    let mut rig = Rig::new(settings(Keep::Everything), 16 * 40, true, 7);
+    let mut written = 0;
+    while rig.refused == 0 {
+        rig.put(written);
+        rig.run(1);
+        written += 1;
+        assert!(written < 100_000, "a disk is full at some time");
+    }
+    let (items, bytes) = (rig.engine.items(), 16 * 40 * 4096);
+    assert!(rig.model.bytes() > bytes / 2, "{} of {bytes}", rig.model.bytes());
+    (0..written).for_each(|number| drop(rig.check(number, false)));
+    assert_eq!(rig.misses, 0);
+    // What was refused was not written; with room there is room again.
+    (0..written).step_by(2).for_each(|number| rig.remove(number));
+    assert!(rig.engine.items() <= items / 2 + 1);
+    rig.settle();
+    let refused = rig.refused;
+    (0..written / 4).for_each(|number| {
+        rig.put(number * 2);
+        rig.run(2);
+    });
+    assert_eq!(rig.refused, refused);
+    (0..written).for_each(|number| drop(rig.check(number, false)));
+    rig.reopen(false);
+    (0..written).for_each(|number| drop(rig.check(number, false)));
+    assert_eq!(rig.misses, 0);
+}
+
+#[test]
+fn reads_that_fail_and_bytes_that_change_make_nothing_wrong() {
+    for seed in 0..cases() {
+        let keep = if seed % 2 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
+        let mut rig = Rig::new(settings(keep), 16 * 60, false, 4000 + seed);
+        rig.disk.bad_reads = Some(7);
+        for _ in 0..300 {
+            (0..60).for_each(|_| rig.step());
+            let (block, byte) = (2 + rig.any_below(16 * 60 - 2), rig.any_below(4096));
+            rig.disk.flip(block, byte as usize);
+        }
+        let figures = rig.engine.figures();
+        assert!(figures.failed_reads > 0 && figures.damaged > 0, "{figures:?}");
     }
 }

@@ -18,7 +18,7 @@ use crate::pool::Pool;
 use format::{Entry, Head, UNITS};
 use open::Open;
 use settling::Settling;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use tailcut_base::Time;
 
@@ -36,6 +36,8 @@ pub struct Log {
     open: Option<Open>,
     /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
     ranks: Vec<Vec<u32>>,
+    /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
+    entombed: BTreeSet<(u64, u32)>,
     /// Full segments that are not completely on the disk.
     resting: Vec<Resting>,
     next_sequence: u64,
@@ -63,6 +65,10 @@ struct Segment {
     readers: u32,
     /// See [`format::Foot::buried`].
     buried: u64,
+    /// Tombstones in it.
+    tombstones: u32,
+    /// They may still be needed: then they are worth as much as valid records.
+    needs_tombstones: bool,
     /// It is full, and has this rank by the share of its valid records.
     rank: Option<u8>,
 }
@@ -70,7 +76,8 @@ struct Segment {
 impl Segment {
     /// The share of its valid records in thousandths, rounded down.
     fn share(&self) -> u32 {
-        (u64::from(self.valid) * 1000 / u64::from(self.records.max(1))) as u32
+        let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
+        (u64::from(kept) * 1000 / u64::from(self.records.max(1))) as u32
     }
 
     fn current_rank(&self) -> u8 {
@@ -95,6 +102,17 @@ pub struct Write {
     pub block: u64,
     /// The content.
     pub data: Vec<Bytes>,
+}
+
+/// What something is appended for: the last free segments are for those without which none would come free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A user writes.
+    User,
+    /// A user deletes, or writes in memory only.
+    Tombstone,
+    /// It makes a segment free.
+    Move,
 }
 
 /// A record that is to be appended.
@@ -124,6 +142,7 @@ impl Log {
             full: VecDeque::new(),
             open: None,
             ranks: vec![Vec::new(); RANKS],
+            entombed: BTreeSet::new(),
             resting: Vec::new(),
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
@@ -135,16 +154,16 @@ impl Log {
         }
     }
 
-    /// Appends a record; nothing if there is no free segment for it. The last of them are for records that are moved.
+    /// Appends a record; nothing if there is no free segment for it.
     pub fn append(
         &mut self,
         now: Time,
         record: &Record<'_>,
-        is_moved: bool,
+        purpose: Purpose,
         pool: &mut Pool,
     ) -> Option<Place> {
         let bytes = record.header.record_bytes() as usize;
-        let at = self.room_for(bytes, is_moved, pool)?;
+        let at = self.room_for(bytes, purpose, pool)?;
         let open = self.open.as_mut().expect("it has room");
         open.seek(at);
         let header = Header { home: open.sequence, ..record.header }.encode();
@@ -167,7 +186,9 @@ impl Log {
         let place = place_of(open.number, self.segment_blocks, (at as u64 / UNIT) as u32, bytes as u64);
         let segment = &mut self.segments[open.number as usize];
         segment.records += 1;
-        segment.valid += u32::from(!record.header.state.has(State::TOMBSTONE));
+        let is_tombstone = record.header.state.has(State::TOMBSTONE);
+        segment.valid += u32::from(!is_tombstone);
+        segment.tombstones += u32::from(is_tombstone);
         if open.complete().len() >= self.chunk {
             self.write_out();
         }
@@ -175,25 +196,37 @@ impl Log {
     }
 
     /// Says that no record of a key in the segment with sequence `buried`, or in earlier ones, is valid. False if there is no room.
-    pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, pool: &mut Pool) -> bool {
+    pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, purpose: Purpose, pool: &mut Pool) -> bool {
         let key = hash.0.to_le_bytes();
         let header = Header { key: 16, state: State::TOMBSTONE, cas: buried, ..Header::default() };
         let record = Record { header, key: &key, value: Value::Slice(&[]), hash };
-        let is_done = self.append(now, &record, true, pool).is_some();
+        let is_done = self.append(now, &record, purpose, pool).is_some();
         if let Some(open) = self.open.as_mut().filter(|_| is_done) {
             open.buried = open.buried.max(buried);
         }
         is_done
     }
 
-    fn room_for(&mut self, bytes: usize, is_moved: bool, pool: &mut Pool) -> Option<usize> {
+    /// True if a user's tombstone has room.
+    pub fn has_room_for_tombstone(&self) -> bool {
+        let bytes = Header::room(16, 0) as usize;
+        let has_room = self.open.as_ref().is_some_and(|open| open.room_for(bytes).is_some());
+        !self.has_failed && (has_room || self.free.len() > RESERVE)
+    }
+
+    fn room_for(&mut self, bytes: usize, purpose: Purpose, pool: &mut Pool) -> Option<usize> {
         if self.has_failed {
             return None;
         }
         if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)) {
             return Some(at);
         }
-        if !is_moved && self.free.len() <= RESERVE {
+        let spared = match purpose {
+            Purpose::User => RESERVE + 1,
+            Purpose::Tombstone => RESERVE,
+            Purpose::Move => 0,
+        };
+        if self.free.len() <= spared {
             return None;
         }
         let number = self.free.pop_front()?;
@@ -223,7 +256,7 @@ impl Log {
             self.write(first + (part * self.chunk) as u64, data);
         }
         self.full.push_back(open.number);
-        self.rank(open.number);
+        self.entomb(open.number);
         let last = self.settling.issued();
         self.undurable.push_back((open.sequence, last));
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
@@ -446,6 +479,32 @@ impl Log {
         None
     }
 
+    /// A segment is full.
+    fn entomb(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        segment.needs_tombstones = segment.tombstones > 0;
+        if segment.needs_tombstones {
+            self.entombed.insert((segment.buried, number));
+        }
+        self.rank(number);
+    }
+
+    /// Tombstones are not needed any more when all that is older is gone.
+    fn exhume(&mut self) {
+        while let Some(&(buried, number)) = self.entombed.first()
+            && !self.needs_tombstone(buried, number)
+        {
+            self.entombed.pop_first();
+            self.segments[number as usize].needs_tombstones = false;
+            self.rank(number);
+        }
+    }
+
+    /// True if there are tombstones that may still be needed.
+    pub fn has_tombstones(&self) -> bool {
+        !self.entombed.is_empty()
+    }
+
     /// Notes what rank a full segment has by now.
     fn rank(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
@@ -476,17 +535,20 @@ impl Log {
     pub fn release(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
         assert!(segment.readers == 0, "nobody reads a segment that is free");
+        self.entombed.remove(&(segment.buried, number));
         *segment = Segment::default();
         match self.full.front() {
             Some(&oldest) if oldest == number => drop(self.full.pop_front()),
             _ => self.full.retain(|&other| other != number),
         }
         self.free.push_back(number);
+        self.exhume();
     }
 
-    /// Recovery has found a segment, which is on the disk for good. They come in the order of their sequences.
-    pub fn note_found(&mut self, number: u32, sequence: u64, records: u32, buried: u64) {
-        self.segments[number as usize] = Segment { sequence, records, buried, ..Segment::default() };
+    /// Recovery has found a segment, which is on the disk for good. They come in the order of their sequences. Of its records, so many are tombstones.
+    pub fn note_found(&mut self, number: u32, sequence: u64, (records, tombstones): (u32, u32), buried: u64) {
+        self.segments[number as usize] =
+            Segment { sequence, records, tombstones, buried, ..Segment::default() };
         self.durable_sequence = sequence;
         self.free.retain(|&other| other != number);
         self.full.push_back(number);
@@ -495,8 +557,9 @@ impl Log {
     /// Recovery has found all there is.
     pub fn note_all_found(&mut self) {
         for at in 0..self.full.len() {
-            self.rank(self.full[at]);
+            self.entomb(self.full[at]);
         }
+        self.exhume();
     }
 
     /// Recovery has found a valid record.
