@@ -18,7 +18,9 @@ use super::engine::Engine;
 use super::fetch::Fetched;
 use crate::wire::memcached::receiver::Step;
 use crate::wire::memcached::reply::{self, Stored};
-use crate::wire::memcached::{Command, Expiry, Key, Reason, Receiver, Stats, StoreMode, flush_moment};
+use crate::wire::memcached::{
+    Command, Expiry, FlushAll, Key, Reason, Receiver, Stats, StoreMode, flush_moment,
+};
 use about::About;
 use carry_out::{Outcome, Work, answer_store, counted_bytes};
 use std::collections::VecDeque;
@@ -42,6 +44,10 @@ struct Session {
     is_blocked: bool,
     /// No more commands come; it ends when everything is answered.
     pub closing: Option<Reason>,
+    /// It is in the service's list of those that wait for a disk that is behind.
+    pub is_stuck: bool,
+    /// It is in the service's list of those with something to be made durable.
+    pub is_undurable: bool,
 }
 
 /// An answer that is not complete.
@@ -62,6 +68,8 @@ enum What {
     Durable(Option<u64>),
     /// For those before it.
     Others,
+    /// For the same, and then everything is to be forgotten.
+    Flush(FlushAll),
 }
 
 /// What all sessions share.
@@ -83,7 +91,12 @@ impl Session {
         !self.is_blocked
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
-            && self.out.len() < MOST_OUT
+            && self.unsent() < MOST_OUT
+    }
+
+    /// Bytes of answers that have not left.
+    fn unsent(&self) -> usize {
+        self.out.len() + self.waiting.iter().map(|waiting| waiting.text.len()).sum::<usize>()
     }
 
     /// True when everything was answered.
@@ -177,8 +190,9 @@ impl Session {
             Command::MetaDebug(debug) => self.verb(debug.key, Verb::MetaDebug, shared),
             Command::MetaNoop => crate::wire::memcached::meta::noop(self.tail()),
             Command::FlushAll(flush) => {
-                shared.flush(flush.delay);
-                reply::ok(self.tail(), flush.noreply);
+                self.is_blocked = true;
+                self.wait(What::Flush(flush), Vec::new());
+                self.advance(shared);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
             Command::Version => reply::version(self.tail(), env!("CARGO_PKG_VERSION")),
@@ -277,7 +291,7 @@ impl Session {
         };
         let is_usable = verb.only_looks() || shared.engine.is_current(fetched);
         self.try_again(at, kept, verb, is_usable.then_some(fetched), shared);
-        self.advance(shared.engine.durable());
+        self.advance(shared);
     }
 
     /// Once more, with the item that was missing if it has come.
@@ -317,7 +331,7 @@ impl Session {
                 self.try_again(at, kept, verb, None, shared);
             }
         }
-        self.advance(shared.engine.durable());
+        self.advance(shared);
     }
 
     /// True if somebody waits for a disk that is behind.
@@ -340,18 +354,30 @@ impl Session {
     }
 
     /// Answers whoever waits for nothing any more.
-    pub fn advance(&mut self, durable: u64) {
+    pub fn advance(&mut self, shared: &mut Shared<'_>) {
         while let Some(waiting) = self.waiting.front_mut() {
             match waiting.what {
                 What::Others => {}
-                What::Durable(Some(point)) if point <= durable => {}
+                What::Durable(Some(point)) if point <= shared.engine.durable() => {}
+                What::Flush(flush) => {
+                    shared.flush(flush.delay);
+                    let mut text = Vec::new();
+                    reply::ok(&mut text, flush.noreply);
+                    text.append(&mut waiting.text);
+                    waiting.text = text;
+                    if shared.about.settings.is_durable {
+                        waiting.what = What::Durable(None);
+                        break;
+                    }
+                }
                 _ => break,
             }
             self.out.append(&mut waiting.text);
             self.waiting.pop_front();
             self.first += 1;
         }
-        if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others | What::Durable(_))) {
+        let is_harmless = |waiting: &Waiting| matches!(waiting.what, What::Others | What::Durable(_));
+        if self.waiting.iter().all(is_harmless) {
             self.is_blocked = false;
         }
     }

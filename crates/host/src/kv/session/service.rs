@@ -179,13 +179,19 @@ impl Service {
             return;
         }
         for client in std::mem::take(&mut self.stuck) {
-            self.with(client, |session, shared| session.retry(shared));
+            self.with(client, |session, shared| {
+                session.is_stuck = false;
+                session.retry(shared);
+            });
             movers.push(client);
         }
         if self.engine.durable() > self.durable || !self.undurable.is_empty() {
             self.durable = self.engine.durable();
             for client in std::mem::take(&mut self.undurable) {
-                self.with(client, |session, shared| session.advance(shared.engine.durable()));
+                self.with(client, |session, shared| {
+                    session.is_undurable = false;
+                    session.advance(shared);
+                });
                 movers.push(client);
             }
         }
@@ -226,10 +232,12 @@ impl Service {
             client: (client, self.generations[client as usize]),
         };
         let result = work(&mut session, &mut shared);
-        if session.waits_for_disk() && !self.stuck.contains(&client) {
+        if session.waits_for_disk() && !session.is_stuck {
+            session.is_stuck = true;
             self.stuck.push(client);
         }
-        if self.settings.is_durable && !session.is_answered() && !self.undurable.contains(&client) {
+        if self.settings.is_durable && !session.is_answered() && !session.is_undurable {
+            session.is_undurable = true;
             self.undurable.push(client);
         }
         self.sessions[client as usize] = Some(session);

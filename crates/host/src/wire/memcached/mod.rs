@@ -41,7 +41,7 @@ pub mod reply;
 pub mod udp;
 mod words;
 
-pub use command::{Command, Direction, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode};
+pub use command::{Command, Direction, FlushAll, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode};
 pub use expiry::{Expiry, flush_moment};
 pub use flags::MetaFlags;
 pub use key::Key;
