@@ -7,6 +7,7 @@
 pub mod array;
 pub mod block;
 pub mod disk;
+pub mod kv;
 pub mod path;
 pub mod planted;
 pub mod pool;

@@ -4,7 +4,8 @@
 //! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
 //! of the long and the short one, divided by the difference of their requests, is the cost of a
 //! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
-//! requests each, those of arrays [`SHORT`] requests, and count the rig around it, too.
+//! requests each, those of arrays [`SHORT`] requests, and count the rig around it, too; those of
+//! memcached's protocol read [`SHORT`] commands.
 
 #![allow(missing_docs)] // The macros of the bench harness make items without documentation.
 
@@ -14,6 +15,7 @@ use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::rig::{Load as ArrayLoad, Rig as ArrayRig};
+use tailcut_host::wire::memcached::{Receiver, Step};
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
@@ -98,7 +100,25 @@ fn array_requests(mut rig: ArrayRig) -> ArrayRig {
     rig
 }
 
+fn commands(command: &str) -> Vec<u8> {
+    command.repeat(SHORT as usize).into_bytes()
+}
+
+#[library_benchmark]
+#[bench::get(commands("get user:0123456789abcdef\r\n"))]
+#[bench::set(commands("set user:0123456789abcdef 0 0 8\r\n01234567\r\n"))]
+#[bench::mg(commands("mg user:0123456789abcdef v\r\n"))]
+#[bench::mg_with_seven_flags(commands("mg user:0123456789abcdef v t f c k O123 q\r\n"))]
+fn memcached(stream: Vec<u8>) -> u64 {
+    let (mut receiver, mut input, mut steps) = (Receiver::default(), &stream[..], 0);
+    while black_box(receiver.next(&mut input)) != Step::More {
+        steps += 1;
+    }
+    steps
+}
+
+library_benchmark_group!(name = protocols, benchmarks = memcached);
 library_benchmark_group!(name = arrays, benchmarks = array_requests);
 library_benchmark_group!(name = requests, benchmarks = [reads, mixed, writes_under_collection]);
 library_benchmark_group!(name = schedulers, benchmarks = scheduling);
-main!(library_benchmark_groups = requests, schedulers, arrays);
+main!(library_benchmark_groups = requests, schedulers, arrays, protocols);

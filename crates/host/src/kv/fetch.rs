@@ -1,0 +1,285 @@
+//! Items that are read from flash.
+
+use super::engine::{Engine, Job};
+use super::index::Entry;
+use super::item::{Item, Value, pieces_of};
+use super::jobs::Haste;
+use super::log::format::UNITS;
+use super::place::{Place, UNIT};
+use super::record::{Checksum, Header, State};
+use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
+
+/// A read under way.
+#[derive(Debug)]
+pub(super) struct Fetching {
+    ticket: u32,
+    key: Key,
+    place: Place,
+    counts: bool,
+    segment: u32,
+    blocks: Vec<Bytes>,
+}
+
+/// The bytes of a key, kept in place.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    bytes: [u8; MOST_KEY],
+    length: u8,
+}
+
+/// What came of a read.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What [`Engine::fetch`] was given.
+    pub ticket: u32,
+    /// The disk has failed to read it: whether there is an item is not known.
+    pub is_lost: bool,
+    key: Key,
+    place: Place,
+    header: Header,
+    /// Empty if there is none.
+    blocks: Vec<Bytes>,
+}
+
+impl Fetched {
+    /// True if the item was found.
+    pub fn is_there(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// The key that was asked for.
+    pub fn key(&self) -> &[u8] {
+        self.key.as_slice()
+    }
+
+    /// Its header; only if it is there.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The item; only if it is there.
+    pub fn item(&self) -> Item<'_> {
+        let at = self.place.offset() + self.header.value_at();
+        let value = Value::Blocks { blocks: &self.blocks, at, bytes: self.header.value as usize };
+        Item { header: self.header, key: self.key.as_slice(), value }
+    }
+}
+
+impl Key {
+    fn new(key: &[u8]) -> Key {
+        let mut bytes = [0; MOST_KEY];
+        bytes[..key.len()].copy_from_slice(key);
+        Key { bytes, length: key.len() as u8 }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl Place {
+    /// Where it begins in its first block; 0 in memory.
+    fn offset(self) -> usize {
+        match self {
+            Place::Log { unit, .. } => (unit * UNIT % BLOCK_BYTES) as usize,
+            Place::Front { .. } => 0,
+        }
+    }
+}
+
+impl Engine {
+    /// Reads an item of which [`Engine::find`] has said that it is on flash. What came of it is returned by [`Engine::next_fetched`] under the
+    /// name `ticket`: the item as it is now, even if it is changed before that. `counts` if somebody has asked for it.
+    pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) {
+        let hash = self.hash(key);
+        let place = self.index.find(hash).map(|entry| entry.place);
+        let (Some(flash), Some(place @ Place::Log { unit, pages })) = (&mut self.flash, place) else {
+            // It is in memory by now, or gone: the asker looks again.
+            let place = Place::Front { unit: 0 };
+            let (key, header) = (Key::new(key), Header::default());
+            return self.fetched.push_back(Fetched {
+                ticket,
+                is_lost: false,
+                key,
+                place,
+                header,
+                blocks: Vec::new(),
+            });
+        };
+        let segment = flash.log.segment_of(unit);
+        let fetching =
+            Fetching { ticket, key: Key::new(key), place, counts, segment, blocks: self.pool.list() };
+        flash.log.begin_read(segment);
+        self.read_on(fetching, usize::from(pages));
+    }
+
+    /// Gets blocks until there are so many.
+    fn read_on(&mut self, mut fetching: Fetching, pages: usize) {
+        let Place::Log { unit, .. } = fetching.place else { return };
+        let Some(flash) = &mut self.flash else { return };
+        if let Some(blocks) = flash.log.in_memory(unit, pages) {
+            fetching.blocks.clear();
+            fetching.blocks.extend_from_slice(blocks);
+            return self.judge(fetching);
+        }
+        let have = fetching.blocks.len();
+        let count = (pages - have).min(flash.jobs.most_blocks() as usize) as u32;
+        let list = self.pool.list();
+        flash.jobs.read(Job::Fetch(fetching), Haste::Urgent, unit / UNITS + have as u64, count, list);
+    }
+
+    /// Blocks were read.
+    pub(super) fn note_fetched(&mut self, mut fetching: Fetching, is_good: bool, mut data: Vec<Bytes>) {
+        if !is_good {
+            self.figures.failed_reads += 1;
+            self.pool.take_back(data);
+            return self.end_fetch(fetching, None, true);
+        }
+        fetching.blocks.append(&mut data);
+        self.pool.take_back(data);
+        self.judge(fetching);
+    }
+
+    /// Looks at what was read so far.
+    fn judge(&mut self, fetching: Fetching) {
+        let Some(flash) = &self.flash else { return };
+        let sequence = flash.log.sequence(fetching.segment);
+        let within = u64::from(flash.log.segment_blocks()) * BLOCK_BYTES;
+        let (at, have) = (fetching.place.offset(), fetching.blocks.len());
+        let header = record_in(&fetching.blocks, at, sequence, within);
+        let Some(header) = header else { return self.end_damaged(fetching) };
+        let needed = (at + header.record_bytes() as usize).div_ceil(BLOCK_BYTES as usize);
+        if needed > have {
+            return self.read_on(fetching, needed);
+        }
+        if !is_intact(&fetching.blocks, at, &header) {
+            return self.end_damaged(fetching);
+        }
+        let key = pieces_of(&fetching.blocks, at + Header::BYTES, usize::from(header.key));
+        if !key.flatten().eq(fetching.key.as_slice()) {
+            self.figures.strangers += 1;
+            return self.end_fetch(fetching, None, false);
+        }
+        if !flash.log.is_believed(sequence) {
+            return self.end_fetch(fetching, None, false);
+        }
+        if header.is_expired(self.unix) {
+            // It stays where it is until its segment is used again: an older one could come back without it.
+            self.figures.expired += 1;
+            return self.end_fetch(fetching, None, false);
+        }
+        self.end_fetch(fetching, Some(header), false);
+    }
+
+    /// There is no such record where the index says: nobody is to look there again.
+    fn end_damaged(&mut self, fetching: Fetching) {
+        self.figures.damaged += 1;
+        self.forget_fetched(&fetching);
+        self.end_fetch(fetching, None, true);
+    }
+
+    fn forget_fetched(&mut self, fetching: &Fetching) {
+        let hash = self.hash(fetching.key.as_slice());
+        if let Some(entry) = self.index.find(hash).filter(|entry| entry.place == fetching.place) {
+            self.drop_entry(hash, entry);
+        }
+    }
+
+    fn end_fetch(&mut self, fetching: Fetching, header: Option<Header>, is_lost: bool) {
+        let Fetching { ticket, key, place, counts, segment, mut blocks } = fetching;
+        if let Some(flash) = &mut self.flash {
+            flash.log.end_read(segment);
+        }
+        if header.is_none() {
+            self.pool.take_back(std::mem::take(&mut blocks));
+        }
+        let header = header.unwrap_or_default();
+        let fetched = Fetched { ticket, is_lost, key, place, header, blocks };
+        if fetched.is_there() && counts {
+            self.figures.hits_on_flash += 1;
+            self.promote(&fetched);
+        }
+        self.fetched.push_back(fetched);
+    }
+
+    /// What is asked for again and again is kept in memory, too.
+    fn promote(&mut self, fetched: &Fetched) {
+        let hash = self.hash(fetched.key());
+        let entry = self.index.find(hash).filter(|entry| entry.place == fetched.place);
+        let Some(entry) = entry.filter(|entry| entry.heat > 1) else { return };
+        let header = Header { home: fetched.place.encode(), accessed: self.unix, ..*fetched.header() };
+        let header = Header { state: header.state.with(State::FETCHED), ..header };
+        let Some(unit) = self.reserve_for_copy(header.record_bytes()) else { return };
+        self.front.begin(unit, &header, fetched.key());
+        let mut at = 0;
+        for piece in fetched.item().value.pieces() {
+            self.front.value_mut(unit)[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
+        // Making room has written nothing to where the record is, but may have given it up.
+        if self.index.find(hash).is_some_and(|entry| entry.place == fetched.place) {
+            self.index.set(hash, Entry { place: Place::Front { unit }, heat: entry.heat });
+        }
+    }
+
+    /// True if nothing has happened to a key since it was fetched. If not, its user looks again before he changes it.
+    pub fn is_current(&self, fetched: &Fetched) -> bool {
+        let entry = self.index.find(self.hash(fetched.key()));
+        let home = entry.map(|entry| match entry.place {
+            Place::Front { unit } => self.front.header(unit).home,
+            place => place.encode(),
+        });
+        home.map_or(!fetched.is_there(), |home| home == fetched.place.encode())
+    }
+
+    /// What was fetched, in the order in which it came.
+    pub fn next_fetched(&mut self) -> Option<Fetched> {
+        self.fetched.pop_front()
+    }
+
+    /// A fetched item is not needed any more.
+    pub fn give_back(&mut self, fetched: Fetched) {
+        self.pool.take_back(fetched.blocks);
+    }
+}
+
+/// The key of a record in blocks.
+pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a mut [u8; 256]) -> &'a [u8] {
+    let mut to = 0;
+    for piece in pieces_of(blocks, at + Header::BYTES, usize::from(header.key)) {
+        room[to..to + piece.len()].copy_from_slice(piece);
+        to += piece.len();
+    }
+    &room[..to]
+}
+
+/// The header of a record of that use of a segment at a byte of blocks, as far as can be told without its value. Its length is
+/// plausible in a segment of `within` bytes.
+pub(super) fn record_in(blocks: &[Bytes], at: usize, sequence: u64, within: u64) -> Option<Header> {
+    let header = Header::decode(&gather::<{ Header::BYTES }>(blocks, at)?);
+    let is_plausible = header.home == sequence && header.key > 0 && header.record_bytes() <= within;
+    is_plausible.then_some(header)
+}
+
+/// True if the record at a byte of blocks, which hold all of it, is what was written.
+pub(super) fn is_intact(blocks: &[Bytes], at: usize, header: &Header) -> bool {
+    let mut sum = Checksum::of(&header.encode());
+    let content = usize::from(header.key) + header.value as usize;
+    pieces_of(blocks, at + Header::BYTES, content).for_each(|piece| sum.add(piece));
+    gather::<4>(blocks, at).is_some_and(|first| u32::from_le_bytes(first) == sum.value())
+}
+
+/// So many bytes of blocks, if there are so many.
+fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
+    let mut bytes = [0; COUNT];
+    let mut to = 0;
+    for piece in pieces_of(blocks, at, COUNT) {
+        bytes[to..to + piece.len()].copy_from_slice(piece);
+        to += piece.len();
+    }
+    (to == COUNT).then_some(bytes)
+}
+
+/// Longest key (memcached's `protocol.txt`: 250 characters).
+pub const MOST_KEY: usize = 250;

@@ -1,0 +1,230 @@
+//! Memory: the items that were written or asked for lately, as records in segments.
+//!
+//! A segment is written from its beginning to its end and given up as a whole, oldest first, so there is nothing to
+//! allocate or to compact. There are two queues of segments (S3-FIFO, Yang and others 2023): what is new goes to the *small* one, which has a
+//! tenth of the memory, and only what was asked for more than once while it was there goes on to the *main* one. The front hands out
+//! [`Victim`]s one by one; whoever asks for them decides what becomes of each.
+
+use super::item::{Item, Value};
+use super::place::UNIT;
+use super::record::{Header, State};
+use std::collections::VecDeque;
+
+/// The memory.
+#[derive(Debug)]
+pub struct Front {
+    memory: Vec<u8>,
+    /// Bytes of a segment.
+    segment: usize,
+    /// Bytes of records in each segment.
+    fills: Vec<u32>,
+    small: VecDeque<u32>,
+    main: VecDeque<u32>,
+    free: Vec<u32>,
+    /// Where the next victim is.
+    cursor: Option<Cursor>,
+}
+
+/// Which items a segment holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// New ones.
+    Small,
+    /// Those that were asked for.
+    Main,
+}
+
+/// A record that has to leave its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Where it is.
+    pub unit: u32,
+    /// In which queue.
+    pub queue: Queue,
+    /// It is the first of its segment.
+    pub is_first: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    segment: u32,
+    queue: Queue,
+    at: u32,
+}
+
+impl Front {
+    /// Of about `bytes` bytes, in segments that have room for an item of `most` bytes with its header. The memory is only taken
+    /// when it is written.
+    pub fn new(bytes: u64, most: u64) -> Front {
+        let segment = most.next_power_of_two().max(LEAST_SEGMENT);
+        let segments = (bytes / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
+        Front {
+            memory: vec![0; (segment * segments) as usize],
+            segment: segment as usize,
+            fills: vec![0; segments as usize],
+            small: VecDeque::new(),
+            main: VecDeque::new(),
+            free: (0..segments as u32).rev().collect(),
+            cursor: None,
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        self.memory.len() as u64
+    }
+
+    /// True when there are so few free segments that victims should go.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.free.len() <= RESERVE
+    }
+
+    /// Room for a record of so many bytes; nothing when there is none until a segment is given up. What is moved within the front
+    /// may use the last segments, what is new may not.
+    pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<u32> {
+        let bytes = bytes as u32;
+        debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
+        let open = self.queue(queue).back().copied();
+        let has_room =
+            |&segment: &u32| self.fills[segment as usize] as usize + bytes as usize <= self.segment;
+        let evicted = self.cursor.map(|cursor| cursor.segment);
+        let open = open.filter(has_room).filter(|&segment| Some(segment) != evicted);
+        let segment = match open {
+            Some(segment) => segment,
+            None if is_moved || self.free.len() > RESERVE / 2 => {
+                let segment = self.free.pop()?;
+                self.fills[segment as usize] = 0;
+                self.queue(queue).push_back(segment);
+                segment
+            }
+            None => return None,
+        };
+        let fill = &mut self.fills[segment as usize];
+        let at = segment as usize * self.segment + *fill as usize;
+        *fill += bytes;
+        Some((at as u64 / UNIT) as u32)
+    }
+
+    /// The next record that has to leave; nothing at the end of a segment, which is free from then on.
+    pub fn next_victim(&mut self) -> Option<Victim> {
+        if self.cursor.is_none() {
+            self.cursor = self.oldest();
+        }
+        let Cursor { segment, queue, at } = self.cursor?;
+        if at < self.fills[segment as usize] {
+            let unit = ((segment as usize * self.segment + at as usize) as u64 / UNIT) as u32;
+            let next = at + self.header(unit).record_bytes() as u32;
+            self.cursor = Some(Cursor { segment, queue, at: next });
+            return Some(Victim { unit, queue, is_first: at == 0 });
+        }
+        self.cursor = None;
+        let place = self.queue(queue).iter().position(|&other| other == segment);
+        self.queue(queue).remove(place.expect("a segment is in its queue"));
+        self.free.push(segment);
+        None
+    }
+
+    fn oldest(&self) -> Option<Cursor> {
+        let total = self.fills.len() - self.free.len();
+        let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
+        let queue = if is_small { Queue::Small } else { Queue::Main };
+        let oldest = if is_small { self.small.front() } else { self.main.front() };
+        oldest.map(|&segment| Cursor { segment, queue, at: 0 })
+    }
+
+    fn queue(&mut self, queue: Queue) -> &mut VecDeque<u32> {
+        match queue {
+            Queue::Small => &mut self.small,
+            Queue::Main => &mut self.main,
+        }
+    }
+
+    /// Bytes of a segment.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment as u64
+    }
+
+    /// The header of the record there.
+    #[inline]
+    pub fn header(&self, unit: u32) -> Header {
+        Header::decode(&self.memory[at(unit)..])
+    }
+
+    /// Changes the header of a record that keeps its lengths.
+    #[inline]
+    pub fn set_header(&mut self, unit: u32, header: &Header) {
+        let at = at(unit);
+        self.memory[at..at + Header::BYTES].copy_from_slice(&header.encode());
+    }
+
+    /// Somebody has asked for the item there.
+    #[inline]
+    pub fn note_access(&mut self, unit: u32, state: State, unix: u32) {
+        let at = at(unit);
+        self.memory[at + 9] = state.0;
+        self.memory[at + 20..at + 24].copy_from_slice(&unix.to_le_bytes());
+    }
+
+    /// The item there.
+    #[inline]
+    pub fn item(&self, unit: u32) -> Item<'_> {
+        let header = self.header(unit);
+        let record = &self.memory[at(unit)..];
+        let (key, value) = (Header::BYTES, header.value_at());
+        Item {
+            header,
+            key: &record[key..value],
+            value: Value::Slice(&record[value..value + header.value as usize]),
+        }
+    }
+
+    /// Begins to fill a place that was reserved; the value is still to come.
+    #[inline]
+    pub fn begin(&mut self, unit: u32, header: &Header, key: &[u8]) {
+        self.set_header(unit, header);
+        let to = at(unit) + Header::BYTES;
+        self.memory[to..to + key.len()].copy_from_slice(key);
+    }
+
+    /// The bytes of the value there, to be changed; as many as the header says.
+    pub fn value_mut(&mut self, unit: u32) -> &mut [u8] {
+        let header = self.header(unit);
+        let from = at(unit) + header.value_at();
+        &mut self.memory[from..from + header.value as usize]
+    }
+
+    /// Copies the value of a record into that of another, from its byte `offset` on.
+    pub fn copy_value(&mut self, from: u32, to: u32, offset: usize) {
+        let (source, target) = (self.header(from), self.header(to));
+        let from = at(from) + source.value_at();
+        self.memory.copy_within(from..from + source.value as usize, at(to) + target.value_at() + offset);
+    }
+
+    /// Copies a record to another place that was reserved for it.
+    pub fn copy(&mut self, from: u32, to: u32) {
+        let bytes = self.header(from).record_bytes() as usize;
+        self.memory.copy_within(at(from)..at(from) + bytes, at(to));
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.small.clear();
+        self.main.clear();
+        self.cursor = None;
+        self.free = (0..self.fills.len() as u32).rev().collect();
+    }
+}
+
+#[inline]
+fn at(unit: u32) -> usize {
+    unit as usize * UNIT as usize
+}
+
+/// 64 KiB: with less, a segment holds too few items to be worth its bookkeeping.
+const LEAST_SEGMENT: u64 = 64 << 10;
+const LEAST_SEGMENTS: u64 = 16;
+/// Segments that only moved records may use; two of them, as a large record may leave the rest of one empty.
+const RESERVE: usize = 4;
+/// The small queue has a tenth of the memory (S3-FIFO, §4.1).
+const SMALL_SHARE: usize = 10;

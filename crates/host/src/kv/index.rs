@@ -1,0 +1,363 @@
+//! Where the items are: 12 bytes for each in a table that is at least four fifths full, so 15 bytes at the most.
+//!
+//! The table is cut into partitions by some bits of a key's hash. A partition is an array in which entries stand in the order of
+//! their tags, each at the place that its tag has in proportion (linear probing in order: Amble and Knuth 1974), or as
+//! soon behind as there is room. A search ends at the first larger tag, so one in vain is as quick as one that finds. When a partition is 85 % full it grows by a
+//! sixteenth: nothing is moved but its own few entries, and no more memory is taken than needed.
+//!
+//! An entry holds 52 bits of the hash, and the partition stands for more. Two keys that agree in all of them are taken
+//! for one when one of them is written: the newer takes the place of the older, which is lost. With 10⁸ items and 2¹⁶ partitions that
+//! happens once in 10¹² writes. A read compares keys, so it never returns what belongs to another.
+
+use super::hash::KeyHash;
+use super::place::Place;
+
+/// The table.
+#[derive(Debug)]
+pub struct Index {
+    partitions: Vec<Partition>,
+    items: u64,
+}
+
+/// What is known of an item without a look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it is.
+    pub place: Place,
+    /// How often it was asked for lately, at most [`MOST_HEAT`].
+    pub heat: u8,
+}
+
+/// More often is not counted (S3-FIFO, Yang and others 2023, §4.1: two bits).
+pub const MOST_HEAT: u8 = 3;
+
+#[derive(Debug, Default)]
+struct Partition {
+    slots: Vec<Slot>,
+    /// Slots that a tag can have as its own; behind them is room for those that come after the last.
+    homes: u32,
+    used: u32,
+}
+
+/// 52 bits of tag, 2 of heat, 42 of place; all zeros where there is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slot([u32; 3]);
+
+impl Index {
+    /// An empty one of 2^`bits` partitions; each is worth some hundred items at least.
+    pub fn new(bits: u32) -> Index {
+        assert!(bits <= 20, "more partitions than are good for anything");
+        let partitions = (0..1 << bits).map(|_| Partition::default()).collect();
+        Index { partitions, items: 0 }
+    }
+
+    /// Items in it.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        let slots: usize = self.partitions.iter().map(|partition| partition.slots.capacity()).sum();
+        (slots * size_of::<Slot>() + self.partitions.capacity() * size_of::<Partition>()) as u64
+    }
+
+    /// What is known of a key.
+    #[inline]
+    pub fn find(&self, hash: KeyHash) -> Option<Entry> {
+        let (partition, tag) = self.split(hash);
+        let partition = &self.partitions[partition];
+        partition.find(tag).map(|at| partition.slots[at].entry())
+    }
+
+    /// The same, and it was asked for once more.
+    #[inline]
+    pub fn ask(&mut self, hash: KeyHash) -> Option<Entry> {
+        let (partition, tag) = self.split(hash);
+        let partition = &mut self.partitions[partition];
+        let at = partition.find(tag)?;
+        let entry = partition.slots[at].entry();
+        if entry.heat < MOST_HEAT {
+            partition.slots[at] = Slot::new(tag, Entry { heat: entry.heat + 1, ..entry });
+        }
+        Some(entry)
+    }
+
+    /// Enters a key, or changes what is known of it; what was known before is returned.
+    pub fn set(&mut self, hash: KeyHash, entry: Entry) -> Option<Entry> {
+        let (partition, tag) = self.split(hash);
+        let partition = &mut self.partitions[partition];
+        let slot = Slot::new(tag, entry);
+        match partition.locate(tag) {
+            Ok(at) => {
+                let before = partition.slots[at].entry();
+                partition.slots[at] = slot;
+                return Some(before);
+            }
+            Err(at) if partition.has_room() => partition.insert(at, slot),
+            Err(_) => {
+                partition.grow(1);
+                let at = partition.locate(tag).expect_err("growing enters nothing");
+                partition.insert(at, slot);
+            }
+        }
+        self.items += 1;
+        None
+    }
+
+    /// Room for about so many items in all, so that partitions need not grow one by one.
+    pub fn reserve(&mut self, items: u64) {
+        let each = items / self.partitions.len() as u64;
+        for partition in &mut self.partitions {
+            partition.grow(each.saturating_sub(u64::from(partition.used)) as u32);
+        }
+    }
+
+    /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
+    #[inline]
+    pub fn draw_near(&self, hash: KeyHash) {
+        let (partition, tag) = self.split(hash);
+        let partition = &self.partitions[partition];
+        std::hint::black_box(partition.slots.get(partition.home(tag)));
+    }
+
+    /// Forgets a key; what was known of it is returned.
+    pub fn remove(&mut self, hash: KeyHash) -> Option<Entry> {
+        let (partition, tag) = self.split(hash);
+        let partition = &mut self.partitions[partition];
+        let at = partition.find(tag)?;
+        let entry = partition.slots[at].entry();
+        partition.remove(at);
+        self.items -= 1;
+        Some(entry)
+    }
+
+    /// All places.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let slots = self.partitions.iter().flat_map(|partition| &partition.slots);
+        slots.filter(|slot| !slot.is_empty()).map(|slot| slot.entry().place)
+    }
+
+    /// Forgets all whose place is not to be kept; how many that are.
+    pub fn retain(&mut self, keeps: impl Fn(Place) -> bool) -> u64 {
+        let before = self.items;
+        for partition in &mut self.partitions {
+            for at in (0..partition.slots.len()).rev() {
+                let slot = partition.slots[at];
+                if !slot.is_empty() && !keeps(slot.entry().place) {
+                    partition.remove(at);
+                    self.items -= 1;
+                }
+            }
+        }
+        before - self.items
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.partitions.iter_mut().for_each(|partition| *partition = Partition::default());
+        self.items = 0;
+    }
+
+    #[inline]
+    fn split(&self, hash: KeyHash) -> (usize, u64) {
+        let partition = hash.0 as usize & (self.partitions.len() - 1);
+        (partition, (hash.0 >> 64) as u64 >> (64 - TAG_BITS))
+    }
+}
+
+impl Partition {
+    /// The slot of a tag's own.
+    #[inline]
+    fn home(&self, tag: u64) -> usize {
+        ((u128::from(tag) * u128::from(self.homes)) >> TAG_BITS) as usize
+    }
+
+    #[inline]
+    fn find(&self, tag: u64) -> Option<usize> {
+        self.locate(tag).ok()
+    }
+
+    /// Where a tag is, or else where it belongs.
+    #[inline]
+    fn locate(&self, tag: u64) -> Result<usize, usize> {
+        let mut at = self.home(tag);
+        loop {
+            let Some(slot) = self.slots.get(at) else { return Err(at) };
+            if slot.is_empty() || slot.tag() > tag {
+                return Err(at);
+            }
+            if slot.tag() == tag {
+                return Ok(at);
+            }
+            at += 1;
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        u64::from(self.used) * 100 < u64::from(self.homes) * MOST_PERCENT
+    }
+
+    /// Enters what is not there yet where it belongs; those behind make room.
+    fn insert(&mut self, at: usize, slot: Slot) {
+        let behind = self.slots[at..].iter().position(|other| other.is_empty());
+        let free = behind.map_or(self.slots.len(), |distance| at + distance);
+        if free == self.slots.len() {
+            self.lengthen();
+        }
+        self.slots.copy_within(at..free, at + 1);
+        self.slots[at] = slot;
+        self.used += 1;
+    }
+
+    /// There are so many at the very end that they need more room behind it.
+    fn lengthen(&mut self) {
+        self.slots.reserve_exact(BEHIND);
+        self.slots.push(Slot::default());
+    }
+
+    /// Those behind move up, as far as they do not stand in their own slots.
+    fn remove(&mut self, at: usize) {
+        let mut end = at + 1;
+        while let Some(slot) = self.slots.get(end) {
+            if slot.is_empty() || self.home(slot.tag()) == end {
+                break;
+            }
+            end += 1;
+        }
+        self.slots.copy_within(at + 1..end, at);
+        self.slots[end - 1] = Slot::default();
+        self.used -= 1;
+    }
+
+    /// Room for at least so many more.
+    fn grow(&mut self, more: u32) {
+        let needed = (u64::from(self.used + more) * 100).div_ceil(MOST_PERCENT) as u32 + 1;
+        let homes = needed.max(self.homes + self.homes / 16).max(LEAST_HOMES);
+        if homes <= self.homes {
+            return;
+        }
+        let slots = vec![Slot::default(); homes as usize + BEHIND];
+        let before = std::mem::replace(&mut self.slots, slots);
+        self.homes = homes;
+        self.used = 0;
+        let mut free = 0;
+        for slot in before.into_iter().filter(|slot| !slot.is_empty()) {
+            // They come in order, so each stands right behind the last one or in its own slot.
+            let at = self.home(slot.tag()).max(free);
+            if at == self.slots.len() {
+                self.lengthen();
+            }
+            self.slots[at] = slot;
+            free = at + 1;
+            self.used += 1;
+        }
+    }
+}
+
+impl Slot {
+    fn new(tag: u64, entry: Entry) -> Slot {
+        let place = entry.place.encode();
+        debug_assert!(place != 0 && place >> PLACE_BITS == 0 && entry.heat <= MOST_HEAT);
+        let low = place | u64::from(entry.heat) << PLACE_BITS;
+        // 44 bits of the entry, and the tag above them.
+        let high = tag << 12 | low >> 32;
+        Slot([low as u32, high as u32, (high >> 32) as u32])
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.0 == [0; 3]
+    }
+
+    #[inline]
+    fn tag(self) -> u64 {
+        u64::from(self.0[2]) << 20 | u64::from(self.0[1]) >> 12
+    }
+
+    #[inline]
+    fn entry(self) -> Entry {
+        let low = u64::from(self.0[0]) | u64::from(self.0[1] & 0xFFF) << 32;
+        Entry { place: Place::decode(low & ((1 << PLACE_BITS) - 1)), heat: (low >> PLACE_BITS) as u8 }
+    }
+}
+
+const TAG_BITS: u32 = 52;
+const PLACE_BITS: u32 = Place::BITS;
+const LEAST_HOMES: u32 = 16;
+/// The fuller a partition, the more entries make room for a new one: here about twenty.
+const MOST_PERCENT: u64 = 85;
+/// Slots behind the homes of a partition.
+const BEHIND: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn place(number: u64) -> Place {
+        Place::Front { unit: number as u32 }
+    }
+
+    fn hash(number: u64) -> KeyHash {
+        KeyHash::of(7, &number.to_le_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_map(steps in prop::collection::vec((0u8..4, 0u64..300, 0u32..99), 1..3000)) {
+            let (mut index, mut model) = (Index::new(1), BTreeMap::new());
+            for (kind, key, unit) in steps {
+                let entry = Entry { place: place(u64::from(unit)), heat: (unit % 4) as u8 };
+                match kind {
+                    0 | 1 => prop_assert_eq!(index.set(hash(key), entry), model.insert(key, entry)),
+                    2 => prop_assert_eq!(index.remove(hash(key)), model.remove(&key)),
+                    _ => prop_assert_eq!(index.find(hash(key)), model.get(&key).copied()),
+                }
+                prop_assert_eq!(index.items(), model.len() as u64);
+            }
+            for (&key, &entry) in &model {
+                prop_assert_eq!(index.find(hash(key)), Some(entry));
+            }
+        }
+
+        #[test]
+        fn an_entry_keeps_its_bits(tag in 0u64..1 << 52, unit in 0u64..1 << 38, pages in 1u8..8, heat in 0u8..4) {
+            let entry = Entry { place: Place::Log { unit, pages }, heat };
+            let slot = Slot::new(tag, entry);
+            prop_assert_eq!((slot.tag(), slot.entry()), (tag, entry));
+        }
+    }
+
+    #[test]
+    fn an_item_takes_fifteen_bytes() {
+        let mut index = Index::new(4);
+        for number in 0..40_000 {
+            index.set(hash(number), Entry { place: place(number), heat: 0 });
+            assert!(number < 10_000 || index.bytes() <= 16 * index.items(), "{} of {number}", index.bytes());
+        }
+    }
+
+    #[test]
+    fn tags_at_the_very_end_have_room() {
+        let mut index = Index::new(0);
+        for number in 0..1000u128 {
+            let last = KeyHash((u128::MAX - (number << 76)) & !0xFFFF_FFFF);
+            assert_eq!(index.set(last, Entry { place: place(number as u64), heat: 0 }), None);
+        }
+        for number in 0..1000u128 {
+            let last = KeyHash((u128::MAX - (number << 76)) & !0xFFFF_FFFF);
+            assert_eq!(index.remove(last).map(|entry| entry.place), Some(place(number as u64)));
+        }
+        assert_eq!(index.items(), 0);
+    }
+
+    #[test]
+    fn heat_has_an_end() {
+        let mut index = Index::new(0);
+        index.set(hash(1), Entry { place: place(1), heat: 0 });
+        let heats: Vec<u8> = (0..6).map(|_| index.ask(hash(1)).expect("it is there").heat).collect();
+        assert_eq!(heats, [0, 1, 2, 3, 3, 3]);
+    }
+}

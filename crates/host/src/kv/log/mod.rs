@@ -1,0 +1,614 @@
+//! Flash: records in segments, one segment after the other, as drives like it best.
+//!
+//! What is appended stays in memory until its segment is on the disk, in writes of [`CHUNK`] blocks. The order in the log is the
+//! order in which things happened: of two records of a key the later one is valid, and a *tombstone* says that none is. A segment
+//! is used again as a whole; who does that, and what becomes of the records in it, is not decided here.
+
+pub mod format;
+mod open;
+mod settling;
+
+use super::hash::KeyHash;
+use super::item::Value;
+use super::place::{MOST_PAGES, Place, UNIT};
+use super::record::{Checksum, Header, State};
+use crate::block::Bytes;
+use crate::disk::{BLOCK_BYTES, Disk};
+use crate::pool::Pool;
+use format::{Entry, Head, UNITS};
+use open::Open;
+use settling::Settling;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+use tailcut_base::Time;
+
+/// The log of a store.
+#[derive(Debug)]
+pub struct Log {
+    store: u128,
+    volatile_cache: bool,
+    segment_blocks: u32,
+    chunk: usize,
+    segments: Vec<Segment>,
+    free: VecDeque<u32>,
+    /// Full segments, oldest first.
+    full: VecDeque<u32>,
+    open: Option<Open>,
+    /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
+    ranks: Vec<Vec<u32>>,
+    /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
+    entombed: BTreeSet<(u64, u32)>,
+    /// Full segments that are not completely on the disk.
+    resting: Vec<Resting>,
+    next_sequence: u64,
+    /// Sequences of full segments, with their last writes, that may still be lost with the power.
+    undurable: VecDeque<(u64, u64)>,
+    /// All segments up to this sequence are on the disk for good.
+    durable_sequence: u64,
+    /// Segments up to this sequence hold nothing any more.
+    flushed: u64,
+    settling: Settling,
+    writes: VecDeque<Write>,
+    has_failed: bool,
+}
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    /// 0 while it is free.
+    sequence: u64,
+    /// Records in it that are valid.
+    valid: u32,
+    /// All of them.
+    records: u32,
+    /// Reads of it that are under way.
+    readers: u32,
+    /// See [`format::Foot::buried`].
+    buried: u64,
+    /// Tombstones in it.
+    tombstones: u32,
+    /// They may still be needed: then they are worth as much as valid records.
+    needs_tombstones: bool,
+    /// It is full, and has this rank by the share of its valid records.
+    rank: Option<u8>,
+}
+
+impl Segment {
+    /// The share of its valid records in thousandths, rounded down.
+    fn share(&self) -> u32 {
+        let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
+        (u64::from(kept) * 1000 / u64::from(self.records.max(1))) as u32
+    }
+
+    fn current_rank(&self) -> u8 {
+        (self.share() as usize * (RANKS - 1) / 1000) as u8
+    }
+}
+
+#[derive(Debug)]
+struct Resting {
+    number: u32,
+    blocks: Vec<Bytes>,
+    /// Its last write.
+    last: u64,
+}
+
+/// Blocks that shall go to the disk.
+#[derive(Debug)]
+pub struct Write {
+    /// The how-manieth write it is.
+    pub number: u64,
+    /// First block of the disk.
+    pub block: u64,
+    /// The content.
+    pub data: Vec<Bytes>,
+}
+
+/// What something is appended for: the last free segments are for those without which none would come free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A user writes.
+    User,
+    /// A user deletes, or writes in memory only.
+    Tombstone,
+    /// It makes a segment free.
+    Move,
+}
+
+/// A record that is to be appended.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its header; its home is not looked at.
+    pub header: Header,
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its value.
+    pub value: Value<'a>,
+    /// The hash of its key.
+    pub hash: KeyHash,
+}
+
+impl Log {
+    /// An empty one on a disk. `run` is a number that is larger each time the store is opened.
+    pub fn new(store: u128, disk: &Disk, segment_blocks: u32, segments: u32, run: u32) -> Log {
+        assert!(segments >= LEAST_SEGMENTS, "a log has at least {LEAST_SEGMENTS} segments");
+        Log {
+            store,
+            volatile_cache: disk.volatile_cache,
+            segment_blocks,
+            chunk: CHUNK.min(disk.most_blocks as usize).min(segment_blocks as usize),
+            segments: vec![Segment::default(); segments as usize],
+            free: (1..segments).collect(),
+            full: VecDeque::new(),
+            open: None,
+            ranks: vec![Vec::new(); RANKS],
+            entombed: BTreeSet::new(),
+            resting: Vec::new(),
+            next_sequence: u64::from(run) << 32 | 1,
+            undurable: VecDeque::new(),
+            durable_sequence: 0,
+            flushed: 0,
+            settling: Settling::default(),
+            writes: VecDeque::new(),
+            has_failed: false,
+        }
+    }
+
+    /// Appends a record; nothing if there is no free segment for it.
+    pub fn append(
+        &mut self,
+        now: Time,
+        record: &Record<'_>,
+        purpose: Purpose,
+        pool: &mut Pool,
+    ) -> Option<Place> {
+        let bytes = record.header.record_bytes() as usize;
+        let at = self.room_for(bytes, purpose, pool)?;
+        let open = self.open.as_mut().expect("it has room");
+        open.seek(at);
+        let header = Header { home: open.sequence, ..record.header }.encode();
+        let mut sum = Checksum::of(&header);
+        open.write(&header, pool);
+        for piece in [record.key].into_iter().chain(record.value.pieces()) {
+            sum.add(piece);
+            open.write(piece, pool);
+        }
+        open.align();
+        open.amend(at, &sum.value().to_le_bytes());
+        open.dirty_since.get_or_insert(now);
+        open.entries.push(Entry {
+            hash: record.hash,
+            unit: (at as u64 / UNIT) as u32,
+            bytes: bytes as u32,
+            expires: record.header.expires,
+            is_tombstone: record.header.state.has(State::TOMBSTONE),
+        });
+        let place = place_of(open.number, self.segment_blocks, (at as u64 / UNIT) as u32, bytes as u64);
+        let segment = &mut self.segments[open.number as usize];
+        segment.records += 1;
+        let is_tombstone = record.header.state.has(State::TOMBSTONE);
+        segment.valid += u32::from(!is_tombstone);
+        segment.tombstones += u32::from(is_tombstone);
+        if open.complete().len() >= self.chunk {
+            self.write_out();
+        }
+        Some(place)
+    }
+
+    /// Says that no record of a key in the segment with sequence `buried`, or in earlier ones, is valid. False if there is no room.
+    pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, purpose: Purpose, pool: &mut Pool) -> bool {
+        let key = hash.0.to_le_bytes();
+        let header = Header { key: 16, state: State::TOMBSTONE, cas: buried, ..Header::default() };
+        let record = Record { header, key: &key, value: Value::Slice(&[]), hash };
+        let is_done = self.append(now, &record, purpose, pool).is_some();
+        if let Some(open) = self.open.as_mut().filter(|_| is_done) {
+            open.buried = open.buried.max(buried);
+        }
+        is_done
+    }
+
+    /// True if a user's tombstone has room.
+    pub fn has_room_for_tombstone(&self) -> bool {
+        let bytes = Header::room(16, 0) as usize;
+        let has_room = self.open.as_ref().is_some_and(|open| open.room_for(bytes).is_some());
+        !self.has_failed && (has_room || self.free.len() > RESERVE)
+    }
+
+    fn room_for(&mut self, bytes: usize, purpose: Purpose, pool: &mut Pool) -> Option<usize> {
+        if self.has_failed {
+            return None;
+        }
+        if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)) {
+            return Some(at);
+        }
+        let spared = match purpose {
+            Purpose::User => RESERVE + 1,
+            Purpose::Tombstone => RESERVE,
+            Purpose::Move => 0,
+        };
+        if self.free.len() <= spared {
+            return None;
+        }
+        let number = self.free.pop_front()?;
+        self.seal(pool);
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.segments[number as usize] = Segment { sequence, ..Segment::default() };
+        let head = Head { sequence, durable: self.durable_sequence };
+        let open = Open::new(number, head, self.store, self.segment_blocks, pool);
+        let at = open.room_for(bytes);
+        self.open = Some(open);
+        Some(at.expect("an item is much smaller than a segment"))
+    }
+
+    /// Ends the open segment.
+    fn seal(&mut self, pool: &mut Pool) {
+        let Some(open) = &mut self.open else { return };
+        open.close_block();
+        self.write_out();
+        let Some(open) = self.open.take() else { return };
+        let summary = format::summary(&open.entries, open.sequence, open.buried, self.store);
+        self.segments[open.number as usize].buried = open.buried;
+        let first = self.segment_blocks as u64 * (u64::from(open.number) + 1) - summary.len() as u64;
+        for (part, blocks) in summary.chunks(self.chunk).enumerate() {
+            let mut data = pool.list();
+            data.extend_from_slice(blocks);
+            self.write(first + (part * self.chunk) as u64, data);
+        }
+        self.full.push_back(open.number);
+        self.entomb(open.number);
+        let last = self.settling.issued();
+        self.undurable.push_back((open.sequence, last));
+        self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
+    }
+
+    /// Sends what is complete to the disk.
+    fn write_out(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let (number, complete) = (open.number, open.complete());
+        open.note_written(complete.end);
+        let first = u64::from(number) * u64::from(self.segment_blocks);
+        for part in chunks(complete, self.chunk) {
+            let Some(open) = &self.open else { return };
+            let data = open.blocks[part.clone()].to_vec();
+            self.write(first + part.start as u64, data);
+        }
+    }
+
+    /// A write beside those of the log that becomes durable with them; its number.
+    pub fn count_write(&mut self) -> u64 {
+        self.settling.issue()
+    }
+
+    fn write(&mut self, block: u64, data: Vec<Bytes>) {
+        let number = self.settling.issue();
+        self.writes.push_back(Write { number, block, data });
+    }
+
+    /// What is in the log is not valid any more, and what is appended from now on is in segments with sequences larger than the one
+    /// returned.
+    pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
+        self.seal(pool);
+        self.segments.iter_mut().for_each(|segment| segment.valid = 0);
+        self.note_all_found();
+        self.flushed = self.last_sequence();
+        self.flushed
+    }
+
+    /// The sequence of the last segment that was begun.
+    pub fn last_sequence(&self) -> u64 {
+        self.next_sequence - 1
+    }
+
+    /// True if what is in that use of a segment may be valid.
+    pub fn is_believed(&self, sequence: u64) -> bool {
+        sequence > self.flushed
+    }
+
+    /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have reached then.
+    pub fn sync(&mut self) -> u64 {
+        if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
+            open.close_block();
+            self.write_out();
+        }
+        self.settling.issued()
+    }
+
+    /// Since when there is something that is not on its way to the disk.
+    pub fn dirty_since(&self) -> Option<Time> {
+        self.open.as_ref().and_then(|open| open.dirty_since)
+    }
+
+    /// The next blocks for the disk.
+    pub fn next_write(&mut self) -> Option<Write> {
+        self.writes.pop_front()
+    }
+
+    /// A write has ended, well or not. After one that has not, nothing is appended any more.
+    pub fn note_written(&mut self, number: u64, is_done: bool, pool: &mut Pool) {
+        if !is_done {
+            self.has_failed = true;
+            return;
+        }
+        self.settling.note_done(number);
+        if !self.volatile_cache {
+            self.note_flushed(self.settling.settled());
+        }
+        let settled = self.settling.settled();
+        let mut at = 0;
+        while at < self.resting.len() {
+            if self.resting[at].last > settled {
+                at += 1;
+                continue;
+            }
+            pool.take_back(self.resting.swap_remove(at).blocks);
+        }
+    }
+
+    /// Up to which write the disk has everything.
+    pub fn settled(&self) -> u64 {
+        self.settling.settled()
+    }
+
+    /// Up to which write nothing is lost with the power.
+    pub fn durable(&self) -> u64 {
+        self.settling.durable()
+    }
+
+    /// A flush that was begun when `settled` was so has ended.
+    pub fn note_flushed(&mut self, settled: u64) {
+        self.settling.note_durable(settled);
+        while let Some(&(sequence, last)) = self.undurable.front()
+            && last <= settled
+        {
+            self.durable_sequence = sequence;
+            self.undurable.pop_front();
+        }
+    }
+
+    /// The last write of full segments that may be lost with the power; 0 if there are none.
+    pub fn undurable(&self) -> u64 {
+        self.undurable.back().map_or(0, |&(_, last)| last)
+    }
+
+    /// True while so much is on its way to the disk that more should wait.
+    pub fn is_busy(&self) -> bool {
+        self.resting.len() >= MOST_RESTING
+    }
+
+    /// True while full segments are on their way to the disk: one of them may be the emptiest.
+    pub fn is_settling(&self) -> bool {
+        !self.resting.is_empty()
+    }
+
+    /// True if the disk must be flushed to keep what was written.
+    pub fn has_volatile_cache(&self) -> bool {
+        self.volatile_cache
+    }
+
+    /// True once the disk has refused a write.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// The blocks with a record that is not on the disk yet.
+    pub fn in_memory(&self, unit: u64, pages: usize) -> Option<&[Bytes]> {
+        let number = self.segment_of(unit);
+        let first = (unit / UNITS - u64::from(number) * u64::from(self.segment_blocks)) as usize;
+        let open = self.open.as_ref().filter(|open| open.number == number).map(|open| &open.blocks);
+        let resting = || self.resting.iter().find(|resting| resting.number == number);
+        let blocks = open.or_else(|| resting().map(|resting| &resting.blocks))?;
+        Some(&blocks[first..(first + pages).min(blocks.len())])
+    }
+
+    /// The segment that a unit lies in.
+    pub fn segment_of(&self, unit: u64) -> u32 {
+        (unit / UNITS / u64::from(self.segment_blocks)) as u32
+    }
+
+    /// Which use of a segment this is; 0 while it is free.
+    pub fn sequence(&self, number: u32) -> u64 {
+        self.segments[number as usize].sequence
+    }
+
+    /// A record at `unit` is not valid any more.
+    pub fn forget(&mut self, unit: u64) {
+        let number = self.segment_of(unit);
+        let valid = &mut self.segments[number as usize].valid;
+        *valid = valid.checked_sub(1).expect("what is forgotten was valid");
+        if self.segments[number as usize].rank.is_some() {
+            self.rank(number);
+        }
+    }
+
+    /// Somebody reads in a segment: it is not used again until he has ended.
+    pub fn begin_read(&mut self, number: u32) {
+        self.segments[number as usize].readers += 1;
+    }
+
+    /// And has ended.
+    pub fn end_read(&mut self, number: u32) {
+        self.segments[number as usize].readers -= 1;
+    }
+
+    /// Reads of a segment that are under way.
+    pub fn readers(&self, number: u32) -> u32 {
+        self.segments[number as usize].readers
+    }
+
+    /// Segments without anything in them.
+    pub fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// All segments that can hold something.
+    pub fn segments(&self) -> usize {
+        self.segments.len() - 1
+    }
+
+    /// True when segments should be made free.
+    pub fn is_short(&self) -> bool {
+        self.free.len() < 2 * RESERVE
+    }
+
+    /// The oldest full segment, all of which is on the disk.
+    pub fn oldest(&self) -> Option<u32> {
+        self.full.front().copied().filter(|&number| !self.is_resting(number))
+    }
+
+    /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
+    pub fn emptiest_below(&mut self, share: u32) -> Option<u32> {
+        let last = share as usize * (RANKS - 1) / 1000;
+        (0..=last)
+            .find_map(|rank| self.any_of(rank))
+            .filter(|&number| self.segments[number as usize].share() < share)
+    }
+
+    /// A full segment of that rank, all of which is on the disk.
+    fn any_of(&mut self, rank: usize) -> Option<u32> {
+        let mut at = self.ranks[rank].len();
+        while at > 0 {
+            at -= 1;
+            let number = self.ranks[rank][at];
+            if self.segments[number as usize].rank != Some(rank as u8) {
+                self.ranks[rank].swap_remove(at);
+            } else if !self.is_resting(number) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// A segment is full.
+    fn entomb(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        segment.needs_tombstones = segment.tombstones > 0;
+        if segment.needs_tombstones {
+            self.entombed.insert((segment.buried, number));
+        }
+        self.rank(number);
+    }
+
+    /// Tombstones are not needed any more when all that is older is gone.
+    fn exhume(&mut self) {
+        while let Some(&(buried, number)) = self.entombed.first()
+            && !self.needs_tombstone(buried, number)
+        {
+            self.entombed.pop_first();
+            self.segments[number as usize].needs_tombstones = false;
+            self.rank(number);
+        }
+    }
+
+    /// True if there are tombstones that may still be needed.
+    pub fn has_tombstones(&self) -> bool {
+        !self.entombed.is_empty()
+    }
+
+    /// Notes what rank a full segment has by now.
+    fn rank(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        let rank = segment.current_rank();
+        if segment.rank != Some(rank) {
+            segment.rank = Some(rank);
+            self.ranks[rank as usize].push(number);
+        }
+    }
+
+    fn is_resting(&self, number: u32) -> bool {
+        self.resting.iter().any(|resting| resting.number == number)
+    }
+
+    /// True if a tombstone for records up to that sequence may still be needed when `except` is gone.
+    pub fn needs_tombstone(&self, buried: u64, except: u32) -> bool {
+        // They are in the order of their sequences.
+        let oldest = self.full.iter().find(|&&number| number != except);
+        oldest.is_some_and(|&number| self.segments[number as usize].sequence <= buried)
+    }
+
+    /// Of the tombstones of a full segment; see [`format::Foot::buried`].
+    pub fn buried(&self, number: u32) -> u64 {
+        self.segments[number as usize].buried
+    }
+
+    /// A segment whose head is gone from the disk can be used again.
+    pub fn release(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        assert!(segment.readers == 0, "nobody reads a segment that is free");
+        self.entombed.remove(&(segment.buried, number));
+        *segment = Segment::default();
+        match self.full.front() {
+            Some(&oldest) if oldest == number => drop(self.full.pop_front()),
+            _ => self.full.retain(|&other| other != number),
+        }
+        self.free.push_back(number);
+        self.exhume();
+    }
+
+    /// Recovery has found a segment, which is on the disk for good. They come in the order of their sequences. Of its records, so many are tombstones.
+    pub fn note_found(&mut self, number: u32, sequence: u64, (records, tombstones): (u32, u32), buried: u64) {
+        self.segments[number as usize] =
+            Segment { sequence, records, tombstones, buried, ..Segment::default() };
+        self.durable_sequence = sequence;
+        self.free.retain(|&other| other != number);
+        self.full.push_back(number);
+    }
+
+    /// Recovery has found all there is.
+    pub fn note_all_found(&mut self) {
+        for at in 0..self.full.len() {
+            self.entomb(self.full[at]);
+        }
+        self.exhume();
+    }
+
+    /// Recovery has found a valid record.
+    pub fn note_valid(&mut self, unit: u64) {
+        let number = self.segment_of(unit);
+        self.segments[number as usize].valid += 1;
+    }
+
+    /// Blocks of a segment.
+    pub fn segment_blocks(&self) -> u32 {
+        self.segment_blocks
+    }
+
+    /// Bytes of all segments that can hold something.
+    pub fn bytes(&self) -> u64 {
+        self.segments() as u64 * u64::from(self.segment_blocks) * BLOCK_BYTES
+    }
+
+    /// First block of a segment.
+    pub fn first_block(&self, number: u32) -> u64 {
+        u64::from(number) * u64::from(self.segment_blocks)
+    }
+
+    /// The name of the store.
+    pub fn store(&self) -> u128 {
+        self.store
+    }
+}
+
+/// The place of a record of so many bytes at a unit of a segment.
+pub fn place_of(number: u32, segment_blocks: u32, unit: u32, bytes: u64) -> Place {
+    let within = u64::from(unit) * UNIT % BLOCK_BYTES;
+    let pages = (within + bytes).div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)) as u8;
+    let unit = u64::from(number) * u64::from(segment_blocks) * UNITS + u64::from(unit);
+    Place::Log { unit, pages }
+}
+
+fn chunks(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(most).map(move |start| start..(start + most).min(end))
+}
+
+/// 128 KiB: so much is written at a time.
+const CHUNK: usize = 32;
+/// Steps of the share of valid records.
+const RANKS: usize = 32;
+/// So many full segments may wait for the disk.
+const MOST_RESTING: usize = 8;
+/// Segments that only moved records may use.
+const RESERVE: usize = 2;
+/// Fewer are no log.
+pub const LEAST_SEGMENTS: u32 = 12;

@@ -1,0 +1,121 @@
+//! The segment that is written at the moment.
+
+use super::format::{Entry, Head, summary_blocks};
+use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
+use crate::kv::place::UNIT;
+use crate::pool::Pool;
+use std::ops::Range;
+use tailcut_base::Time;
+
+/// A segment that takes records, block by block in memory.
+#[derive(Debug)]
+pub struct Open {
+    /// Its number.
+    pub number: u32,
+    /// Which use of it this is.
+    pub sequence: u64,
+    /// Its content so far.
+    pub blocks: Vec<Bytes>,
+    /// What its summary will say.
+    pub entries: Vec<Entry>,
+    /// See [`super::format::Foot::buried`].
+    pub buried: u64,
+    /// Since when it has something that is not on its way to the disk.
+    pub dirty_since: Option<Time>,
+    /// Where the next record begins at the earliest.
+    at: usize,
+    /// Blocks that are on their way to the disk, from the first on.
+    written: usize,
+    limit: usize,
+}
+
+impl Open {
+    /// An empty one of so many blocks.
+    pub fn new(number: u32, head: Head, store: u128, limit: u32, pool: &mut Pool) -> Open {
+        let mut open = Open {
+            number,
+            sequence: head.sequence,
+            blocks: pool.list(),
+            entries: Vec::new(),
+            buried: 0,
+            dirty_since: None,
+            at: 0,
+            written: 0,
+            limit: limit as usize,
+        };
+        open.write(&head.encode(store), pool);
+        open
+    }
+
+    /// Where a record of so many bytes would begin, if there is room for it. It touches no more blocks than it must.
+    pub fn room_for(&self, bytes: usize) -> Option<usize> {
+        let within = self.at % BLOCK;
+        let fits = within + bytes <= bytes.div_ceil(BLOCK) * BLOCK;
+        let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK) };
+        let summary = summary_blocks(self.entries.len() + 1) as usize;
+        (at + bytes <= (self.limit - summary) * BLOCK).then_some(at)
+    }
+
+    /// Goes on at this byte.
+    pub fn seek(&mut self, at: usize) {
+        debug_assert!(at >= self.at && at.is_multiple_of(UNIT as usize));
+        self.at = at;
+    }
+
+    /// Appends bytes.
+    pub fn write(&mut self, mut bytes: &[u8], pool: &mut Pool) {
+        while !bytes.is_empty() {
+            let (block, within) = (self.at / BLOCK, self.at % BLOCK);
+            while self.blocks.len() <= block {
+                self.blocks.push(cleared(pool));
+            }
+            let count = bytes.len().min(BLOCK - within);
+            let (now, later) = bytes.split_at(count);
+            self.blocks[block].as_mut_slice()[within..within + count].copy_from_slice(now);
+            self.at += count;
+            bytes = later;
+        }
+    }
+
+    /// Changes bytes that were written and are not on their way to the disk.
+    pub fn amend(&mut self, mut at: usize, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (block, within) = (at / BLOCK, at % BLOCK);
+            let count = bytes.len().min(BLOCK - within);
+            self.blocks[block].as_mut_slice()[within..within + count].copy_from_slice(&bytes[..count]);
+            (at, bytes) = (at + count, &bytes[count..]);
+        }
+    }
+
+    /// The end of a record.
+    pub fn align(&mut self) {
+        self.at = self.at.next_multiple_of(UNIT as usize);
+    }
+
+    /// Blocks that are complete and not on their way to the disk.
+    pub fn complete(&self) -> Range<usize> {
+        self.written..(self.at / BLOCK).max(self.written)
+    }
+
+    /// Leaves the rest of the last block empty, so that it is complete, too.
+    pub fn close_block(&mut self) {
+        self.at = self.at.next_multiple_of(BLOCK);
+    }
+
+    /// These are on their way now.
+    pub fn note_written(&mut self, until: usize) {
+        self.written = until;
+        if self.at == until * BLOCK {
+            self.dirty_since = None;
+        }
+    }
+}
+
+fn cleared(pool: &mut Pool) -> Bytes {
+    let mut block = pool.block();
+    block.as_mut_slice().fill(0);
+    block
+}
+
+const BLOCK: usize = BLOCK_BYTES as usize;

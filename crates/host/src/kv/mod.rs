@@ -1,0 +1,42 @@
+//! Items with keys, in memory and on flash: the engine of the key-value server.
+//!
+//! ```text
+//!    find, change            fetch
+//!         │                    │
+//!       index ── where ──►  front (memory: segments, two queues)
+//!         │                    │ leaves memory, or at once in a store
+//!         └───────────────►   log (flash: segments, in writes of 128 KiB)  ──► any disk of blocks, an array with copies for one
+//! ```
+//!
+//! - [`index`]: 15 bytes for each item tell where it is;
+//! - [`front`]: what was written or asked for lately;
+//! - [`log`]: everything else, and in a store everything;
+//! - [`reclaim`]: how segments of the log come free;
+//! - [`opening`]: how a log is found again after any end.
+//!
+//! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss of a drive and
+//! the separation of reads from writes are the business of the array below ([`crate::array`]).
+
+mod engine;
+mod fetch;
+pub mod front;
+mod ghost;
+pub mod hash;
+pub mod index;
+mod item;
+mod jobs;
+pub mod log;
+pub mod opening;
+mod place;
+mod reclaim;
+pub mod record;
+pub mod session;
+mod settings;
+
+pub use engine::{Change, Content, Engine, Figures, Found, Put, Refused};
+pub use fetch::{Fetched, MOST_KEY};
+pub use item::{Item, Value};
+pub use opening::{CannotOpen, Making, Opening};
+pub use place::{Place, UNIT};
+pub use record::{Header, State};
+pub use settings::{Keep, Settings, Write};

@@ -1,0 +1,201 @@
+//! An item as bytes: the same in memory and on flash.
+//!
+//! | bytes | what | |
+//! | --- | --- | --- |
+//! | 0–3 | CRC-32C of all that follows, but for `accessed` | on flash |
+//! | 4–7 | bytes of the value | |
+//! | 8 | bytes of the key | 1 to 250 |
+//! | 9 | kind and state | |
+//! | 10–11 | zeros | |
+//! | 12–15 | the client's flags | |
+//! | 16–19 | when it expires, in seconds of Unix time | 0 for never |
+//! | 20–23 | when it was last asked for, in seconds of Unix time | |
+//! | 24–31 | its CAS value | |
+//! | 32–39 | in memory: its place on flash, if it has one there; on flash: the sequence of its segment | |
+//!
+//! Key and value follow, and zeros up to a multiple of [`UNIT`]. All numbers are little-endian.
+
+use super::place::UNIT;
+
+/// What stands before key and value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the value.
+    pub value: u32,
+    /// Bytes of the key; 1 to 250.
+    pub key: u8,
+    /// Kind and state; see [`State`].
+    pub state: State,
+    /// The client's flags.
+    pub flags: u32,
+    /// When it expires, in seconds of Unix time; 0 for never.
+    pub expires: u32,
+    /// When it was last asked for, in seconds of Unix time, as far as that is known.
+    pub accessed: u32,
+    /// Its CAS value.
+    pub cas: u64,
+    /// In memory the encoded place of the same record on flash, or 0; on flash the sequence of its segment.
+    pub home: u64,
+}
+
+/// What is special about a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State(pub u8);
+
+impl State {
+    /// Somebody has invalidated it, and not deleted it.
+    pub const STALE: State = State(1);
+    /// Somebody was told to replace it.
+    pub const WIN_SENT: State = State(2);
+    /// It was asked for since it was written.
+    pub const FETCHED: State = State(4);
+    /// It is none: the key was deleted. Only on flash.
+    pub const TOMBSTONE: State = State(8);
+
+    /// It was written under a key in base64.
+    pub const BASE64_KEY: State = State(16);
+
+    /// True if all of `other` is in it.
+    #[inline]
+    pub fn has(self, other: State) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With `other`.
+    #[inline]
+    #[must_use]
+    pub fn with(self, other: State) -> State {
+        State(self.0 | other.0)
+    }
+
+    /// Without `other`.
+    #[inline]
+    #[must_use]
+    pub fn without(self, other: State) -> State {
+        State(self.0 & !other.0)
+    }
+}
+
+impl Header {
+    /// Bytes of a header.
+    pub const BYTES: usize = 40;
+
+    /// Bytes of the whole record with its padding.
+    #[inline]
+    pub fn record_bytes(&self) -> u64 {
+        Header::room(usize::from(self.key), u64::from(self.value))
+    }
+
+    /// Bytes of a record with a key and a value of so many.
+    #[inline]
+    pub fn room(key: usize, value: u64) -> u64 {
+        (Header::BYTES as u64 + key as u64 + value).next_multiple_of(UNIT)
+    }
+
+    /// Where the value begins.
+    #[inline]
+    pub fn value_at(&self) -> usize {
+        Header::BYTES + usize::from(self.key)
+    }
+
+    /// True when its time is over at `unix`.
+    #[inline]
+    pub fn is_expired(&self, unix: u32) -> bool {
+        self.expires != 0 && self.expires <= unix
+    }
+
+    /// As bytes, with a checksum of zero.
+    #[inline]
+    pub fn encode(&self) -> [u8; Header::BYTES] {
+        let mut bytes = [0; Header::BYTES];
+        bytes[4..8].copy_from_slice(&self.value.to_le_bytes());
+        bytes[8] = self.key;
+        bytes[9] = self.state.0;
+        bytes[12..16].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.expires.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.accessed.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.cas.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.home.to_le_bytes());
+        bytes
+    }
+
+    /// The header in the first bytes, whatever its checksum says; there must be [`Header::BYTES`] of them.
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Header {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        Header {
+            value: word(4),
+            key: bytes[8],
+            state: State(bytes[9]),
+            flags: word(12),
+            expires: word(16),
+            accessed: word(20),
+            cas: long(24),
+            home: long(32),
+        }
+    }
+
+    /// The checksum that stands in the first bytes of a record.
+    #[inline]
+    pub fn checksum_in(bytes: &[u8]) -> u32 {
+        u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))
+    }
+}
+
+/// The checksum of a record that is handed over piece by piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Checksum(u32);
+
+impl Checksum {
+    /// Of a header; key and value are still to come.
+    #[inline]
+    pub fn of(header: &[u8; Header::BYTES]) -> Checksum {
+        let first = crc32c::crc32c(&header[4..20]);
+        Checksum(crc32c::crc32c_append(first, &header[24..]))
+    }
+
+    /// What comes next.
+    #[inline]
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0 = crc32c::crc32c_append(self.0, bytes);
+    }
+
+    /// Of all that was added.
+    #[inline]
+    pub fn value(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_found_again() {
+        let header = Header {
+            value: 1 << 20,
+            key: 250,
+            state: State::STALE.with(State::FETCHED),
+            flags: u32::MAX,
+            expires: 7,
+            accessed: 9,
+            cas: u64::MAX - 1,
+            home: 12345,
+        };
+        assert_eq!(Header::decode(&header.encode()), header);
+        assert_eq!(header.record_bytes(), (40u64 + 250 + (1 << 20)).next_multiple_of(16));
+    }
+
+    #[test]
+    fn its_checksum_covers_all_but_the_last_access() {
+        let header = Header { key: 3, value: 5, ..Header::default() }.encode();
+        let sum = Checksum::of(&header).value();
+        for at in 4..Header::BYTES {
+            let mut other = header;
+            other[at] ^= 1;
+            assert_eq!(Checksum::of(&other).value() == sum, (20..24).contains(&at), "{at}");
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Each verb: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`, `items.c`); the tests compare
+//! with the program.
+
+use super::statistics::Statistics;
+use super::verb::{Answer, Store, Verb, to_expiry, to_seconds};
+use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Put, Refused, State};
+use crate::wire::memcached::meta::{self, Deleted};
+use crate::wire::memcached::reply::{self, Counted, Stored};
+use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
+
+/// How far a verb has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done and answered.
+    Done,
+    /// The item is on flash: it is wanted first. Nothing has happened.
+    OnFlash {
+        /// It is read because somebody asks for it.
+        counts: bool,
+    },
+    /// The disk is behind: again later. Nothing has happened.
+    Busy,
+}
+
+/// All that a verb works with.
+pub struct Work<'a> {
+    /// The items.
+    pub engine: &'a mut Engine,
+    /// What is counted.
+    pub statistics: &'a mut Statistics,
+    /// Where the answer goes.
+    pub out: &'a mut Vec<u8>,
+    /// Memory for values that are made here.
+    pub scratch: &'a mut Vec<u8>,
+    /// Seconds of Unix time.
+    pub unix: u64,
+    /// The most bytes of an item as memcached counts them.
+    pub most_item: u64,
+    /// The item, if it had to be fetched.
+    pub fetched: Option<&'a Fetched>,
+}
+
+/// The item is on flash and has not been fetched.
+struct NotHere;
+
+impl Work<'_> {
+    /// Carries out a verb. `data` are those that came with it.
+    pub fn carry_out(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Outcome {
+        let before = self.out.len();
+        let outcome = match verb {
+            Verb::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
+            Verb::MetaGet(flags) => self.meta_get(key, flags),
+            Verb::Store(store) => self.store(key, store, data),
+            Verb::Count { direction, delta, noreply } => self.count(key, *direction, *delta, *noreply),
+            Verb::MetaCount { flags, direction, delta } => self.meta_count(key, flags, *direction, *delta),
+            Verb::Touch { exptime, noreply } => self.touch(key, *exptime, *noreply),
+            Verb::Delete { noreply } => self.delete(key, *noreply),
+            Verb::MetaDelete(flags) => self.meta_delete(key, flags),
+            Verb::MetaDebug => self.debug(key),
+        };
+        let counts = matches!(verb, Verb::Get { .. } | Verb::Touch { .. })
+            || matches!(verb, Verb::MetaGet(flags) if !flags.leaves_no_trace());
+        match outcome {
+            Ok(Some(())) => Outcome::Done,
+            Ok(None) => {
+                self.out.truncate(before);
+                Outcome::Busy
+            }
+            Err(NotHere) => {
+                self.out.truncate(before);
+                Outcome::OnFlash { counts }
+            }
+        }
+    }
+
+    /// Looks at an item.
+    fn see<R>(
+        &mut self,
+        key: Key<'_>,
+        counts: bool,
+        look: impl FnOnce(Option<&Item<'_>>, &mut Vec<u8>) -> R,
+    ) -> Result<R, NotHere> {
+        if let Some(fetched) = self.fetched {
+            let item = fetched.is_there().then(|| fetched.item());
+            return Ok(look(item.as_ref(), self.out));
+        }
+        match self.engine.find(key.as_bytes(), counts) {
+            Found::Item(item) => Ok(look(Some(&item), self.out)),
+            Found::Nothing => Ok(look(None, self.out)),
+            Found::OnFlash => Err(NotHere),
+        }
+    }
+
+    fn header(&mut self, key: Key<'_>, counts: bool) -> Result<Option<Header>, NotHere> {
+        self.see(key, counts, |item, _| item.map(|item| item.header))
+    }
+
+    fn change(&mut self, key: Key<'_>, change: Change<'_>) -> Result<u64, Refused> {
+        self.engine.change(key.as_bytes(), self.fetched, change)
+    }
+
+    fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {
+        let seen = self.see(key, true, |item, out| {
+            let item = item?;
+            let Header { flags, cas, .. } = item.header;
+            reply::value(out, key, flags, item.value.bytes() as u32, with_cas.then_some(cas));
+            item.value.append_to(out);
+            out.extend_from_slice(reply::TAIL);
+            Some(item.header)
+        })?;
+        if let (Some(header), Some(exptime)) = (seen, exptime) {
+            let expires = to_seconds(Expiry::new(self.unix, exptime));
+            let state = header.state.with(State::FETCHED);
+            if self.change(key, Change::Amend { expires, state }) == Err(Refused::Busy) {
+                return Ok(None);
+            }
+        }
+        self.statistics.note_get(seen.is_some(), exptime.is_some());
+        Ok(Some(()))
+    }
+
+    fn meta_get(&mut self, key: Key<'_>, flags: &MetaFlags) -> Result<Option<()>, NotHere> {
+        let (unix, counts) = (self.unix, !flags.leaves_no_trace());
+        let seen = self.see(key, counts, |item, out| {
+            let item = item?;
+            let seen = as_meta(item.header, unix);
+            meta::hit(out, flags, key, &seen, unix);
+            if flags.wants_value() {
+                item.value.append_to(out);
+                out.extend_from_slice(reply::TAIL);
+            }
+            Some((item.header.state, seen))
+        })?;
+        self.statistics.note_get(seen.is_some(), flags.exptime.is_some());
+        match seen {
+            Some((state, seen)) => {
+                let fetched = seen.fetch(flags, unix);
+                let state = if fetched.is_won { state.with(State::WIN_SENT) } else { state };
+                let state = if counts { state.with(State::FETCHED) } else { state };
+                let change = Change::Amend { expires: to_seconds(fetched.expiry), state };
+                let is_the_same = fetched.expiry == seen.expiry && !fetched.is_won;
+                let is_busy = !is_the_same && self.change(key, change) == Err(Refused::Busy);
+                Ok((!is_busy).then_some(()))
+            }
+            None if flags.vivify.is_some() => Ok(self.vivify(key, flags)),
+            None => {
+                meta::miss(self.out, flags, key);
+                Ok(Some(()))
+            }
+        }
+    }
+
+    /// A miss makes the item, and who asked is to fill it.
+    fn vivify(&mut self, key: Key<'_>, flags: &MetaFlags) -> Option<()> {
+        let new = meta::Item { is_new: true, ..meta::Item::default() };
+        let fetched = new.fetch(flags, self.unix);
+        let state = if fetched.is_won { State::WIN_SENT } else { State::default() };
+        let state = if flags.leaves_no_trace() { state } else { state.with(State::FETCHED) };
+        let expires = to_seconds(fetched.expiry);
+        let put = Put { content: Content::New(&[]), flags: 0, expires, state, cas: flags.new_cas };
+        match self.change(key, Change::Put(put)) {
+            Ok(cas) => {
+                meta::hit(self.out, flags, key, &meta::Item { cas, ..new }, self.unix);
+                if flags.wants_value() {
+                    self.out.extend_from_slice(reply::TAIL);
+                }
+            }
+            Err(Refused::Busy) => return None,
+            Err(_) => reply::server_error(self.out, "out of memory"),
+        }
+        Some(())
+    }
+
+    fn store(&mut self, key: Key<'_>, store: &Store, data: &[u8]) -> Result<Option<()>, NotHere> {
+        let old = match store.mode {
+            StoreMode::Set => None,
+            _ => self.header(key, false)?,
+        };
+        let state = if store.has_base64_key { State::BASE64_KEY } else { State::default() };
+        let put = Put {
+            content: Content::New(data),
+            flags: store.client_flags,
+            expires: to_seconds(store.expiry),
+            state,
+            cas: store.new_cas,
+        };
+        let put = match (store.mode, old) {
+            (StoreMode::Set, _) | (StoreMode::Add, None) | (StoreMode::Replace, Some(_)) => Ok(put),
+            (StoreMode::Cas(_), None) => Err(Stored::NotFound),
+            (StoreMode::Cas(cas), Some(old)) => compare(put, store, cas, &old),
+            (StoreMode::Append | StoreMode::Prepend, Some(old)) => self.join(key, put, store, &old, data),
+            _ => Err(Stored::NotStored),
+        };
+        let stored = match put.map(|put| self.change(key, Change::Put(put))) {
+            Ok(Ok(cas)) => (Stored::Stored, cas),
+            Ok(Err(Refused::Busy)) => return Ok(None),
+            Ok(Err(Refused::Full)) => (Stored::NoMemory, 0),
+            Ok(Err(Refused::TooLarge)) => (Stored::TooLarge, 0),
+            Err(refused) => (refused, 0),
+        };
+        self.statistics.note_store(store.mode, stored.0);
+        answer_store(self.out, key, &store.answer, stored);
+        Ok(Some(()))
+    }
+
+    /// Data beside what is there, which otherwise stays as it is.
+    fn join<'d>(
+        &self,
+        key: Key<'_>,
+        put: Put<'d>,
+        store: &Store,
+        old: &Header,
+        data: &'d [u8],
+    ) -> Result<Put<'d>, Stored> {
+        if store.cas != 0 && store.cas != old.cas {
+            return Err(Stored::Exists);
+        }
+        let length = u64::from(old.value) + data.len() as u64;
+        if counted_bytes(key, old.flags, length) > self.most_item {
+            return Err(Stored::NotStored);
+        }
+        let is_append = store.mode == StoreMode::Append;
+        let content = if is_append { Content::After(data) } else { Content::Before(data) };
+        Ok(Put { content, flags: old.flags, expires: old.expires, state: State::default(), ..put })
+    }
+
+    fn count(
+        &mut self,
+        key: Key<'_>,
+        direction: Direction,
+        delta: u64,
+        noreply: bool,
+    ) -> Result<Option<()>, NotHere> {
+        let flags = MetaFlags::default();
+        let counted = match self.step(key, &flags, direction, delta)? {
+            Step::Busy => return Ok(None),
+            Step::Counted(meta::Counted::Now { number, .. }) => Counted::Now(number),
+            Step::Counted(meta::Counted::NotFound) => Counted::NotFound,
+            Step::Counted(meta::Counted::NoMemory) => Counted::NoMemory,
+            Step::Counted(_) => Counted::NotNumeric,
+        };
+        self.statistics.note_count(direction, counted != Counted::NotFound);
+        reply::counted(self.out, counted, noreply);
+        Ok(Some(()))
+    }
+
+    fn meta_count(
+        &mut self,
+        key: Key<'_>,
+        flags: &MetaFlags,
+        direction: Direction,
+        delta: u64,
+    ) -> Result<Option<()>, NotHere> {
+        let counted = match self.step(key, flags, direction, delta)? {
+            Step::Busy => return Ok(None),
+            Step::Counted(meta::Counted::NotFound) if flags.vivify.is_some() => {
+                match self.begin_count(key, flags) {
+                    Step::Busy => return Ok(None),
+                    Step::Counted(counted) => counted,
+                }
+            }
+            Step::Counted(counted) => counted,
+        };
+        self.statistics.note_count(direction, !matches!(counted, meta::Counted::NotFound));
+        meta::counted(self.out, flags, key, counted, self.unix);
+        Ok(Some(()))
+    }
+
+    /// A number with no more digits than the value had bytes is written over it, with spaces behind; else it is a new value, which has
+    /// lost all marks.
+    fn step(
+        &mut self,
+        key: Key<'_>,
+        flags: &MetaFlags,
+        direction: Direction,
+        delta: u64,
+    ) -> Result<Step, NotHere> {
+        let mut scratch = std::mem::take(self.scratch);
+        scratch.clear();
+        let old = self.see(key, false, |item, _| {
+            let item = item?;
+            item.value.append_to(&mut scratch);
+            Some(item.header)
+        });
+        let step = old.map(|old| self.step_from(key, flags, direction, delta, old, &mut scratch));
+        *self.scratch = scratch;
+        step
+    }
+
+    fn step_from(
+        &mut self,
+        key: Key<'_>,
+        flags: &MetaFlags,
+        direction: Direction,
+        delta: u64,
+        old: Option<Header>,
+        value: &mut Vec<u8>,
+    ) -> Step {
+        let Some(old) = old else { return Step::Counted(meta::Counted::NotFound) };
+        let cas = flags.cas.unwrap_or(0);
+        if cas != 0 && old.cas != cas && old.value != 0 {
+            return Step::Counted(meta::Counted::Exists);
+        }
+        let Some(number) = number::of_value(value) else { return Step::Counted(meta::Counted::NotNumeric) };
+        let number = direction.apply(number, delta);
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(number).as_bytes();
+        let expiry = to_expiry(old.expires);
+        let fits = digits.len() <= value.len();
+        let length = value.len();
+        value.clear();
+        value.extend_from_slice(digits);
+        let (state, expires) = match fits {
+            true => {
+                value.resize(length, b' ');
+                // The program sets the end of the value that was replaced, not of a new one.
+                (old.state, to_seconds(flags.expiry(self.unix, expiry, false)))
+            }
+            false => (State::default(), old.expires),
+        };
+        let put = Put { content: Content::New(value), flags: old.flags, expires, state, cas: flags.new_cas };
+        match self.change(key, Change::Put(put)) {
+            Ok(cas) => Step::Counted(meta::Counted::Now { number, cas, expiry, is_new: false }),
+            Err(Refused::Busy) => Step::Busy,
+            Err(_) => Step::Counted(meta::Counted::NoMemory),
+        }
+    }
+
+    /// A count that is not there is made.
+    fn begin_count(&mut self, key: Key<'_>, flags: &MetaFlags) -> Step {
+        let mut digits = itoa::Buffer::new();
+        let content = Content::New(digits.format(flags.initial).as_bytes());
+        let expires = to_seconds(flags.expiry(self.unix, Expiry::Never, true));
+        let put = Put { content, flags: 0, expires, state: State::default(), cas: flags.new_cas };
+        match self.change(key, Change::Put(put)) {
+            Ok(cas) => {
+                let (number, expiry) = (flags.initial, Expiry::Never);
+                Step::Counted(meta::Counted::Now { number, cas, expiry, is_new: true })
+            }
+            Err(Refused::Busy) => Step::Busy,
+            Err(_) => Step::Counted(meta::Counted::NoMemory),
+        }
+    }
+
+    fn touch(&mut self, key: Key<'_>, exptime: i64, noreply: bool) -> Result<Option<()>, NotHere> {
+        let header = self.header(key, true)?;
+        if let Some(header) = header {
+            let expires = to_seconds(Expiry::new(self.unix, exptime));
+            let state = header.state.with(State::FETCHED);
+            if self.change(key, Change::Amend { expires, state }) == Err(Refused::Busy) {
+                return Ok(None);
+            }
+        }
+        self.statistics.note_touch(header.is_some());
+        reply::touched(self.out, header.is_some(), noreply);
+        Ok(Some(()))
+    }
+
+    fn delete(&mut self, key: Key<'_>, noreply: bool) -> Result<Option<()>, NotHere> {
+        let header = self.header(key, false)?;
+        if header.is_some() {
+            let _ = self.change(key, Change::Remove);
+        }
+        self.statistics.note_delete(header.is_some());
+        reply::deleted(self.out, header.is_some(), noreply);
+        Ok(Some(()))
+    }
+
+    fn meta_delete(&mut self, key: Key<'_>, flags: &MetaFlags) -> Result<Option<()>, NotHere> {
+        let deleted = match self.header(key, false)? {
+            None => Deleted::NotFound,
+            Some(old) if flags.cas.is_some_and(|cas| cas != old.cas) => Deleted::Exists,
+            Some(_) if !flags.invalidates() && !flags.empties() => {
+                let _ = self.change(key, Change::Remove);
+                Deleted::Deleted
+            }
+            Some(old) => {
+                if self.change(key, Change::Put(self.invalidated(flags, &old))) == Err(Refused::Busy) {
+                    return Ok(None);
+                }
+                Deleted::Deleted
+            }
+        };
+        self.statistics.note_delete(deleted == Deleted::Deleted);
+        meta::deleted(self.out, flags, key, deleted);
+        Ok(Some(()))
+    }
+
+    /// An item that is stale from now on, or empty, or both.
+    fn invalidated(&self, flags: &MetaFlags, old: &Header) -> Put<'static> {
+        let (mut state, mut expires) = (old.state, old.expires);
+        if flags.invalidates() {
+            expires = to_seconds(flags.expiry(self.unix, to_expiry(old.expires), false));
+            state = state.with(State::STALE).without(State::WIN_SENT);
+        }
+        let (content, client_flags) = match flags.empties() {
+            true => (Content::New(&[]), 0),
+            false => (Content::After(&[]), old.flags),
+        };
+        Put { content, flags: client_flags, expires, state, cas: flags.new_cas }
+    }
+
+    fn debug(&mut self, key: Key<'_>) -> Result<Option<()>, NotHere> {
+        let unix = self.unix;
+        self.see(key, false, |item, out| {
+            let Some(item) = item else { return meta::debug_miss(out) };
+            let header = &item.header;
+            let debug = meta::Debug {
+                expiry: to_expiry(header.expires),
+                idle: unix.saturating_sub(u64::from(header.accessed)),
+                cas: header.cas,
+                is_fetched: header.state.has(State::FETCHED),
+                class: 1,
+                size: header.record_bytes(),
+                has_base64_key: header.state.has(State::BASE64_KEY),
+            };
+            meta::debug(out, key, &debug, unix);
+        })?;
+        Ok(Some(()))
+    }
+}
+
+enum Step {
+    Counted(meta::Counted),
+    Busy,
+}
+
+/// Answers a command that stores.
+pub fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas): (Stored, u64)) {
+    match answer {
+        Answer::Classic { noreply } => reply::stored(out, stored, *noreply),
+        Answer::Meta(flags) => meta::stored(out, flags, key, stored, cas),
+    }
+}
+
+/// What an item takes as memcached counts it, with its header, the end of its key and of its line, and its CAS value.
+pub fn counted_bytes(key: Key<'_>, client_flags: u32, length: u64) -> u64 {
+    let flags = if client_flags == 0 { 0 } else { 4 };
+    48 + 8 + key.as_bytes().len() as u64 + 1 + flags + length + 2
+}
+
+fn compare<'d>(put: Put<'d>, store: &Store, cas: u64, old: &Header) -> Result<Put<'d>, Stored> {
+    if cas != 0 && cas == old.cas {
+        return Ok(put);
+    }
+    if cas == 0 || cas > old.cas || !store.invalidates {
+        return Err(Stored::Exists);
+    }
+    let claimed = State(old.state.0 & State::WIN_SENT.0);
+    Ok(Put { expires: old.expires, state: put.state.with(State::STALE).with(claimed), ..put })
+}
+
+fn as_meta(header: Header, unix: u64) -> meta::Item {
+    meta::Item {
+        length: header.value,
+        expiry: to_expiry(header.expires),
+        cas: header.cas,
+        client_flags: header.flags,
+        idle: unix.saturating_sub(u64::from(header.accessed)),
+        is_fetched: header.state.has(State::FETCHED),
+        is_stale: header.state.has(State::STALE),
+        is_claimed: header.state.has(State::WIN_SENT),
+        is_new: false,
+        has_base64_key: header.state.has(State::BASE64_KEY),
+    }
+}

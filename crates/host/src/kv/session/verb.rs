@@ -1,0 +1,141 @@
+//! What a client wants of one item.
+
+use crate::kv::fetch::MOST_KEY;
+use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode};
+
+/// A command about one item, without its key.
+#[derive(Clone, Copy, Debug)]
+pub enum Verb {
+    /// `get`, `gets`, `gat`, `gats`.
+    Get {
+        /// The CAS value is wanted, too.
+        with_cas: bool,
+        /// When the item is to expire from now on.
+        exptime: Option<i64>,
+    },
+    /// `mg`.
+    MetaGet(MetaFlags),
+    /// `set` and its kin, `ms`.
+    Store(Store),
+    /// `incr`, `decr`.
+    Count {
+        /// Up or down.
+        direction: Direction,
+        /// By how much.
+        delta: u64,
+        /// No answer is wanted.
+        noreply: bool,
+    },
+    /// `ma`.
+    MetaCount {
+        /// Its flags.
+        flags: MetaFlags,
+        /// Up or down.
+        direction: Direction,
+        /// By how much.
+        delta: u64,
+    },
+    /// `touch`.
+    Touch {
+        /// When the item is to expire from now on.
+        exptime: i64,
+        /// No answer is wanted.
+        noreply: bool,
+    },
+    /// `delete`.
+    Delete {
+        /// No answer is wanted.
+        noreply: bool,
+    },
+    /// `md`.
+    MetaDelete(MetaFlags),
+    /// `me`.
+    MetaDebug,
+}
+
+/// What is to be stored, but for its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    /// What becomes of an item that is there, and of one that is not.
+    pub mode: StoreMode,
+    /// The client's flags.
+    pub client_flags: u32,
+    /// When it is to expire.
+    pub expiry: Expiry,
+    /// The CAS value that the item must have to be joined with; 0 is any.
+    pub cas: u64,
+    /// The CAS value that it is to get.
+    pub new_cas: Option<u64>,
+    /// An older version is stored, as stale.
+    pub invalidates: bool,
+    /// Its key came in base64.
+    pub has_base64_key: bool,
+    /// How it is answered.
+    pub answer: Answer,
+}
+
+/// How storing is answered.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer {
+    /// In a line.
+    Classic {
+        /// Or not.
+        noreply: bool,
+    },
+    /// In two letters and flags.
+    Meta(MetaFlags),
+}
+
+impl Verb {
+    /// Nothing is changed but when the item expires: the next command need not wait for it.
+    pub fn only_looks(&self) -> bool {
+        match self {
+            Verb::Get { exptime, .. } => exptime.is_none(),
+            Verb::MetaGet(flags) => {
+                flags.exptime.is_none() && flags.vivify.is_none() && flags.recache.is_none()
+            }
+            Verb::MetaDebug => true,
+            _ => false,
+        }
+    }
+}
+
+/// The bytes of a key, kept in place.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptKey {
+    bytes: [u8; MOST_KEY],
+    length: u8,
+}
+
+impl KeptKey {
+    /// A copy.
+    pub fn new(key: Key<'_>) -> KeptKey {
+        let mut bytes = [0; MOST_KEY];
+        bytes[..key.as_bytes().len()].copy_from_slice(key.as_bytes());
+        KeptKey { bytes, length: key.as_bytes().len() as u8 }
+    }
+
+    /// The key.
+    pub fn key(&self) -> Key<'_> {
+        Key::new(&self.bytes[..usize::from(self.length)]).expect("it was one")
+    }
+}
+
+/// When an item expires, as it is kept: seconds of Unix time, 0 for never.
+pub fn to_seconds(expiry: Expiry) -> u32 {
+    match expiry {
+        Expiry::Never => 0,
+        Expiry::Past => 1,
+        // What would be later than 2106 ends then.
+        Expiry::At(moment) => u32::try_from(moment).unwrap_or(u32::MAX).max(1),
+    }
+}
+
+/// And back.
+pub fn to_expiry(seconds: u32) -> Expiry {
+    match seconds {
+        0 => Expiry::Never,
+        1 => Expiry::Past,
+        seconds => Expiry::At(u64::from(seconds)),
+    }
+}

@@ -1,0 +1,286 @@
+//! Answers to the meta commands, appended to what is to be sent, and what a hit does to its value.
+//!
+//! The flags of an answer come in the order in which they were asked for. What `q` keeps quiet is what was to be expected:
+//! a miss of `mg`, success of `ms`, `md` and `ma`.
+
+use super::base64;
+use super::expiry::Expiry;
+use super::flags::MetaFlags;
+use super::key::Key;
+use super::number;
+use super::reply::{NO_MEMORY, NOT_NUMERIC, Stored, TAIL};
+
+/// A value as `mg` finds it, before anything is done to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// Its bytes.
+    pub length: u32,
+    /// When it ends; never, if it was just made.
+    pub expiry: Expiry,
+    /// Its version.
+    pub cas: u64,
+    /// The client's own flags.
+    pub client_flags: u32,
+    /// Seconds since the last access.
+    pub idle: u64,
+    /// It was read before.
+    pub is_fetched: bool,
+    /// It is out of date (`I`).
+    pub is_stale: bool,
+    /// Somebody was told to make it anew.
+    pub is_claimed: bool,
+    /// It was not there, and was made (`N`).
+    pub is_new: bool,
+    /// It was stored under a key in base64.
+    pub has_base64_key: bool,
+}
+
+/// What a hit of `mg` makes of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// When it ends now.
+    pub expiry: Expiry,
+    /// Who asked is told to make it anew; the value is claimed from now on.
+    pub is_won: bool,
+}
+
+impl Item {
+    /// What becomes of it when `mg` with these flags finds it at `now` (seconds since 1970). The flags take effect in
+    /// their order, as in the program: `R` before `T` looks at the old end of the value.
+    pub fn fetch(&self, flags: &MetaFlags, now: u64) -> Fetched {
+        let (mut expiry, mut is_won) = (self.expiry, self.is_new || self.is_stale);
+        for &letter in flags.letters() {
+            expiry = flags.step(letter, now, expiry, self.is_new);
+            is_won |= letter == b'R' && is_due(flags, now, expiry);
+        }
+        Fetched { expiry, is_won: is_won && !self.is_claimed }
+    }
+}
+
+/// The value ends before the time that was given.
+fn is_due(flags: &MetaFlags, now: u64, expiry: Expiry) -> bool {
+    let wish = flags.recache.map_or(Expiry::Never, |exptime| Expiry::new(now, exptime));
+    wish != Expiry::Never && expiry < wish
+}
+
+/// `mg`, a hit. If [`MetaFlags::wants_value`], the value and [`TAIL`] follow.
+pub fn hit(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, item: &Item, now: u64) {
+    status(out, flags.wants_value().then_some(item.length));
+    let mut expiry = item.expiry;
+    for &letter in flags.letters() {
+        expiry = flags.step(letter, now, expiry, item.is_new);
+        match letter {
+            b's' => flag(out, letter, u64::from(item.length)),
+            b't' => time_left(out, expiry, now),
+            b'c' => flag(out, letter, item.cas),
+            b'f' => flag(out, letter, u64::from(item.client_flags)),
+            b'l' => flag(out, letter, item.idle),
+            b'h' => flag(out, letter, u64::from(item.is_fetched)),
+            _ => echo(out, flags, letter, key, item.has_base64_key),
+        }
+    }
+    let told = [(item.is_claimed, b" Z"), (item.is_stale, b" X"), (item.fetch(flags, now).is_won, b" W")];
+    told.iter().filter(|(is_told, _)| *is_told).for_each(|(_, letter)| out.extend_from_slice(*letter));
+    out.extend_from_slice(TAIL);
+}
+
+/// `mg`, a miss.
+pub fn miss(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>) {
+    if !flags.is_quiet() {
+        bare(out, b"EN", flags, key);
+    }
+}
+
+/// `ms`. `cas` is the version that was stored.
+pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, cas: u64) {
+    let is_stored = stored == Stored::Stored;
+    if is_stored && flags.is_quiet() {
+        return;
+    }
+    match stored.status() {
+        Err(line) => out.extend_from_slice(line),
+        Ok(status) => {
+            out.extend_from_slice(status);
+            for &letter in flags.letters() {
+                match letter {
+                    b'c' => flag(out, letter, if is_stored { cas } else { 0 }),
+                    _ => echo(out, flags, letter, key, flags.has_base64_key()),
+                }
+            }
+            out.extend_from_slice(TAIL);
+        }
+    }
+}
+
+/// What became of a value that `md` was to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is, or it is stale.
+    Deleted,
+    /// There is none.
+    NotFound,
+    /// It has another version.
+    Exists,
+}
+
+/// `md`.
+pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Deleted) {
+    match deleted {
+        Deleted::Deleted if flags.is_quiet() => {}
+        Deleted::Deleted => bare(out, b"HD", flags, key),
+        Deleted::NotFound => bare(out, b"NF", flags, key),
+        Deleted::Exists => bare(out, b"EX", flags, key),
+    }
+}
+
+/// What became of a number that `ma` was to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// It was changed, or made.
+    Now {
+        /// What it is.
+        number: u64,
+        /// Its version now.
+        cas: u64,
+        /// When the value would have ended; never, if it was made.
+        expiry: Expiry,
+        /// It was not there, and was made (`N`).
+        is_new: bool,
+    },
+    /// There is none.
+    NotFound,
+    /// It has another version.
+    Exists,
+    /// The value is no number.
+    NotNumeric,
+    /// There is no room.
+    NoMemory,
+}
+
+/// `ma`, with the number if it is wanted. When the value ends now is told by [`MetaFlags::expiry`].
+pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Counted, now: u64) {
+    match counted {
+        Counted::Now { is_new: false, .. } if flags.is_quiet() => {}
+        Counted::Now { number, cas, expiry, is_new } => {
+            let mut buffer = itoa::Buffer::new();
+            let digits = buffer.format(number);
+            status(out, flags.wants_value().then_some(digits.len() as u32));
+            let mut expiry = expiry;
+            for &letter in flags.letters() {
+                expiry = flags.step(letter, now, expiry, is_new);
+                match letter {
+                    b'c' => flag(out, letter, cas),
+                    b't' => time_left(out, expiry, now),
+                    _ => echo(out, flags, letter, key, flags.has_base64_key()),
+                }
+            }
+            out.extend_from_slice(TAIL);
+            if flags.wants_value() {
+                out.extend_from_slice(digits.as_bytes());
+                out.extend_from_slice(TAIL);
+            }
+        }
+        Counted::NotFound => bare(out, b"NF", flags, key),
+        Counted::Exists => bare(out, b"EX", flags, key),
+        Counted::NotNumeric => out.extend_from_slice(NOT_NUMERIC),
+        Counted::NoMemory => out.extend_from_slice(NO_MEMORY),
+    }
+}
+
+/// `mn`.
+pub fn noop(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"MN\r\n");
+}
+
+/// What `me` tells of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debug {
+    /// When it ends. The program shows the seconds that are left with a minus in front, -1 if it stays.
+    pub expiry: Expiry,
+    /// Seconds since the last access.
+    pub idle: u64,
+    /// Its version.
+    pub cas: u64,
+    /// It was read before.
+    pub is_fetched: bool,
+    /// Its class of size.
+    pub class: u32,
+    /// Bytes that it takes, with what is kept beside it.
+    pub size: u64,
+    /// It was stored under a key in base64, and is shown under that.
+    pub has_base64_key: bool,
+}
+
+/// `me`, a hit.
+pub fn debug(out: &mut Vec<u8>, key: Key<'_>, debug: &Debug, now: u64) {
+    out.extend_from_slice(b"ME ");
+    show(out, key, debug.has_base64_key);
+    let left = debug.expiry.left(now).unwrap_or(1);
+    out.extend_from_slice(if left == 0 { b" exp=" } else { b" exp=-" });
+    number::append(out, left);
+    let numbers = [(" la=", debug.idle), (" cas=", debug.cas)];
+    numbers.iter().for_each(|(name, number)| named(out, name, *number));
+    out.extend_from_slice(if debug.is_fetched { b" fetch=yes" } else { b" fetch=no" });
+    let numbers = [(" cls=", u64::from(debug.class)), (" size=", debug.size)];
+    numbers.iter().for_each(|(name, number)| named(out, name, *number));
+    out.extend_from_slice(TAIL);
+}
+
+/// `me`, a miss.
+pub fn debug_miss(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"EN\r\n");
+}
+
+fn named(out: &mut Vec<u8>, name: &str, number: u64) {
+    out.extend_from_slice(name.as_bytes());
+    number::append(out, number);
+}
+
+/// Two letters with what every answer repeats, if asked to.
+fn bare(out: &mut Vec<u8>, status: &[u8], flags: &MetaFlags, key: Key<'_>) {
+    out.extend_from_slice(status);
+    flags.letters().iter().for_each(|&letter| echo(out, flags, letter, key, flags.has_base64_key()));
+    out.extend_from_slice(TAIL);
+}
+
+/// The opaque word and the key, if `letter` is one of theirs.
+fn echo(out: &mut Vec<u8>, flags: &MetaFlags, letter: u8, key: Key<'_>, as_base64: bool) {
+    match letter {
+        b'O' => {
+            out.extend_from_slice(b" O");
+            out.extend_from_slice(flags.opaque());
+        }
+        b'k' => {
+            out.extend_from_slice(b" k");
+            show(out, key, as_base64);
+            out.extend_from_slice(if as_base64 { b" b" } else { b"" });
+        }
+        _ => {}
+    }
+}
+
+fn show(out: &mut Vec<u8>, key: Key<'_>, as_base64: bool) {
+    if as_base64 { base64::append(out, key.as_bytes()) } else { out.extend_from_slice(key.as_bytes()) }
+}
+
+fn status(out: &mut Vec<u8>, length: Option<u32>) {
+    match length {
+        Some(length) => {
+            out.extend_from_slice(b"VA ");
+            number::append(out, u64::from(length));
+        }
+        None => out.extend_from_slice(b"HD"),
+    }
+}
+
+fn flag(out: &mut Vec<u8>, letter: u8, number: u64) {
+    out.extend_from_slice(&[b' ', letter]);
+    number::append(out, number);
+}
+
+fn time_left(out: &mut Vec<u8>, expiry: Expiry, now: u64) {
+    match expiry.left(now) {
+        Some(left) => flag(out, b't', left),
+        None => out.extend_from_slice(b" t-1"),
+    }
+}

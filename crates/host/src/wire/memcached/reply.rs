@@ -1,0 +1,164 @@
+//! Answers to the classic commands, appended to what is to be sent.
+//!
+//! Who wanted no reply gets none: also of errors, as from the program.
+
+use super::key::Key;
+use super::number;
+
+/// What stands behind a value.
+pub const TAIL: &[u8] = b"\r\n";
+
+/// What became of data to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// They are.
+    Stored,
+    /// They are not, since there is a value, or none.
+    NotStored,
+    /// The value has another version.
+    Exists,
+    /// There is no value to have that version.
+    NotFound,
+    /// The data did not end where they were said to.
+    Unsound,
+    /// There are too many of them.
+    TooLarge,
+    /// There is no room.
+    NoMemory,
+}
+
+/// What became of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// It is this now.
+    Now(u64),
+    /// There is none.
+    NotFound,
+    /// The value is none.
+    NotNumeric,
+    /// There is no room.
+    NoMemory,
+}
+
+/// A hit: the head in front of `length` bytes of value, behind which stands [`TAIL`]. `cas` is its version, if wanted.
+pub fn value(out: &mut Vec<u8>, key: Key<'_>, client_flags: u32, length: u32, cas: Option<u64>) {
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key.as_bytes());
+    for number in [Some(u64::from(client_flags)), Some(u64::from(length)), cas].into_iter().flatten() {
+        out.push(b' ');
+        number::append(out, number);
+    }
+    out.extend_from_slice(TAIL);
+}
+
+/// After the hits of a line.
+pub fn end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"END\r\n");
+}
+
+/// To `set` and its kin.
+pub fn stored(out: &mut Vec<u8>, stored: Stored, noreply: bool) {
+    say(out, noreply, stored.line());
+}
+
+/// To `incr` and `decr`.
+pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
+    match counted {
+        Counted::Now(_) if noreply => {}
+        Counted::Now(number) => {
+            number::append(out, number);
+            out.extend_from_slice(TAIL);
+        }
+        Counted::NotFound => say(out, noreply, b"NOT_FOUND\r\n"),
+        Counted::NotNumeric => say(out, noreply, NOT_NUMERIC),
+        Counted::NoMemory => say(out, noreply, NO_MEMORY),
+    }
+}
+
+/// To `touch`.
+pub fn touched(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
+    say(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
+}
+
+/// To `delete`.
+pub fn deleted(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
+    say(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
+}
+
+/// To `flush_all`, `verbosity` and `stats detail`.
+pub fn ok(out: &mut Vec<u8>, noreply: bool) {
+    say(out, noreply, b"OK\r\n");
+}
+
+/// To `cache_memlimit`.
+pub fn memory_limit(out: &mut Vec<u8>, was_set: bool, noreply: bool) {
+    let refused = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+    say(out, noreply, if was_set { b"OK\r\n" } else { refused });
+}
+
+/// To `version`.
+pub fn version(out: &mut Vec<u8>, version: &str) {
+    out.extend_from_slice(b"VERSION ");
+    out.extend_from_slice(version.as_bytes());
+    out.extend_from_slice(TAIL);
+}
+
+/// A line of `stats`; behind the last stands [`end`].
+pub fn stat(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(b"STAT ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(value.as_bytes());
+    out.extend_from_slice(TAIL);
+}
+
+/// The same where the value is a number.
+pub fn stat_number(out: &mut Vec<u8>, name: &str, value: u64) {
+    stat(out, name, itoa::Buffer::new().format(value));
+}
+
+/// To `stats reset`.
+pub fn reset(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"RESET\r\n");
+}
+
+/// Something went wrong here, not there: in place of any answer, or of [`end`]. The text is a line without its end.
+pub fn server_error(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b"SERVER_ERROR ");
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(TAIL);
+}
+
+impl Stored {
+    fn line(self) -> &'static [u8] {
+        match self {
+            Stored::Stored => b"STORED\r\n",
+            Stored::NotStored => b"NOT_STORED\r\n",
+            Stored::Exists => b"EXISTS\r\n",
+            Stored::NotFound => b"NOT_FOUND\r\n",
+            Stored::Unsound => b"CLIENT_ERROR bad data chunk\r\n",
+            Stored::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
+            Stored::NoMemory => b"SERVER_ERROR out of memory storing object\r\n",
+        }
+    }
+
+    /// The same to a meta command: two letters, to which flags can be added, or a whole line.
+    pub(super) fn status(self) -> Result<&'static [u8], &'static [u8]> {
+        match self {
+            Stored::Stored => Ok(b"HD"),
+            Stored::NotStored => Ok(b"NS"),
+            Stored::Exists => Ok(b"EX"),
+            Stored::NotFound => Ok(b"NF"),
+            error => Err(error.line()),
+        }
+    }
+}
+
+fn say(out: &mut Vec<u8>, noreply: bool, line: &[u8]) {
+    if !noreply {
+        out.extend_from_slice(line);
+    }
+}
+
+pub(super) const NOT_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory\r\n";

@@ -1,0 +1,116 @@
+//! A disk that answers when it is told to.
+
+use std::collections::BTreeMap;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Op, Spans, Status};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// Blocks in memory, a volatile cache, and requests that were not answered yet.
+pub struct TestDisk {
+    pub shape: Disk,
+    /// What survives the loss of power.
+    media: BTreeMap<u64, Bytes>,
+    /// What was written since, in the order in which it was acknowledged.
+    cache: Vec<(u64, Bytes)>,
+    waiting: Vec<Request<Bytes>>,
+    random: Stream,
+    /// One read in so many fails.
+    pub bad_reads: Option<u64>,
+    pub reads: u64,
+}
+
+impl TestDisk {
+    pub fn new(blocks: u64, volatile_cache: bool, seed: u64) -> TestDisk {
+        let shape = Disk { blocks, depth: 16, most_blocks: 8, volatile_cache };
+        let (media, cache, waiting) = (BTreeMap::new(), Vec::new(), Vec::new());
+        TestDisk {
+            shape,
+            media,
+            cache,
+            waiting,
+            random: Stream::new(seed, "disk"),
+            bad_reads: None,
+            reads: 0,
+        }
+    }
+
+    pub fn submit(&mut self, request: Request<Bytes>) {
+        assert!(self.waiting.len() < self.shape.depth as usize, "the depth is kept");
+        assert!(request.blocks <= self.shape.most_blocks);
+        assert!(request.block + u64::from(request.blocks) <= self.shape.blocks, "it lies within the disk");
+        assert!(self.waiting.iter().all(|other| other.id != request.id));
+        self.waiting.push(request);
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Answers one of its requests.
+    pub fn answer(&mut self) -> Option<Response<Bytes>> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let which = self.random.below(self.waiting.len() as u64) as usize;
+        let request = self.waiting.swap_remove(which);
+        let mut status = Status::Success;
+        let data = match request.op {
+            Op::Read => {
+                self.reads += 1;
+                let is_bad = self.bad_reads.is_some_and(|every| self.random.below(every) == 0);
+                status = if is_bad { Status::MediaError } else { Status::Success };
+                (0..u64::from(request.blocks)).map(|at| self.read(request.block + at)).collect()
+            }
+            Op::Write => {
+                self.write(request.block, &request.data);
+                request.data
+            }
+            Op::Flush => {
+                self.media.extend(self.cache.drain(..));
+                Vec::new()
+            }
+            Op::Trim => panic!("nothing is trimmed"),
+        };
+        let data = if status == Status::Success { data } else { Vec::new() };
+        Some(Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::default() })
+    }
+
+    fn write(&mut self, block: u64, data: &[Bytes]) {
+        let blocks = data.iter().enumerate().map(|(at, bytes)| (block + at as u64, bytes.clone()));
+        match self.shape.volatile_cache {
+            true => self.cache.extend(blocks),
+            false => self.media.extend(blocks),
+        }
+    }
+
+    pub fn read(&self, block: u64) -> Bytes {
+        let cached = self.cache.iter().rev().find(|(at, _)| *at == block).map(|(_, bytes)| bytes);
+        cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
+    }
+
+    /// Changes a byte on the media.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
+    pub fn flip(&mut self, block: u64, byte: usize) {
+        let mut bytes = self.read(block);
+        bytes.as_mut_slice()[byte] ^= 1;
+        self.media.insert(block, bytes);
+    }
+
+    /// The power goes: requests that were not answered are carried out or not, block by block, and so is what was acknowledged and not
+    /// flushed.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
+    pub fn lose_power(&mut self) {
+        for (block, bytes) in std::mem::take(&mut self.cache) {
+            if self.random.below(2) == 0 {
+                self.media.insert(block, bytes);
+            }
+        }
+        for request in std::mem::take(&mut self.waiting) {
+            for (at, bytes) in request.data.iter().enumerate() {
+                if request.op == Op::Write && self.random.below(2) == 0 {
+                    self.media.insert(request.block + at as u64, bytes.clone());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The engine of the key-value server against a map, on a disk that answers in any order and loses its power.
+
+#![allow(missing_docs)]
+
+mod disk;
+mod model;
+mod opening;
+mod random;

@@ -1,0 +1,48 @@
+//! Disks that hold a store, or something else.
+
+use crate::disk::TestDisk;
+use crate::random::{open, settings};
+use tailcut_host::kv::log::format::NotOurs;
+use tailcut_host::kv::{CannotOpen, Keep, Making};
+
+const NEW: Making = Making::Create { store: 7, seed: 9 };
+
+#[test]
+fn what_is_not_ours_is_not_written() {
+    let mut disk = TestDisk::new(16 * 20, false, 1);
+    let settings = settings(Keep::Everything);
+    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Foreign.into()));
+    assert!(disk.read(0).is_hole() && disk.read(1).is_hole());
+    open(settings, &mut disk, NEW).expect("a new store");
+    assert_eq!(open(settings, &mut disk, NEW).err(), Some(CannotOpen::Taken));
+    disk.shape.blocks = 16 * 10;
+    let larger = NotOurs::Larger { store: 16 * 20, disk: 16 * 10 };
+    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(larger.into()));
+    // Both superblocks are of a later version.
+    disk.shape.blocks = 16 * 20;
+    open(settings, &mut disk, Making::Open).expect("it is ours");
+    (0..2).for_each(|block| disk.flip(block, 8));
+    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Newer(0).into()));
+}
+
+#[test]
+fn a_disk_that_is_too_small_is_refused() {
+    let mut disk = TestDisk::new(16 * 5, false, 1);
+    let error = open(settings(Keep::Everything), &mut disk, NEW).expect_err("too small").to_string();
+    assert_eq!(error, "768 KiB are needed on flash, and there are 320 KiB");
+    assert!(disk.read(0).is_hole());
+}
+
+#[test]
+fn one_superblock_is_enough() {
+    let mut disk = TestDisk::new(16 * 20, false, 1);
+    let settings = settings(Keep::Everything);
+    open(settings, &mut disk, NEW).expect("a new store");
+    open(settings, &mut disk, Making::Open).expect("it is there");
+    for block in 0..2 {
+        disk.flip(block, 100);
+        open(settings, &mut disk, Making::Open).expect("bytes behind it are none of it");
+        disk.flip(block, 20);
+        open(settings, &mut disk, Making::Open).expect("the other one is good");
+    }
+}

@@ -1,0 +1,237 @@
+//! The real program, if it is installed, is asked the same, and must answer the same.
+
+use crate::dialogues;
+use crate::requests::{Request, any_requests};
+use crate::session::Session;
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tailcut_host::wire::memcached::{Attempt, Login, Users};
+
+/// A running memcached, on a socket in a folder that goes with it.
+pub struct Program {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+/// A connection to it.
+pub struct Connection(UnixStream);
+
+impl Program {
+    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off; so is the thread that
+    /// moves values between lists, since a number that it has a hand on is not written over, but made anew.
+    pub fn start(options: &[&str]) -> Option<Program> {
+        let folder = tempfile::tempdir().expect("there is a place for temporary files");
+        let child = Command::new("memcached")
+            .args([
+                "-u",
+                "root",
+                "-t",
+                "1",
+                "-U",
+                "0",
+                "-W",
+                "-X",
+                "-o",
+                "no_slab_reassign,no_lru_crawler,no_lru_maintainer",
+            ])
+            .arg("-s")
+            .arg(folder.path().join("socket"))
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        match child {
+            Ok(child) => Some(Program { child, folder }),
+            Err(_) => {
+                eprintln!("skipped: memcached is not installed; see .ci/programs");
+                None
+            }
+        }
+    }
+
+    /// Connects as soon as it listens.
+    pub fn connect(&self) -> Connection {
+        let socket = self.folder.path().join("socket");
+        let stream = std::iter::repeat_with(|| {
+            std::thread::yield_now();
+            UnixStream::connect(&socket)
+        })
+        .find_map(Result::ok)
+        .expect("it comes to listen");
+        Connection(stream)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Connection {
+    /// Receives until there are as many bytes as are expected, or nothing has come for so many milliseconds.
+    fn receive(&mut self, answer: &mut Vec<u8>, expected: usize, patience: u64) {
+        self.0.set_read_timeout(Some(Duration::from_millis(patience))).expect("a time to wait can be set");
+        let mut piece = [0; 4096];
+        while answer.len() < expected {
+            match self.0.read(&mut piece) {
+                Ok(bytes @ 1..) => answer.extend_from_slice(&piece[..bytes]),
+                _ => break,
+            }
+        }
+    }
+
+    /// Sends, and receives as many bytes as are expected, or fewer if there are no more.
+    pub fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
+        let mut answer = Vec::new();
+        self.send(request);
+        self.receive(&mut answer, expected.max(1), 5000);
+        answer
+    }
+
+    /// Sends. Who is not listened to any more has been closed; that shows when receiving.
+    fn send(&mut self, request: &[u8]) {
+        let _ = self.0.write_all(request);
+    }
+}
+
+/// Both are asked the same from their beginning on; the first difference, if there is one.
+///
+/// Each request waits for the answer to the one before: an error of the program can take answers along that were not sent
+/// yet. But not for long, since it holds answers back until data that nobody wants have come whole.
+fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
+    let Some(program) = Program::start(&[]) else { return Ok(()) };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+    let (mut connection, mut session) = (program.connect(), Session::new(now, false));
+    let mut theirs = Vec::new();
+    for request in requests {
+        let before = theirs.len();
+        session.receive(request);
+        connection.send(request);
+        // One byte more than there should be: in its place comes the end.
+        let is_closed = usize::from(session.closed.is_some());
+        connection.receive(&mut theirs, session.sent.len() + is_closed, 30);
+        check(request, &session.sent[before..], &theirs[before..], false)?;
+        if session.closed.is_some() {
+            break;
+        }
+    }
+    let last = b"mn\r\n".repeat(3);
+    session.receive(&last);
+    connection.send(&last);
+    let is_closed = usize::from(session.closed.is_some());
+    connection.receive(&mut theirs, session.sent.len() + is_closed, 2000);
+    check(&last, &session.sent, &theirs, true)
+}
+
+/// Answers are the same, as far as they have come.
+fn check(request: &[u8], ours: &[u8], theirs: &[u8], is_all: bool) -> Result<(), String> {
+    let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count();
+    let is_right = if is_all { ours == theirs } else { same == theirs.len() };
+    let [request, ours, theirs] =
+        [request, &ours[same..], &theirs[same..]].map(|text| text[..text.len().min(300)].escape_ascii());
+    if is_right { Ok(()) } else { Err(format!("{request}:\n   ours ...{ours}\n theirs ...{theirs}")) }
+}
+
+/// The program's clock goes on, ours does not: when its second ends in between, times differ. That does not happen three
+/// times in a row.
+fn compare_thrice(requests: &[Vec<u8>]) -> Result<(), String> {
+    compare(requests).or_else(|_| compare(requests)).or_else(|_| compare(requests))
+}
+
+#[test]
+fn the_program_answers_what_is_written() {
+    let mut wrong = Vec::new();
+    for dialogue in dialogues::all().iter().filter(|dialogue| !dialogue.is_ours) {
+        let requests: Vec<Vec<u8>> = dialogue
+            .turns
+            .iter()
+            .map(|(sent, _)| sent.iter().flat_map(|line| dialogues::bytes(line)).collect())
+            .collect();
+        if let Err(difference) = compare_thrice(&requests) {
+            wrong.push(format!("{}: {difference}", dialogue.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_program_closes_at_the_same_byte() {
+    let line = |bytes: usize| [&b"mg "[..], &vec![b'k'; bytes - 3]].concat();
+    let end = || b"\nmn\r\n".to_vec();
+    let many = format!("set key 0 0 1\r\nv\r\nget{}", " key".repeat(30_000)).into_bytes();
+    let spaced =
+        |spaces: usize| [" ".repeat(spaces).as_bytes(), b"get", " k".repeat(1100).as_bytes()].concat();
+    let streams = [
+        vec![line(2048), end()],
+        vec![line(2049), end()],
+        vec![many, end()],
+        vec![spaced(100), end()],
+        vec![spaced(101), end()],
+        vec![[&b"gets a "[..], &b"k".repeat(4000)].concat(), end()],
+    ];
+    for stream in streams {
+        compare(&stream).unwrap_or_else(|difference| panic!("{difference}"));
+    }
+}
+
+#[test]
+fn the_program_lets_in_the_same() {
+    let folder = tempfile::tempdir().expect("there is a place for temporary files");
+    let file = folder.path().join("users");
+    let users = b"root:secret\nguest:a:b\n";
+    std::fs::write(&file, users).expect("it can be written");
+    let Some(program) = Program::start(&["-Y", file.to_str().expect("its name is text")]) else { return };
+    let users = Users::parse(users).expect("they are users");
+    let requests: [&[u8]; 15] = [
+        b"get x\r\n",
+        b"mn\r\n",
+        b"version\n",
+        b"set x 0 0 x\r\n",
+        b"set x 0 0 11 a b c d\r\nroot secreT\r\n",
+        b"set x 0 0 4\r\nroot\r\n",
+        b"set x 0 0 0\r\n\r\n",
+        b"set x 0 0 11\r\nroot secret!!",
+        b"set x 0 0 11\r\nguest secre\r\n",
+        b"add x 0 0 11\r\n",
+        b"root secret\r\n",
+        b"set x 0 0\r\n",
+        b"set x 0 0 -1\r\n",
+        b"set x 0 0 3 noreply\r\n\0 a\r\n",
+        b"set x 9 -1 12\n guest a:b  \r\n",
+    ];
+    let (mut connection, mut login) = (program.connect(), Login::default());
+    for (at, mut request) in requests.into_iter().enumerate() {
+        let line = match login.next(&users, &mut request) {
+            Attempt::Refused(line) => line,
+            Attempt::Welcome => b"STORED\r\n",
+            attempt => panic!("{at}: {attempt:?}"),
+        };
+        assert_eq!(connection.ask(requests[at], line.len()), line, "{at}");
+        assert!(request.is_empty());
+    }
+    assert_eq!(connection.ask(b"mn\r\n", 4), b"MN\r\n");
+}
+
+#[test]
+fn the_program_answers_the_same_to_anything() {
+    if Program::start(&[]).is_none() {
+        return;
+    }
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        max_shrink_iters: 60,
+        ..ProptestConfig::default()
+    });
+    let outcome = runner.run(&any_requests(), |requests: Vec<Request>| {
+        let requests: Vec<Vec<u8>> = requests.iter().map(|request| request.0.clone()).collect();
+        compare_thrice(&requests).map_err(TestCaseError::fail)
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
+}

@@ -1,0 +1,319 @@
+//! A store that does what memcached 1.6.18 does, in the plainest way: a table, and a clock that stands still.
+//!
+//! It is not how one would build a store; it is what answers are compared with.
+
+use std::collections::HashMap;
+use tailcut_host::wire::memcached::flags::MetaFlags;
+use tailcut_host::wire::memcached::meta::{self, Deleted};
+use tailcut_host::wire::memcached::reply::{Counted, Stored};
+use tailcut_host::wire::memcached::{Direction, Expiry, StoreMode, flush_moment, number};
+
+/// A value with what is kept beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    pub value: Vec<u8>,
+    pub client_flags: u32,
+    pub expiry: Expiry,
+    pub cas: u64,
+    pub is_fetched: bool,
+    pub is_stale: bool,
+    pub is_claimed: bool,
+    pub has_base64_key: bool,
+    /// The second in which it was stored.
+    stored: u64,
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Reference {
+    items: HashMap<Vec<u8>, Item>,
+    now: u64,
+    /// The last version that was given to a value.
+    cas: u64,
+    /// From the next second on what was stored up to this one is gone; 0 is never.
+    flushed_until: u64,
+    /// What has a version before this went with the last flush; 0 is none.
+    flushed_before: u64,
+}
+
+/// What is to be stored, but for its data.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    pub key: Vec<u8>,
+    pub mode: StoreMode,
+    pub client_flags: u32,
+    pub expiry: Expiry,
+    /// The version that `append` and `prepend` ask for; 0 is any.
+    pub cas: u64,
+    /// The version that the value is to get.
+    pub new_cas: Option<u64>,
+    /// An older version is stored, as stale.
+    pub invalidates: bool,
+    pub has_base64_key: bool,
+}
+
+/// The largest value with all that is kept beside it.
+const ITEM_BYTES: usize = 1 << 20;
+
+impl Reference {
+    /// The first value gets the version behind `cas`.
+    pub fn new(now: u64, cas: u64) -> Reference {
+        Reference { items: HashMap::new(), now, cas, flushed_until: 0, flushed_before: 0 }
+    }
+
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The value, if it is neither over nor flushed; if it is, it goes for good.
+    pub fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
+        let item = self.items.get(key)?;
+        if self.is_flushed(item) || item.expiry.is_over(self.now) {
+            self.items.remove(key);
+        }
+        self.items.get_mut(key)
+    }
+
+    fn is_flushed(&self, item: &Item) -> bool {
+        let is_active = self.flushed_until != 0 && self.flushed_until <= self.now;
+        is_active && (item.stored <= self.flushed_until || item.cas < self.flushed_before)
+    }
+
+    /// The version of what changes now, unless the client wishes another.
+    fn next_cas(&mut self, wish: Option<u64>) -> u64 {
+        self.cas += u64::from(wish.is_none());
+        wish.unwrap_or(self.cas)
+    }
+
+    fn put(&mut self, key: &[u8], item: Item, new_cas: Option<u64>) -> u64 {
+        let cas = self.next_cas(new_cas);
+        self.items.insert(key.to_vec(), Item { cas, stored: self.now, ..item });
+        cas
+    }
+
+    /// Whether a value can be stored at all. If not, what it would replace is gone.
+    pub fn admits(&mut self, key: &[u8], client_flags: u32, length: u32, replaces: bool) -> bool {
+        let fits = bytes(key, client_flags, length as usize) <= ITEM_BYTES;
+        if !fits && replaces {
+            self.items.remove(key);
+        }
+        fits
+    }
+
+    /// Stores; the version that it gave is 0 if it did not.
+    pub fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, u64) {
+        let old = self.find(&wish.key).cloned();
+        let mut item = Item {
+            value: data.to_vec(),
+            client_flags: wish.client_flags,
+            expiry: wish.expiry,
+            has_base64_key: wish.has_base64_key,
+            ..Item::default()
+        };
+        let refused = match (wish.mode, &old) {
+            (StoreMode::Set, _) | (StoreMode::Add, None) | (StoreMode::Replace, Some(_)) => None,
+            (StoreMode::Cas(_), None) => Some(Stored::NotFound),
+            (StoreMode::Cas(cas), Some(old)) => compare(&mut item, wish, cas, old),
+            (StoreMode::Append | StoreMode::Prepend, Some(old)) => join(&mut item, wish, old),
+            _ => Some(Stored::NotStored),
+        };
+        match refused {
+            Some(refused) => (refused, 0),
+            None => (Stored::Stored, self.put(&wish.key, item, wish.new_cas)),
+        }
+    }
+
+    pub fn delete(&mut self, key: &[u8]) -> bool {
+        self.find(key).is_some() && self.items.remove(key).is_some()
+    }
+
+    pub fn touch(&mut self, key: &[u8], exptime: i64) -> bool {
+        let expiry = Expiry::new(self.now, exptime);
+        self.find(key).is_some_and(|item| {
+            item.expiry = expiry;
+            item.is_fetched = true;
+            true
+        })
+    }
+
+    /// `get`, with a new end if there is one.
+    pub fn get(&mut self, key: &[u8], exptime: Option<i64>) -> Option<Item> {
+        let now = self.now;
+        let item = self.find(key)?;
+        item.is_fetched = true;
+        if let Some(exptime) = exptime {
+            item.expiry = Expiry::new(now, exptime);
+        }
+        Some(item.clone())
+    }
+
+    pub fn count(&mut self, key: &[u8], direction: Direction, delta: u64) -> Counted {
+        match self.change(key, direction, delta, &MetaFlags::default()) {
+            meta::Counted::Now { number, .. } => Counted::Now(number),
+            meta::Counted::NotFound => Counted::NotFound,
+            _ => Counted::NotNumeric,
+        }
+    }
+
+    /// Counts. A number with no more digits than the value had bytes is written over it, with spaces behind; else it is
+    /// a new value, which has lost all marks.
+    fn change(&mut self, key: &[u8], direction: Direction, delta: u64, flags: &MetaFlags) -> meta::Counted {
+        let cas = flags.cas.unwrap_or(0);
+        let Some(item) = self.find(key).cloned() else { return meta::Counted::NotFound };
+        if cas != 0 && item.cas != cas && !item.value.is_empty() {
+            return meta::Counted::Exists;
+        }
+        let Some(number) = number::of_value(&item.value) else { return meta::Counted::NotNumeric };
+        let number = direction.apply(number, delta);
+        let mut value = number.to_string().into_bytes();
+        let expiry = item.expiry;
+        let cas = if value.len() <= item.value.len() {
+            value.resize(item.value.len(), b' ');
+            let cas = self.next_cas(flags.new_cas);
+            self.items.insert(key.to_vec(), Item { value, cas, ..item });
+            cas
+        } else {
+            let item = Item { value, client_flags: item.client_flags, expiry, ..Item::default() };
+            self.put(key, item, flags.new_cas)
+        };
+        meta::Counted::Now { number, cas, expiry, is_new: false }
+    }
+
+    /// `ma`.
+    pub fn meta_count(
+        &mut self,
+        key: &[u8],
+        flags: &MetaFlags,
+        direction: Direction,
+        delta: u64,
+    ) -> meta::Counted {
+        let before = self.find(key).map_or(0, |item| item.value.len());
+        let counted = self.change(key, direction, delta, flags);
+        match counted {
+            // The program sets the end of the value that was replaced, not of the new one.
+            meta::Counted::Now { expiry, .. } if self.items[key].value.len() == before => {
+                let expiry = flags.expiry(self.now, expiry, false);
+                self.items.get_mut(key).expect("it was just counted").expiry = expiry;
+                counted
+            }
+            meta::Counted::NotFound if flags.vivify.is_some() => {
+                let expiry = flags.expiry(self.now, Expiry::Never, true);
+                let value = flags.initial.to_string().into_bytes();
+                let cas = self.put(key, Item { value, expiry, ..Item::default() }, flags.new_cas);
+                meta::Counted::Now { number: flags.initial, cas, expiry: Expiry::Never, is_new: true }
+            }
+            counted => counted,
+        }
+    }
+
+    /// `mg`: the value as it is found, and its bytes.
+    pub fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
+        let is_new = self.find(key).is_none() && flags.vivify.is_some();
+        if is_new {
+            self.put(key, Item::default(), flags.new_cas);
+        }
+        let now = self.now;
+        let item = self.items.get_mut(key)?;
+        let seen = meta::Item {
+            length: item.value.len() as u32,
+            expiry: item.expiry,
+            cas: item.cas,
+            client_flags: item.client_flags,
+            idle: 0,
+            is_fetched: item.is_fetched,
+            is_stale: item.is_stale,
+            is_claimed: item.is_claimed,
+            is_new,
+            has_base64_key: item.has_base64_key,
+        };
+        let fetched = seen.fetch(flags, now);
+        item.expiry = fetched.expiry;
+        item.is_claimed |= fetched.is_won;
+        item.is_fetched |= !flags.leaves_no_trace();
+        Some((seen, item.value.clone()))
+    }
+
+    /// `md`.
+    pub fn meta_delete(&mut self, key: &[u8], flags: &MetaFlags) -> Deleted {
+        let now = self.now;
+        let Some(item) = self.find(key) else { return Deleted::NotFound };
+        if flags.cas.is_some_and(|cas| cas != item.cas) {
+            return Deleted::Exists;
+        }
+        if !flags.invalidates() && !flags.empties() {
+            self.items.remove(key);
+            return Deleted::Deleted;
+        }
+        if flags.invalidates() {
+            item.expiry = flags.expiry(now, item.expiry, false);
+            (item.is_stale, item.is_claimed) = (true, false);
+        }
+        if flags.empties() {
+            (item.value, item.client_flags) = (Vec::new(), 0);
+        }
+        let cas = self.next_cas(flags.new_cas);
+        self.items.get_mut(key).expect("it was just found").cas = cas;
+        Deleted::Deleted
+    }
+
+    /// `me`.
+    pub fn debug(&mut self, key: &[u8]) -> Option<meta::Debug> {
+        let item = self.find(key)?;
+        let size = bytes(key, item.client_flags, item.value.len());
+        Some(meta::Debug {
+            expiry: item.expiry,
+            idle: 0,
+            cas: item.cas,
+            is_fetched: item.is_fetched,
+            class: class(size),
+            size: size as u64,
+            has_base64_key: item.has_base64_key,
+        })
+    }
+
+    pub fn flush(&mut self, delay: i64) {
+        self.flushed_until = flush_moment(self.now, delay) - 1;
+        if self.flushed_until <= self.now {
+            self.flushed_before = self.next_cas(None);
+        }
+    }
+}
+
+/// Compares versions; something to say if nothing is to be stored.
+fn compare(item: &mut Item, wish: &Wish, cas: u64, old: &Item) -> Option<Stored> {
+    if cas != 0 && cas == old.cas {
+        return None;
+    }
+    if cas == 0 || cas > old.cas || !wish.invalidates {
+        return Some(Stored::Exists);
+    }
+    (item.expiry, item.is_stale, item.is_claimed) = (old.expiry, true, old.is_claimed);
+    None
+}
+
+/// Puts the data beside what is there; something to say if nothing is to be stored.
+fn join(item: &mut Item, wish: &Wish, old: &Item) -> Option<Stored> {
+    if wish.cas != 0 && wish.cas != old.cas {
+        return Some(Stored::Exists);
+    }
+    let (front, back) =
+        if wish.mode == StoreMode::Append { (&old.value, &item.value) } else { (&item.value, &old.value) };
+    item.value = [&front[..], back].concat();
+    (item.client_flags, item.expiry, item.has_base64_key) = (old.client_flags, old.expiry, false);
+    (bytes(&wish.key, item.client_flags, item.value.len()) > ITEM_BYTES).then_some(Stored::NotStored)
+}
+
+/// What a value takes with its key, its line's end, its version and the program's header.
+fn bytes(key: &[u8], client_flags: u32, length: usize) -> usize {
+    let flags = if client_flags == 0 { 0 } else { 4 };
+    48 + 8 + key.len() + 1 + flags + length + 2
+}
+
+/// The program's class of that size: the first has 96 bytes, each of the next a quarter more, in steps of eight.
+fn class(bytes: usize) -> u32 {
+    let (mut class, mut size) = (1, 96);
+    while size < bytes {
+        (class, size) = (class + 1, (size * 5 / 4).next_multiple_of(8));
+    }
+    class
+}

@@ -1,0 +1,254 @@
+//! Requests drawn at random: few keys, so that they meet, and now and then something that is wrong.
+
+use proptest::prelude::*;
+
+/// One request, with its data if it brings some.
+#[derive(Clone)]
+pub struct Request(pub Vec<u8>);
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}", self.0.escape_ascii())
+    }
+}
+
+/// A conversation.
+pub fn any_requests() -> impl Strategy<Value = Vec<Request>> {
+    prop::collection::vec(any_request(), 1..40)
+}
+
+/// Anything that a client may say.
+pub fn any_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        4 => gets(),
+        4 => stores(),
+        4 => meta_stores(),
+        6 => metas(),
+        3 => numbers(),
+        2 => others(),
+        1 => nonsense(),
+    ]
+}
+
+fn line(words: &[&str]) -> Vec<u8> {
+    let mut line = words.join(" ").into_bytes();
+    line.extend(b"\r\n");
+    line
+}
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => prop::sample::select(vec!["a", "b", "Zm9v", "Zm9vYg==", "foo", "noreply"]).prop_map(String::from),
+        1 => Just("k".repeat(250)),
+        1 => prop::sample::select(vec!["k".repeat(251), "x".repeat(1000), "0".into(), "\u{7f}\t".into()]),
+    ]
+}
+
+/// Times that mean the same to the store, whose clock stands still, and to the program.
+fn exptime() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "0",
+        "0",
+        "0",
+        "100",
+        "2592000",
+        "-1",
+        "2592001",
+        "2000000000",
+        "+7000",
+        "soon",
+        "5x",
+    ])
+    .prop_map(String::from)
+}
+
+/// The same without those that are over at once: of these the program tells nonsense when asked what is left.
+fn later() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["0", "0", "100", "2592000", "2000000000", "+7000", "\t30", "x"])
+        .prop_map(String::from)
+}
+
+fn number() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => (0u64..30).prop_map(|number| number.to_string()),
+        2 => any::<u64>().prop_map(|number| number.to_string()),
+        1 => prop::sample::select(vec![
+            "-1", "18446744073709551615", "18446744073709551616", "9223372036854775808", "-9223372036854775807",
+            "-18446744073709551615", "4294967295", "4294967296", "1x", "x", "", "+3", "-", "\t3", "3\t", "0x10", "007",
+        ])
+        .prop_map(String::from),
+    ]
+}
+
+fn noreply() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["", "", "", " noreply", " noreply", " more"])
+}
+
+fn gets() -> impl Strategy<Value = Request> {
+    let name = prop::sample::select(vec!["get", "gets", "gat", "gats", "bget", "gett"]);
+    (name, exptime(), prop::collection::vec(key(), 0..30), any::<bool>()).prop_map(
+        |(name, exptime, keys, has_space)| {
+            let mut words = vec![name];
+            if name.starts_with("gat") {
+                words.push(&exptime);
+            }
+            // With a key that is too long, the program has done for the keys before it what it does not tell.
+            let long = keys.iter().position(|key| key.len() > 250);
+            let keys = long.map_or(&keys[..], |at| &keys[at..=at]);
+            words.extend(keys.iter().map(String::as_str));
+            if has_space {
+                words.push("");
+            }
+            let line = line(&words);
+            Request(if line.len() > 2049 { b"get a\r\n".to_vec() } else { line })
+        },
+    )
+}
+
+fn data() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => number(),
+        // Not white space alone: looking for a number in that, the program reads on behind it.
+        2 => "[a-z][a-z ]{0,11}",
+        1 => (0usize..1900).prop_map(|length| "v".repeat(length)),
+        1 => Just("\0\u{1}-5 ".to_string()),
+    ]
+}
+
+/// The data behind a line that announces `length`, which may be wrong.
+fn with_data(mut line: Vec<u8>, data: &str) -> Request {
+    line.extend(data.as_bytes());
+    line.extend(b"\r\n");
+    Request(line)
+}
+
+/// How much less data is announced than comes. Not more: the next request would belong to it, and be answered together with
+/// what follows, of which the program can lose a part.
+fn mistake() -> impl Strategy<Value = i64> {
+    prop_oneof![12 => Just(0i64), 1 => -3i64..0, 1 => Just(-100i64)]
+}
+
+fn stores() -> impl Strategy<Value = Request> {
+    let name = prop::sample::select(vec!["set", "set", "set", "add", "replace", "append", "prepend", "cas"]);
+    (name, key(), number(), exptime(), data(), mistake(), 0u64..20, noreply()).prop_map(
+        |(name, key, flags, exptime, data, mistake, cas, noreply)| {
+            let length = data.len() as i64 + mistake;
+            let cas = if name == "cas" { format!(" {cas}") } else { String::new() };
+            let line = line(&[&format!("{name} {key} {flags} {exptime} {length}{cas}{noreply}")]);
+            with_data(line, &data)
+        },
+    )
+}
+
+fn meta_stores() -> impl Strategy<Value = Request> {
+    let flag = prop_oneof![
+        8 => prop::sample::select(vec![
+            "b", "c", "k", "q", "I", "F5", "F", "Fx", "MS", "ME", "MA", "MP", "MR", "Mx", "MSS", "T100", "T-1", "Tx",
+            "O1", "Oxyz", "v", "S3", "t", "C", "h", "y", "\u{e4}",
+        ])
+        .prop_map(String::from),
+        2 => (0u64..20).prop_map(|cas| format!("C{cas}")),
+        1 => (29usize..34).prop_map(|length| format!("O{}", "o".repeat(length))),
+    ];
+    (key(), data(), mistake(), prop::collection::vec(flag, 0..5)).prop_map(|(key, data, mistake, flags)| {
+        let length = (data.len() as i64 + mistake).to_string();
+        let mut words = vec!["ms", &key, &length];
+        words.extend(flags.iter().map(String::as_str));
+        with_data(line(&words), &data)
+    })
+}
+
+fn metas() -> impl Strategy<Value = Request> {
+    let letter = prop::sample::select(vec![
+        "b", "b", "c", "f", "h", "k", "l", "q", "s", "t", "u", "v", "v", "O77", "O", "I", "MI", "MD", "M+",
+        "M-", "M", "P", "Lx", "y", "D10", "J13", "Dx", "Jx", "F1",
+    ]);
+    let flag = prop_oneof![
+        12 => letter.prop_map(String::from),
+        2 => (prop::sample::select(vec!["N", "T", "R"]), later()).prop_map(|(letter, time)| format!("{letter}{time}")),
+        1 => (0u64..20).prop_map(|cas| format!("C{cas}")),
+        1 => number().prop_map(|delta| format!("D{delta}")),
+        1 => number().prop_map(|initial| format!("J{initial}")),
+    ];
+    let name = prop::sample::select(vec!["mg", "mg", "mg", "md", "ma", "ma", "me", "mx"]);
+    (name, key(), prop::collection::vec(flag, 0..7), 0..60).prop_map(|(name, key, flags, many)| {
+        let mut words = vec![name, &key];
+        words.extend(flags.iter().map(String::as_str));
+        if many == 0 {
+            words.extend("a b c d e f g h i j k l m n o p q r s t".split(' '));
+        }
+        Request(line(&words))
+    })
+}
+
+fn numbers() -> impl Strategy<Value = Request> {
+    let name = prop::sample::select(vec!["incr", "decr"]);
+    (name, key(), number(), noreply())
+        .prop_map(|(name, key, delta, noreply)| Request(line(&[&format!("{name} {key} {delta}{noreply}")])))
+}
+
+fn others() -> impl Strategy<Value = Request> {
+    let touch = (key(), exptime(), noreply())
+        .prop_map(|(key, exptime, noreply)| format!("touch {key} {exptime}{noreply}"));
+    let delete = (key(), prop::sample::select(vec!["", "", " 0", " 1", " 0 noreply", " noreply", " 0 0"]))
+        .prop_map(|(key, rest)| format!("delete {key}{rest}"));
+    // None with a delay: it brings back what was flushed before, unless the program has found and removed it.
+    let flush = prop::sample::select(vec!["", " 0", " -2", " -1", " noreply", " 0 noreply", " x", " 1 2 3"])
+        .prop_map(|rest| format!("flush_all{rest}"));
+    let seldom = prop::sample::select(vec![
+        "version",
+        "version 1",
+        "mn",
+        "mn x",
+        "verbosity 0",
+        "verbosity",
+        "verbosity x",
+        "verbosity 0 noreply",
+        "stats reset",
+        "stats nothing",
+        "stats detail",
+        "stats detail off",
+        "stats cachedump 1 1",
+        "shutdown",
+        "shutdown noreply",
+        "watch",
+        "watch noreply",
+        "slabs",
+        "slabs reassign 1 2",
+        "lru_crawler crawl 1",
+        "lru_crawler",
+        "lru",
+        "lru x noreply",
+        "cache_memlimit",
+        "cache_memlimit 1",
+        "cache_memlimit x",
+        "cache_memlimit 64",
+        "cache_memlimit 2000000000",
+        "cache_memlimit 7 noreply",
+        "quit",
+        "GET / HTTP/1.0",
+        "mget HTTP/1.0",
+        "get",
+        "gat",
+        "gat 0",
+        "gat x",
+        "set",
+        "touch",
+        "incr",
+        "ms",
+        "mg",
+        "m",
+        "",
+    ])
+    .prop_map(String::from);
+    prop_oneof![touch, delete, flush, seldom].prop_map(|text| Request(line(&[&text])))
+}
+
+/// A line that means nothing, most of the time.
+fn nonsense() -> impl Strategy<Value = Request> {
+    let word = "[a-z0-9\t\r\0]{0,4}";
+    prop::collection::vec(word, 0..6).prop_map(|words| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Request(line(&words))
+    })
+}

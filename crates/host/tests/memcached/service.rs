@@ -1,0 +1,220 @@
+//! The engine with its clients answers what the reference store answers, whether items are in memory or have to be read from a disk.
+
+use crate::NOW;
+use crate::dialogues;
+use crate::disk::TestDisk;
+use crate::requests::{Request, any_requests};
+use crate::session::Session;
+use proptest::prelude::*;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::{Service, ServiceSettings};
+use tailcut_host::kv::{Engine, Keep, Making, Opening, Settings, Write};
+use tailcut_host::wire::memcached::Reason;
+
+/// A service with one client, and a disk if it has one.
+struct Client {
+    service: Service,
+    disk: Option<TestDisk>,
+    name: u32,
+    /// What was sent and not taken.
+    input: Vec<u8>,
+    received: Vec<u8>,
+    closed: Option<Reason>,
+    random: Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Where {
+    Memory,
+    Disk {
+        is_durable: bool,
+    },
+    /// With so little memory that items leave it.
+    MostlyDisk,
+}
+
+/// The CAS values of the first run of a store on a disk.
+const FIRST_CAS: u64 = 1 << 40;
+
+impl Client {
+    fn new(place: Where, seed: u64) -> Client {
+        let is_small = place == Where::MostlyDisk;
+        let settings = Settings {
+            memory: if is_small { 1 << 20 } else { 20 << 20 },
+            most_item: if is_small { 1 << 16 } else { (1 << 20) + 1024 },
+            keep: Keep::Everything,
+            write: Write::AtOnce,
+            segment_blocks: 1024,
+            patience: Nanos::millis(1),
+        };
+        let is_durable = place == Where::Disk { is_durable: true };
+        let (engine, disk) = match place {
+            Where::Memory => (Engine::in_memory(settings, seed), None),
+            Where::Disk { .. } | Where::MostlyDisk => {
+                let mut disk = TestDisk::new(1024 * 40, true, seed);
+                let making = Making::Create { store: 1, seed };
+                let mut opening = Opening::new(settings, disk.shape.clone(), making);
+                while !opening.is_done() {
+                    while let Some(request) = opening.next_request() {
+                        disk.submit(request);
+                    }
+                    disk.answer().into_iter().for_each(|response| opening.respond(response));
+                }
+                (opening.end().expect("a new store"), Some(disk))
+            }
+        };
+        let mut service =
+            Service::new(engine, ServiceSettings { most_item: 1 << 20, is_durable, process: 1 });
+        service.tick(Time(1), NOW);
+        let name = service.open();
+        let (input, received, random) = (Vec::new(), Vec::new(), Stream::new(seed, "client"));
+        Client { service, disk, name, input, received, closed: None, random }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        self.work();
+    }
+
+    fn work(&mut self) {
+        while self.service.is_willing(self.name) && self.closed.is_none() && !self.input.is_empty() {
+            let before = self.input.len();
+            let most = self.random.below(3000) as usize + 1;
+            let mut input = &self.input[..self.input.len().min(most.max(2100))];
+            let offered = input.len();
+            self.service.receive(self.name, &mut input);
+            let taken = offered - input.len();
+            self.input.drain(..taken);
+            self.collect();
+            if self.input.len() == before {
+                break;
+            }
+        }
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        self.received.append(self.service.output(self.name));
+        self.closed = self.closed.or(self.service.closing(self.name));
+    }
+
+    /// The disk answers something.
+    fn turn(&mut self) {
+        let Some(disk) = &mut self.disk else { return };
+        while let Some(request) = self.service.next_request() {
+            disk.submit(request);
+        }
+        if let Some(response) = disk.answer() {
+            self.service.respond(response);
+        }
+        self.service.turn(&mut Vec::new());
+        self.work();
+    }
+
+    /// Until everything is answered.
+    fn settle(&mut self) {
+        self.work();
+        for _ in 0..50_000 {
+            let is_quiet =
+                self.disk.as_ref().is_none_or(TestDisk::is_idle) && self.service.engine().is_idle();
+            if is_quiet && self.service.is_willing(self.name) && self.service.is_answered(self.name) {
+                return;
+            }
+            if self.closed.is_some() {
+                return;
+            }
+            self.turn();
+        }
+        panic!("a client is answered");
+    }
+}
+
+/// So much of it, and all other items have left memory.
+fn filler() -> Vec<u8> {
+    [b"ms filler 60000\r\n", &vec![b'x'; 60_000][..], b"\r\n"].concat()
+}
+
+/// What a store tells of its memory is its own affair, and so is its version.
+fn is_alike(ours: &[u8], theirs: &[u8]) -> bool {
+    let (ours, theirs) = (ours.split(|&byte| byte == b'\n'), theirs.split(|&byte| byte == b'\n'));
+    let mut theirs = theirs.filter(|line| !is_own(line));
+    ours.filter(|line| !is_own(line)).all(|line| {
+        let other = theirs.next();
+        other == Some(line)
+            || line.starts_with(b"ME ") && other.is_some_and(|other| other.starts_with(b"ME "))
+    }) && theirs.next().is_none()
+}
+
+fn is_own(line: &[u8]) -> bool {
+    let own: [&[u8]; 5] = [b"STAT ", b"VERSION ", b"MEMLIMIT", b"OK", b"END"];
+    own.iter().any(|start| line.starts_with(start))
+}
+
+fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseError> {
+    let cas = if place == Where::Memory { 0 } else { FIRST_CAS };
+    let (mut client, mut session) = (Client::new(place, seed), Session::with_cas(NOW, false, cas));
+    for (at, request) in requests.iter().enumerate() {
+        session.receive(request);
+        client.send(request);
+        let pushes = if place == Where::MostlyDisk && at % 4 == 3 { 40 } else { 0 };
+        for _ in 0..pushes {
+            // What was begun is ended.
+            [&b"\r\n"[..], &filler()].iter().for_each(|bytes| session.receive(bytes));
+            [&b"\r\n"[..], &filler()].iter().for_each(|bytes| client.send(bytes));
+            client.settle();
+        }
+    }
+    client.settle();
+    let (ours, theirs) = (&client.received, &session.sent);
+    let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count().saturating_sub(60);
+    let behind = |text: &[u8]| text[same..text.len().min(same + 200)].escape_ascii().to_string();
+    prop_assert!(is_alike(ours, theirs), "  ours ...{}\ntheirs ...{}", behind(ours), behind(theirs));
+    prop_assert_eq!(client.closed, session.closed);
+    Ok(())
+}
+
+/// Without delayed flushes: memcached brings back with one what a flush without delay has taken.
+fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
+    let all = requests.into_iter().map(|Request(bytes)| bytes);
+    all.filter(|bytes| !bytes.starts_with(b"flush_all ")).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_memory_it_answers_as_the_reference(requests in any_requests(), seed in any::<u64>()) {
+        check(&bytes_of(requests), Where::Memory, seed)?;
+    }
+
+    #[test]
+    fn on_a_disk_it_answers_as_the_reference(requests in any_requests(), seed in any::<u64>(), is_durable in any::<bool>()) {
+        check(&bytes_of(requests), Where::Disk { is_durable }, seed)?;
+    }
+
+    #[test]
+    fn items_that_have_left_memory_are_the_same(requests in any_requests(), seed in any::<u64>()) {
+        let mut requests = bytes_of(requests);
+        // Whether an item was read while it was only on flash is not kept.
+        let tells = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b" h");
+        requests.retain(|bytes| bytes.len() < 10_000 && !tells(bytes));
+        check(&requests, Where::MostlyDisk, seed)?;
+    }
+}
+
+#[test]
+fn dialogues_are_answered_as_written() {
+    for dialogue in dialogues::all() {
+        let requests: Vec<Vec<u8>> = dialogue
+            .turns
+            .iter()
+            .map(|(sent, _)| sent.iter().flat_map(|line| dialogues::bytes(line)).collect())
+            .collect();
+        for place in [Where::Memory, Where::Disk { is_durable: false }] {
+            if let Err(why) = check(&requests, place, 1) {
+                panic!("{}: {why}", dialogue.name);
+            }
+        }
+    }
+}
