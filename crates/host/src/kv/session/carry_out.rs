@@ -166,7 +166,7 @@ impl Work<'_> {
                 }
             }
             Err(Refused::Busy) => return None,
-            Err(_) => reply::server_error(self.out, "out of memory"),
+            Err(_) => reply::server_error(self.out, NO_ROOM),
         }
         Some(())
     }
@@ -357,32 +357,44 @@ impl Work<'_> {
     }
 
     fn delete(&mut self, key: Key<'_>, noreply: bool) -> Result<Option<()>, NotHere> {
-        let header = self.header(key, false)?;
-        if header.is_some() {
-            let _ = self.change(key, Change::Remove);
+        let was_there = self.header(key, false)?.is_some() || self.is_lost();
+        let deleted = if was_there { self.remove(key) } else { Ok(()) };
+        match deleted {
+            Ok(()) => reply::deleted(self.out, was_there, noreply),
+            Err(Refused::Busy) => return Ok(None),
+            Err(_) => reply::server_error(self.out, NO_ROOM),
         }
-        self.statistics.note_delete(header.is_some());
-        reply::deleted(self.out, header.is_some(), noreply);
+        self.statistics.note_delete(was_there);
         Ok(Some(()))
     }
 
+    /// What could not be read may be there again the next time: whoever deletes it means that, too.
+    fn is_lost(&self) -> bool {
+        self.fetched.is_some_and(|fetched| fetched.is_lost)
+    }
+
+    fn remove(&mut self, key: Key<'_>) -> Result<(), Refused> {
+        self.change(key, Change::Remove).map(|_| ())
+    }
+
     fn meta_delete(&mut self, key: Key<'_>, flags: &MetaFlags) -> Result<Option<()>, NotHere> {
-        let deleted = match self.header(key, false)? {
-            None => Deleted::NotFound,
-            Some(old) if flags.cas.is_some_and(|cas| cas != old.cas) => Deleted::Exists,
-            Some(_) if !flags.invalidates() && !flags.empties() => {
-                let _ = self.change(key, Change::Remove);
-                Deleted::Deleted
-            }
+        let header = self.header(key, false)?;
+        let (deleted, done) = match header {
+            None if self.is_lost() => (Deleted::Deleted, self.remove(key)),
+            None => (Deleted::NotFound, Ok(())),
+            Some(old) if flags.cas.is_some_and(|cas| cas != old.cas) => (Deleted::Exists, Ok(())),
+            Some(_) if !flags.invalidates() && !flags.empties() => (Deleted::Deleted, self.remove(key)),
             Some(old) => {
-                if self.change(key, Change::Put(self.invalidated(flags, &old))) == Err(Refused::Busy) {
-                    return Ok(None);
-                }
-                Deleted::Deleted
+                let put = self.invalidated(flags, &old);
+                (Deleted::Deleted, self.change(key, Change::Put(put)).map(|_| ()))
             }
         };
+        match done {
+            Ok(()) => meta::deleted(self.out, flags, key, deleted),
+            Err(Refused::Busy) => return Ok(None),
+            Err(_) => reply::server_error(self.out, NO_ROOM),
+        }
         self.statistics.note_delete(deleted == Deleted::Deleted);
-        meta::deleted(self.out, flags, key, deleted);
         Ok(Some(()))
     }
 
@@ -419,6 +431,9 @@ impl Work<'_> {
         Ok(Some(()))
     }
 }
+
+/// To whom there is nothing else to say.
+const NO_ROOM: &str = "out of memory";
 
 enum Step {
     Counted(meta::Counted),
