@@ -83,7 +83,12 @@ impl Session {
         !self.is_blocked
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
-            && self.out.len() < MOST_OUT
+            && self.answer_bytes() < MOST_OUT
+    }
+
+    /// Bytes of answers that can be sent, or wait for others.
+    fn answer_bytes(&self) -> usize {
+        self.out.len() + self.waiting.iter().map(|waiting| waiting.text.len()).sum::<usize>()
     }
 
     /// True when everything was answered.
