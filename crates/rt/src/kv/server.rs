@@ -1,7 +1,7 @@
 //! A server: its sockets, and the thread that serves.
 
 use super::figures::{Figures, Live};
-use super::worker::{Datagrams, Door, Letter, Worker};
+use super::worker::{Datagrams, Door, Entries, Letter, Worker};
 use crate::Clock;
 use crate::drive::Drive;
 use crate::serve::address::Listener;
@@ -121,13 +121,13 @@ impl<D: Drive + Send + 'static> Server<D> {
         let wrong = |why| wrong(&doors, why);
         let (mailbox, live) = (Arc::new(Mailbox::new().map_err(wrong)?), Arc::new(Live::default()));
         let (says, hears) = channel();
+        let entries = Entries { door: Door::new(listeners), datagrams, users: doors.users.clone() };
         let begin = {
-            let (mailbox, live, users) = (Arc::clone(&mailbox), Arc::clone(&live), doors.users.clone());
+            let (mailbox, live) = (Arc::clone(&mailbox), Arc::clone(&live));
             move || {
                 let (engine, drive) = make().map_err(NotBegun::Store)?;
-                let (service, sockets) = (Service::new(engine, settings), (Door::new(listeners), datagrams));
-                Worker::new(service, drive, sockets, users, limits, mailbox, live, clock)
-                    .map_err(NotBegun::System)
+                let service = Service::new(engine, settings);
+                Worker::new(service, drive, entries, limits, mailbox, live, clock).map_err(NotBegun::System)
             }
         };
         let thread = Builder::new().name("serve kv".into()).spawn(|| serve(begin, says)).map_err(wrong)?;

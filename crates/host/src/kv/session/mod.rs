@@ -186,7 +186,7 @@ impl Session {
                 reply::ok(self.tail(), flush.noreply);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
-            Command::Version => reply::version(self.tail(), env!("CARGO_PKG_VERSION")),
+            Command::Version => reply::version(self.tail(), VERSION),
             // How much may be taken is decided when it is started.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
             Command::Stats(Stats::Reset) => {
@@ -386,6 +386,9 @@ impl Shared<'_> {
     }
 }
 
+/// What clients are told: the version of the program whose protocol is spoken, by which they choose what they use, and ours behind it.
+/// libmemcached takes a version that begins with 0 for none at all.
+const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.

@@ -39,6 +39,17 @@ pub enum Letter {
     Stop,
 }
 
+/// Where clients come in.
+#[derive(Debug)]
+pub struct Entries {
+    /// For connections.
+    pub door: Door,
+    /// For datagrams.
+    pub datagrams: Vec<Datagrams>,
+    /// Those who have to say who they are.
+    pub users: Option<Users>,
+}
+
 /// An engine with its clients, and the drive below it.
 pub struct Worker<D> {
     service: Service,
@@ -98,8 +109,7 @@ impl<D: Drive> Worker<D> {
     pub fn new(
         service: Service,
         drive: Option<D>,
-        (door, datagrams): (Door, Vec<Datagrams>),
-        users: Option<Users>,
+        entries: Entries,
         limits: Limits,
         mailbox: Arc<Mailbox<Letter>>,
         live: Arc<Live>,
@@ -110,6 +120,7 @@ impl<D: Drive> Worker<D> {
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
+        let Entries { door, datagrams, users } = entries;
         let letters = Letters::new(datagrams);
         door.open(&epoll)?;
         letters.open(&epoll)?;
