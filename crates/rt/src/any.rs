@@ -6,8 +6,7 @@ use crate::emulated::{CoreOptions, EmulatedSsd, Lateness, Waiting};
 use crate::file::{FileError, FileOptions};
 use crate::system;
 use crate::{Clock, FileDrive, MemoryDrive};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use tailcut_base::control::Control;
@@ -197,7 +196,7 @@ impl Plan<'_> {
             Making::OpenOrCreate => array::belong_to_none(&mut drives, &mut clock),
         };
         let array = match is_new {
-            true => array::create(self.array, drives, identity()?, &mut clock),
+            true => array::create(self.array, drives, system::random().map_err(system)?, &mut clock),
             false => array::open(self.array, drives, &mut clock),
         };
         let mut array = array?;
@@ -286,13 +285,6 @@ impl Source {
 
 fn system(why: io::Error) -> BuildError {
     BuildError::Plan(why.to_string())
-}
-
-/// A name for a new array that no other has.
-fn identity() -> Result<u128, BuildError> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(system)?;
-    Ok(u128::from_le_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod ctl;
 pub mod drive;
 pub mod emulated;
 pub mod file;
+pub mod kv;
 pub mod memory;
 pub mod path;
 pub mod probe;

@@ -1,7 +1,9 @@
 //! What a thread asks of the system for itself.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroU64;
 
 /// Binds the thread that calls to a core.
@@ -62,4 +64,22 @@ fn schedule(policy: i32) -> io::Result<()> {
 pub fn processor_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Allows the process as many descriptors as the system lets it have: each connection is one, and the usual limit of 1024 is
+/// meant for programs that use `select`.
+pub fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, fewer connections have room.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// A number that nobody can guess and nobody else has.
+///
+/// # Errors
+/// Where the system has no source of them.
+pub fn random() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes))?;
+    Ok(u128::from_le_bytes(bytes))
 }

@@ -1,5 +1,6 @@
 //! The command line of `tailcut serve`.
 
+use super::kv::arguments::KvArguments;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use tailcut_rt::serve::budget;
 pub enum ServeCommand {
     /// Serve a drive as a block device, by NBD: for file systems, virtual machines and databases
     Block(Box<BlockArguments>),
+    /// Serve items with keys, from memory and flash, to clients of memcached
+    Kv(Box<KvArguments>),
 }
 
 /// `tailcut serve block`.

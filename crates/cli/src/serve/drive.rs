@@ -71,6 +71,11 @@ impl Served {
         Ok(served.collect())
     }
 
+    /// The drive or array of a scenario, by itself; a new array on the devices if it `is_new`.
+    pub fn alone(scenario: Box<Scenario>, devices: Vec<PathBuf>, is_new: bool) -> Served {
+        Served::Drives { scenario, devices, is_new, is_read_only: false, place: Place { number: 0, of: 1 } }
+    }
+
     /// Makes or opens it.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
-//! `tailcut serve`: drives for unmodified programs.
+//! `tailcut serve`: drives and stores for unmodified programs.
 
 pub mod arguments;
 pub mod drive;
+pub mod kv;
 pub mod page;
 
 use crate::arguments::is_stdout;
@@ -26,6 +27,7 @@ use tailcut_rt::{AnyDrive, Clock};
 pub fn serve(command: &ServeCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         ServeCommand::Block(arguments) => block(arguments, out),
+        ServeCommand::Kv(arguments) => kv::serve(arguments, out),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A running server, and programs against it.
 
 use crate::support::Place;
+pub use crate::support::has;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
@@ -98,13 +99,7 @@ impl Server {
 
     /// Runs a program in the server's folder. One that hangs is ended after ten minutes, and the test fails instead of hanging, too.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
-        let mut command = Command::new("timeout");
-        command
-            .args(["--kill-after=10", "600", program])
-            .args(arguments)
-            .current_dir(self.place.path(""))
-            .stdin(Stdio::null());
-        command.output().expect("the program starts")
+        self.place.attempt(program, arguments)
     }
 }
 
@@ -124,22 +119,6 @@ fn begin(place: &Place, address: &[&str], more: &[&str]) -> (Child, BufReader<Ch
     let mut child = command.spawn().expect("the binary starts");
     let out = BufReader::new(child.stdout.take().expect("its output is ours"));
     (child, out)
-}
-
-/// Whether all programs are installed; says what is skipped if not.
-pub fn has(programs: &[&str]) -> bool {
-    let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
-    if !missing.is_empty() {
-        eprintln!("skipped: {} not installed; see .ci/programs", missing.join(", "));
-    }
-    missing.is_empty()
-}
-
-fn is_installed(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<_> = std::env::split_paths(&folders).collect();
-    let system = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
-    folders.iter().chain(&system).any(|folder| folder.join(program).is_file())
 }
 
 /// Bytes that differ everywhere, with holes of zeros.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Four chips, 16 MiB, 20,000 requests: a fraction of a second.
@@ -75,6 +75,17 @@ impl Place {
         command
     }
 
+    /// Runs a program in this folder. One that hangs is ended after ten minutes, and the test fails instead of hanging, too.
+    pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command
+            .args(["--kill-after=10", "600", program])
+            .args(arguments)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null());
+        command.output().expect("the program starts")
+    }
+
     /// Runs the command, which must succeed, and returns what it printed.
     pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
@@ -126,4 +137,20 @@ pub fn listens_to_interrupts(id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}
+
+/// Whether all programs are installed; says what is skipped if not.
+pub fn has(programs: &[&str]) -> bool {
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
+    if !missing.is_empty() {
+        eprintln!("skipped: {} not installed; see .ci/programs", missing.join(", "));
+    }
+    missing.is_empty()
+}
+
+fn is_installed(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&folders).collect();
+    let system = ["/usr/sbin", "/sbin"].map(std::path::PathBuf::from);
+    folders.iter().chain(&system).any(|folder| folder.join(program).is_file())
 }

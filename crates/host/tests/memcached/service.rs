@@ -218,3 +218,26 @@ fn dialogues_are_answered_as_written() {
         }
     }
 }
+
+/// What is answered behind an item that has to be read waits for it, and that is bounded, too.
+#[test]
+fn answers_that_wait_for_others_are_bounded() {
+    let mut client = Client::new(Where::MostlyDisk, 1);
+    client.send(b"set far 0 0 3\r\nfar\r\n");
+    for _ in 0..40 {
+        client.send(&filler());
+        client.settle();
+        client.send(b"\r\n");
+    }
+    client.received.clear();
+    let asked = 1000;
+    client.send(&[&b"get far\r\n"[..], &b"mg filler v\r\n".repeat(asked)].concat());
+    assert!(client.received.is_empty() && client.input.len() > 900 * 13, "{} bytes left", client.input.len());
+    client.settle();
+    while !client.input.is_empty() {
+        client.settle();
+    }
+    let answer = [&b"VA 60000\r\n"[..], &vec![b'x'; 60_000], b"\r\n"].concat();
+    let expected = [&b"VALUE far 0 3\r\nfar\r\nEND\r\n"[..], &answer.repeat(asked)].concat();
+    assert!(client.received == expected);
+}

@@ -352,7 +352,7 @@ impl Guest {
 }
 
 /// No descriptors or no memory are left.
-fn is_exhausted(error: &io::Error) -> bool {
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     let errors = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

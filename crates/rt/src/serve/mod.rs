@@ -15,6 +15,7 @@ pub mod connection;
 pub mod desk;
 pub mod entrance;
 pub mod figures;
+pub mod look;
 pub mod mailbox;
 pub mod server;
 pub mod service;

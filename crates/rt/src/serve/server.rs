@@ -10,7 +10,7 @@ use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use crate::system;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         limits: Limits,
         clock: Clock,
     ) -> Result<Server<D>, CannotServe<E>> {
-        raise_descriptors();
+        system::raise_descriptors();
         let listener = Listener::bind(address, &access)?;
         let address = listener.address().clone();
         Server::open(listener, access.encryption, drives, windows, limits, clock).map_err(|error| match error
@@ -320,11 +320,4 @@ fn export(name: &Name, suffix: &str, text: &str, offered: Offered) -> Export {
         is_read_only: name.is_read_only,
         zeroes_fast: offered.zeroes_fast,
     }
-}
-
-/// Each connection is a descriptor, and the usual limit of 1024 is meant for programs that use `select`.
-fn raise_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, fewer connections have room.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

@@ -1,5 +1,6 @@
 //! Looking again and again instead of sleeping, as long as it pays.
 
+use crate::Clock;
 use tailcut_base::Nanos;
 
 /// Decides whether to look out for the next request for a while before sleeping. A look-out that finds
@@ -62,6 +63,38 @@ impl Spin {
             LookOut::InVain => self.credit.saturating_sub(1),
             LookOut::Away => self.credit.saturating_sub(MOST_CREDIT / 4),
         };
+    }
+}
+
+/// What a look has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// There is something to do.
+    Work,
+    /// There is nothing yet.
+    Nothing,
+    /// There is nobody who could want something.
+    Nobody,
+}
+
+/// Looks again and again, for at most `patience`.
+pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -> LookOut {
+    let mut before = clock.now();
+    let until = before.0 + patience.0;
+    let mut was_away = false;
+    loop {
+        let seen = look();
+        let now = clock.now();
+        was_away |= now.since(before) > AWAY;
+        before = now;
+        if seen != Look::Nothing || now.0 >= until {
+            return match (was_away, seen) {
+                (true, _) => LookOut::Away,
+                (false, Look::Work) => LookOut::Found,
+                (false, _) => LookOut::InVain,
+            };
+        }
+        std::hint::spin_loop();
     }
 }
 

@@ -31,7 +31,7 @@ impl About {
         reply::stat_number(out, "pid", u64::from(self.settings.process));
         reply::stat_number(out, "uptime", self.unix - self.started);
         reply::stat_number(out, "time", self.unix);
-        reply::stat(out, "version", env!("CARGO_PKG_VERSION"));
+        reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let lines: [(&str, u64); 34] = [
             ("curr_connections", self.clients),

@@ -91,11 +91,11 @@ impl Session {
         !self.is_blocked
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
-            && self.unsent() < MOST_OUT
+            && self.answer_bytes() < MOST_OUT
     }
 
-    /// Bytes of answers that have not left.
-    fn unsent(&self) -> usize {
+    /// Bytes of answers that can be sent, or wait for others.
+    fn answer_bytes(&self) -> usize {
         self.out.len() + self.waiting.iter().map(|waiting| waiting.text.len()).sum::<usize>()
     }
 
@@ -195,7 +195,7 @@ impl Session {
                 self.advance(shared);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
-            Command::Version => reply::version(self.tail(), env!("CARGO_PKG_VERSION")),
+            Command::Version => reply::version(self.tail(), VERSION),
             // How much may be taken is decided when it is started.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
             Command::Stats(Stats::Reset) => {
@@ -407,6 +407,9 @@ impl Shared<'_> {
     }
 }
 
+/// What clients are told: the version of the program whose protocol is spoken, by which they choose what they use, and ours behind it.
+/// libmemcached takes a version that begins with 0 for none at all.
+const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.

@@ -202,6 +202,11 @@ impl Service {
         self.engine.next_event()
     }
 
+    /// What clients have asked for since the start, or since one of them has said `stats reset`.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine

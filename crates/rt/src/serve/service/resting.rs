@@ -1,13 +1,12 @@
 //! What a service does while there is nothing to do: it looks out, and sleeps.
 
-use super::super::spin::{AWAY, LookOut};
+use super::super::look::look;
+use super::super::spin::{self, AWAY, Look, LookOut};
 use super::{ARRIVING, DRIVE, KERNEL, LOOK_EVERY, MAIL, Service, Stopping};
 use crate::ctl::Steered;
 use crate::serve::ublk::Queue;
 use crate::system;
-use rustix::event::epoll::{self, Event, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use rustix::event::epoll::{Event, EventFlags};
 use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
@@ -58,30 +57,19 @@ impl<D: Steered> Service<D> {
 
     /// Looks for something to do again and again for a while.
     fn look_out(&mut self, patience: Nanos) -> LookOut {
-        let mut before = self.clock.now();
-        let until = before.0 + patience.0;
-        let mut was_away = false;
-        loop {
+        spin::look_out(self.clock, patience, || {
             let is_alone = self.connected() == 1 && self.kernel.is_none() && self.drive.wakes().is_none();
             if is_alone && self.stopping == Stopping::Not {
                 self.try_all();
             } else {
                 self.look(Some(Nanos::ZERO));
             }
-            let now = self.clock.now();
-            was_away |= now.since(before) > AWAY;
-            before = now;
-            let has_work = self.has_work();
-            let has_nobody = self.connected() == 0 && self.kernel.is_none();
-            if has_work || now.0 >= until || has_nobody {
-                return match (was_away, has_work) {
-                    (true, _) => LookOut::Away,
-                    (false, true) => LookOut::Found,
-                    (false, false) => LookOut::InVain,
-                };
+            match self.has_work() {
+                true => Look::Work,
+                false if self.connected() == 0 && self.kernel.is_none() => Look::Nobody,
+                false => Look::Nothing,
             }
-            std::hint::spin_loop();
-        }
+        })
     }
 
     /// True when another turn has something to do.
@@ -117,24 +105,8 @@ impl<D: Steered> Service<D> {
 
     /// Takes note of what has happened, or happens within `patience`.
     fn look(&mut self, patience: Option<Nanos>) {
-        // Milliseconds are too coarse for a drive's answer; poll takes nanoseconds everywhere.
-        let is_fine = patience.is_some_and(|patience| patience > Nanos::ZERO && patience < COARSE);
-        let span = patience.map(|patience| Timespec {
-            tv_sec: (patience.0 / 1_000_000_000) as i64,
-            tv_nsec: (patience.0 % 1_000_000_000) as i64,
-        });
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if is_fine {
-            // Whatever wakes it, the events say.
-            let _ = rustix::event::poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span.as_ref());
-        }
-        let span = if is_fine { Some(&zero) } else { span.as_ref() };
         let mut events = [MaybeUninit::uninit(); EVENTS];
-        match epoll::wait(&self.epoll, &mut events, span) {
-            Ok((events, _)) => events.iter().for_each(|event| self.note_event(*event)),
-            Err(Errno::INTR) => {}
-            Err(error) => panic!("waiting for events failed: {error}"),
-        }
+        look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
     }
 
     fn note_event(&mut self, event: Event) {
@@ -182,5 +154,3 @@ impl<D: Steered> Service<D> {
 const EVENTS: usize = 64;
 /// How often it looks after connections that do not move, while others wait.
 const LOOK_AGAIN: Nanos = Nanos::millis(250);
-/// From here on, milliseconds are fine enough.
-const COARSE: Nanos = Nanos::millis(10);

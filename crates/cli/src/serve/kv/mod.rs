@@ -1,0 +1,117 @@
+//! `tailcut serve kv`: items with keys, for clients of memcached.
+
+pub mod arguments;
+pub mod options;
+pub mod page;
+pub mod store;
+
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::run::write_json;
+use crate::terminal::{Tone, Waiting};
+use arguments::{KvArguments, Listen};
+use options::Options;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+use store::Store;
+use tailcut_host::kv::session::ServiceSettings;
+use tailcut_host::wire::memcached::Users;
+use tailcut_rt::kv::{CannotServe, Doors, Limits, Server};
+use tailcut_rt::serve::{Address, CannotListen};
+use tailcut_rt::{AnyDrive, Clock};
+
+/// Does what the arguments ask and prints to `out`.
+pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let clock = Clock::start();
+    let options = Options::read(arguments)?;
+    let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
+    options.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let making = store.clone();
+    let limits =
+        Limits { connections: arguments.conn_limit as usize, idle: options.idle, ..Limits::default() };
+    let server = Server::start(doors, move || making.make(clock), settings(arguments), limits, clock)
+        .map_err(complaint)?;
+    let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
+    if !is_json_only {
+        out.write_all(page::greeting(&server, &store).as_bytes())?;
+        out.flush()?;
+    }
+    watch(&server, &interrupt, arguments.quiet);
+    let figures = server.stop().figures;
+    if !is_json_only {
+        out.write_all(page::report(&figures, Tone::of_stdout()).as_bytes())?;
+    }
+    if let Some(file) = &arguments.json {
+        write_json(&page::to_json(&figures), file, out)?;
+    }
+    match figures.is_durable {
+        true => Ok(()),
+        false => Err(Failure::Operation("what was changed last may not be on the drive".into())),
+    }
+}
+
+fn settings(arguments: &KvArguments) -> ServiceSettings {
+    ServiceSettings {
+        most_item: arguments.max_item_size,
+        is_durable: arguments.durable,
+        process: std::process::id(),
+    }
+}
+
+/// Where clients come in.
+fn doors(arguments: &KvArguments) -> Result<Doors, Failure> {
+    let at = |listen: &Listen, port: u16| SocketAddr::new(listen.address, listen.port.unwrap_or(port));
+    let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
+    match &arguments.unix_socket {
+        Some(path) => streams.push(Address::Unix(path.clone())),
+        None => {
+            // Any port is 0 for the system, and none for memcached.
+            let port = u16::try_from(arguments.port).unwrap_or(0);
+            let tcp = arguments.listen.iter().filter(|_| arguments.port != 0);
+            streams.extend(tcp.map(|listen| Address::Tcp(at(listen, port))));
+            let udp = arguments.listen.iter().filter(|_| arguments.udp_port != 0);
+            datagrams.extend(udp.map(|listen| SocketAddr::new(listen.address, arguments.udp_port)));
+        }
+    }
+    if streams.is_empty() && datagrams.is_empty() {
+        return Err(Failure::Input(
+            "nobody could connect: give a port with -p or -U, or a socket with -s".into(),
+        ));
+    }
+    let users = arguments.auth_file.as_deref().map(users).transpose()?;
+    let (allow_network, permissions) = (arguments.allow_network, arguments.mask);
+    Ok(Doors { streams, datagrams, allow_network, permissions, users })
+}
+
+fn users(file: &Path) -> Result<Users, Failure> {
+    let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
+    let text = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    Users::parse(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// What the user can mend is bad input.
+fn complaint(error: CannotServe<String>) -> Failure {
+    match error {
+        CannotServe::Listen(CannotListen::System(..)) => Failure::Operation(error.to_string()),
+        _ => Failure::Input(error.to_string()),
+    }
+}
+
+/// Shows what is going on until somebody asks to stop.
+fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
+    let waiting = Waiting::new("waiting for clients", quiet);
+    let mut before = page::Glance::of(server.live());
+    while !interrupt.wait(GLANCE_EVERY) {
+        let now = page::Glance::of(server.live());
+        waiting.say(now.line(&before, GLANCE_EVERY));
+        before = now;
+    }
+}
+
+/// How often the status line changes.
+const GLANCE_EVERY: Duration = Duration::from_secs(1);

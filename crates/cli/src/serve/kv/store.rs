@@ -1,0 +1,126 @@
+//! Where items are kept.
+
+use super::arguments::KvArguments;
+use crate::failure::Failure;
+use crate::run::Scenario;
+use crate::scenario;
+use crate::serve::drive::Served;
+use std::time::{Duration, Instant};
+use tailcut_host::BLOCK_BYTES;
+use tailcut_host::array::LayoutKind;
+use tailcut_host::kv::{Engine, Keep, Settings, Write};
+use tailcut_rt::kv::Making;
+use tailcut_rt::kv::finding;
+use tailcut_rt::{AnyDrive, Clock};
+use tailcut_ssd::precondition::PreparedState;
+
+/// Where items are kept, and how.
+#[derive(Clone, Debug)]
+pub struct Store {
+    settings: Settings,
+    /// None if in memory only.
+    drive: Option<Served>,
+    making: Making,
+    quiet: bool,
+}
+
+impl Store {
+    /// What the arguments say.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or does not fit together.
+    pub fn read(arguments: &KvArguments) -> Result<Store, Failure> {
+        let (settings, quiet) = (settings(arguments)?, arguments.quiet);
+        if arguments.memory_only {
+            return Ok(Store { settings, drive: None, making: Making::Create, quiet });
+        }
+        let mut scenario = Box::<Scenario>::default();
+        if arguments.scenario.is_none() && arguments.devices.is_empty() {
+            four_small_drives(&mut scenario);
+        }
+        scenario::load(&mut *scenario, arguments.scenario.as_deref(), &arguments.sets)?;
+        let is_emulated = arguments.devices.is_empty();
+        let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
+        let drive = Served::alone(scenario, arguments.devices.clone(), arguments.create);
+        Ok(Store { settings, drive: Some(drive), making, quiet })
+    }
+
+    /// Makes or opens it.
+    ///
+    /// # Errors
+    /// Why that is not possible, in words.
+    pub fn make(&self, mut clock: Clock) -> Result<(Engine, Option<AnyDrive>), String> {
+        let Some(what) = &self.drive else {
+            return Ok((finding::in_memory(self.settings).map_err(|error| error.to_string())?, None));
+        };
+        let mut drive = what.make(clock).map_err(|error| error.to_string())?;
+        let mut progress = Progress::new(self.quiet);
+        let say = |looked_at, all| progress.say(looked_at, all);
+        let found = finding::find(&mut drive, self.settings, self.making, &mut clock, say);
+        Ok((found.map_err(|error| format!("{what}: {error}"))?, Some(drive)))
+    }
+
+    /// What it is, in words.
+    pub fn description(&self) -> String {
+        let memory = format!("{} MiB of memory", self.settings.memory >> 20);
+        let kind = match self.settings.keep {
+            Keep::Everything => "a store",
+            Keep::WhatIsUsed => "a cache",
+        };
+        match &self.drive {
+            None => format!("{kind} in {memory}"),
+            Some(drive) => format!("{kind} on {drive}, behind {memory}"),
+        }
+    }
+}
+
+/// Four emulated drives of 256 MiB, so that copies and quiet reads can be seen.
+fn four_small_drives(scenario: &mut Scenario) {
+    (scenario.device.geometry.channels, scenario.device.geometry.chips) = (2, 1);
+    scenario.array.drives = 4;
+    scenario.array.layout = LayoutKind::Epochs;
+    scenario.array.groups = 2;
+    scenario.precondition.state = PreparedState::Empty;
+    scenario.precondition.fill = 0;
+}
+
+fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
+    let memory = arguments.memory_limit << 20;
+    // A record takes no more than an item as clients count it.
+    let most_item = arguments.max_item_size;
+    if most_item > memory / 16 {
+        return Err(Failure::Input(format!(
+            "-I {}: items of this size need -m {} at least, sixteen times as much memory",
+            arguments.max_item_size,
+            (most_item * 16).div_ceil(1 << 20)
+        )));
+    }
+    // An item fits half a segment.
+    let for_items = (2 * most_item).div_ceil(BLOCK_BYTES).next_power_of_two() as u32;
+    let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
+    let defaults = Settings::default();
+    let segment_blocks = defaults.segment_blocks.max(for_items);
+    let write = if arguments.durable { Write::AtOnce } else { Write::OnLeaving };
+    Ok(Settings { memory, most_item, keep, write, segment_blocks, ..defaults })
+}
+
+/// A word from time to time on what takes long.
+struct Progress {
+    quiet: bool,
+    next: Instant,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Progress {
+        Progress { quiet, next: Instant::now() + EVERY }
+    }
+
+    fn say(&mut self, looked_at: u32, all: u32) {
+        if !self.quiet && Instant::now() >= self.next {
+            eprintln!("opening: {looked_at} of {all} segments looked at");
+            self.next = Instant::now() + EVERY;
+        }
+    }
+}
+
+const EVERY: Duration = Duration::from_secs(2);

@@ -1,0 +1,9 @@
+//! `tailcut serve kv`, used by programs that we did not write. What is not installed is skipped, in plain words.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod clients;
+mod operating;
+mod outliving;
+mod server;

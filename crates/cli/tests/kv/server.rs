@@ -1,0 +1,135 @@
+//! A running server, and a client for it.
+
+use crate::support::Place;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// `tailcut serve kv` in a folder of its own, at any port; stopped when it is dropped.
+pub struct Server {
+    pub place: Place,
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// Address and port.
+    pub at: String,
+    /// The line that says where it is.
+    pub greeting: String,
+}
+
+impl Server {
+    /// Starts it and waits until it says where it is.
+    pub fn start(arguments: &[&str]) -> Server {
+        Server::start_in(Place::new(), arguments)
+    }
+
+    /// In a folder in which there is something already.
+    pub fn start_in(place: Place, arguments: &[&str]) -> Server {
+        let mut command = place.command(&["serve", "kv", "--quiet", "-p", "-1"]);
+        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut out = BufReader::new(child.stdout.take().expect("its output is ours"));
+        let mut greeting = String::new();
+        out.read_line(&mut greeting).expect("the output is text");
+        let at = greeting.trim_end().rsplit(' ').next().unwrap_or_default().to_string();
+        Server { place, child, out, at, greeting }
+    }
+
+    /// Ends it as a crash would, and starts it again.
+    pub fn kill_and_start(mut self, arguments: &[&str]) -> Server {
+        self.kill();
+        self.start_again(arguments)
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        self.signal("-KILL");
+        self.last_words();
+    }
+
+    /// Starts it again after its end.
+    pub fn start_again(mut self, arguments: &[&str]) -> Server {
+        let place = std::mem::replace(&mut self.place, Place::new());
+        drop(self);
+        Server::start_in(place, arguments)
+    }
+
+    pub fn client(&self) -> Client {
+        Client::to(TcpStream::connect(&self.at).expect("it listens"))
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([name, &id]).status().expect("kill is everywhere");
+        assert!(status.success());
+    }
+
+    /// Stops it; its last words, and how it ended.
+    pub fn stop(&mut self) -> (String, Option<i32>) {
+        self.signal("-TERM");
+        self.last_words()
+    }
+
+    fn last_words(&mut self) -> (String, Option<i32>) {
+        let mut words = String::new();
+        self.out.read_to_string(&mut words).expect("the output is text");
+        (words, self.child.wait().expect("it is our child").code())
+    }
+
+    /// Runs a program in the server's folder; it must succeed.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let output = self.place.attempt(program, arguments);
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{program} {arguments:?}\n{text}");
+        text
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            // A test has failed; nothing is left behind.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A client that says one thing after the other.
+pub struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn to(stream: TcpStream) -> Client {
+        // A test that would hang fails.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
+        Client(BufReader::new(stream))
+    }
+
+    /// A line for a line.
+    pub fn say(&mut self, line: &str) -> Option<String> {
+        self.0.get_mut().write_all(format!("{line}\r\n").as_bytes()).ok()?;
+        self.hear()
+    }
+
+    pub fn hear(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).ok().filter(|&bytes| bytes > 0)?;
+        Some(line.trim_end().to_string())
+    }
+
+    /// True when it was acknowledged.
+    pub fn set(&mut self, key: &str, value: &str) -> bool {
+        let told = self.say(&format!("set {key} 0 0 {}\r\n{value}", value.len()));
+        told.as_deref() == Some("STORED")
+    }
+
+    pub fn get(&mut self, key: &str) -> Option<String> {
+        let head = self.say(&format!("get {key}"))?;
+        if head == "END" {
+            return None;
+        }
+        let value = self.hear();
+        assert_eq!(self.hear().as_deref(), Some("END"));
+        value
+    }
+}

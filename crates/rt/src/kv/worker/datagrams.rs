@@ -1,0 +1,166 @@
+//! Requests and answers in datagrams (UDP).
+//!
+//! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on the way.
+
+use super::{LETTERS, Origin, Worker};
+use crate::drive::Drive;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use tailcut_host::wire::memcached::udp::{self, DATAGRAM_BYTES, FRAME_BYTES, Frame};
+
+/// A socket for datagrams.
+#[derive(Debug)]
+pub struct Datagrams {
+    socket: UdpSocket,
+}
+
+impl Datagrams {
+    /// At an address of this machine.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        Ok(Datagrams { socket })
+    }
+
+    /// Where it is; with port 0 asked for, the port that was given.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}
+
+/// The sockets, and requests that are not answered.
+#[derive(Debug)]
+pub(super) struct Letters {
+    sockets: Vec<Datagrams>,
+    open: Vec<Option<Open>>,
+    vacant: Vec<u32>,
+}
+
+/// A request that is not answered.
+#[derive(Debug)]
+struct Open {
+    socket: usize,
+    from: SocketAddr,
+    request: u16,
+    name: u32,
+    /// What the service did not take yet.
+    rest: Vec<u8>,
+}
+
+impl Letters {
+    pub fn new(sockets: Vec<Datagrams>) -> Letters {
+        Letters { sockets, open: Vec::new(), vacant: Vec::new() }
+    }
+
+    /// Watches them.
+    pub fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
+        for (datagrams, number) in self.sockets.iter().zip(LETTERS..) {
+            epoll::add(epoll, &datagrams.socket, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    /// For good; what is not answered by now is not answered.
+    pub fn close(&mut self) {
+        self.sockets.clear();
+    }
+
+    fn keep(&mut self, open: Open) -> u32 {
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.open.push(None);
+            self.open.len() as u32 - 1
+        });
+        self.open[place as usize] = Some(open);
+        place
+    }
+
+    fn is_full(&self) -> bool {
+        self.open.len() - self.vacant.len() >= MOST_OPEN
+    }
+
+    /// Sends an answer; what the system does not take is lost, as it could be on the way.
+    fn send(&self, open: &Open, answer: &[u8]) -> usize {
+        let Some(datagrams) = self.sockets.get(open.socket) else { return 0 };
+        let Some(parts) = udp::cut(open.request, answer.len()) else { return 0 };
+        let mut sent = 0;
+        for (frame, range) in parts {
+            let mut datagram = [0; DATAGRAM_BYTES];
+            let bytes = FRAME_BYTES + range.len();
+            datagram[..FRAME_BYTES].copy_from_slice(&frame.encode());
+            datagram[FRAME_BYTES..bytes].copy_from_slice(&answer[range]);
+            sent += datagrams.socket.send_to(&datagram[..bytes], open.from).unwrap_or(0);
+        }
+        sent
+    }
+}
+
+impl<D: Drive> Worker<D> {
+    pub(super) fn receive_letters(&mut self, number: u64) {
+        let socket = (number - LETTERS) as usize;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..AT_ONCE {
+            let Some(datagrams) = self.letters.sockets.get(socket) else { break };
+            match datagrams.socket.recv_from(&mut buffer) {
+                Ok((count, from)) => self.receive_letter(socket, &buffer[..count], from),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // What the network says of an answer that did not arrive.
+                Err(_) => {}
+            }
+        }
+        self.buffer = buffer;
+        // Its requests are for the next turn.
+        self.is_told = true;
+    }
+
+    fn receive_letter(&mut self, socket: usize, datagram: &[u8], from: SocketAddr) {
+        let request = Frame::request(datagram).filter(|_| !self.letters.is_full());
+        let Some((frame, mut content)) = request else {
+            self.traffic.dropped += 1;
+            return;
+        };
+        self.traffic.datagrams += 1;
+        self.traffic.received += datagram.len() as u64;
+        let name = self.name(Origin::Nobody);
+        self.service.receive(name, &mut content);
+        let rest = content.to_vec();
+        let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });
+        self.origins[name as usize] = Origin::Letter(place);
+        self.answer_letter(place);
+    }
+
+    /// Goes on with a request; answers and forgets it if that was all.
+    pub(super) fn answer_letter(&mut self, place: u32) {
+        let Some(open) = &mut self.letters.open[place as usize] else { return };
+        if self.service.is_willing(open.name) {
+            let mut rest = &open.rest[..];
+            self.service.receive(open.name, &mut rest);
+            open.rest = rest.to_vec();
+        }
+        if !self.service.is_answered(open.name) {
+            return;
+        }
+        // An answer that does not end although nothing is waited for is larger than the service makes any.
+        let is_whole = self.service.is_willing(open.name) || self.service.closing(open.name).is_some();
+        let Some(open) = self.letters.open[place as usize].take() else { return };
+        self.letters.vacant.push(place);
+        let answer = std::mem::take(self.service.output(open.name));
+        match is_whole {
+            true => self.traffic.sent += self.letters.send(&open, &answer) as u64,
+            false => self.traffic.dropped += 1,
+        }
+        self.forget(open.name);
+    }
+}
+
+/// Datagrams that are received before others are looked after.
+const AT_ONCE: usize = 64;
+/// Requests that are not answered, at the most.
+const MOST_OPEN: usize = 1024;

@@ -1,0 +1,138 @@
+//! Connections come and go.
+
+use super::super::client::Client;
+use super::{ARRIVING, DOORS, IDLE_EVERY, Origin, Seat, Stopping, Worker, token};
+use crate::drive::Drive;
+use crate::serve::address::Listener;
+use crate::serve::entrance::is_exhausted;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::SendFlags;
+use std::io;
+use std::os::fd::OwnedFd;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::wire::memcached::Login;
+
+/// The sockets that take connections.
+#[derive(Debug)]
+pub struct Door {
+    listeners: Vec<Listener>,
+    /// The system has no room for more connections: until then none is taken.
+    closed_until: Option<Time>,
+}
+
+impl Door {
+    /// Behind these.
+    pub fn new(listeners: Vec<Listener>) -> Door {
+        Door { listeners, closed_until: None }
+    }
+
+    /// Watches them.
+    pub(super) fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
+        for (listener, number) in self.listeners.iter().zip(DOORS..) {
+            epoll::add(epoll, listener, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    fn close_until(&mut self, epoll: &OwnedFd, moment: Time) {
+        for listener in &self.listeners {
+            // One that is not watched is not watched from now on, too.
+            let _ = epoll::delete(epoll, listener);
+        }
+        self.closed_until = Some(moment);
+    }
+
+    /// For good; a unix socket goes with it.
+    pub(super) fn close(&mut self) {
+        self.listeners.clear();
+        self.closed_until = None;
+    }
+
+    /// When it is opened again.
+    pub(super) fn opens(&self) -> Time {
+        self.closed_until.unwrap_or(Time::NEVER)
+    }
+}
+
+impl<D: Drive> Worker<D> {
+    pub(super) fn receive_guests(&mut self, number: u64) {
+        let now = self.clock.now();
+        for _ in 0..AT_ONCE {
+            let Some(listener) = self.door.listeners.get((number - DOORS) as usize) else { return };
+            match listener.accept() {
+                Ok(socket) => self.welcome(socket, now),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if is_exhausted(&error) => {
+                    return self.door.close_until(&self.epoll, now + PAUSE);
+                }
+                // A connection that was gone before it was taken.
+                Err(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn open_door_again(&mut self, now: Time) {
+        if self.door.opens() <= now {
+            self.door.closed_until = None;
+            if self.door.open(&self.epoll).is_err() {
+                self.door.close_until(&self.epoll, now + PAUSE);
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd, now: Time) {
+        if self.seats.len() - self.vacant.len() >= self.limits.connections {
+            self.traffic.turned_away += 1;
+            // Whether it is told or not, it has to go.
+            let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
+            return;
+        }
+        let seat = self.vacant.pop().unwrap_or_else(|| {
+            self.seats.push(Seat::default());
+            self.seats.len() as u32 - 1
+        });
+        let token = token(seat, self.seats[seat as usize].generation);
+        if epoll::add(&self.epoll, &socket, EventData::new_u64(token), ARRIVING).is_err() {
+            self.vacant.push(seat);
+            return;
+        }
+        let name = self.name(Origin::Seat(seat));
+        let login = self.users.is_some().then(Login::default);
+        self.seats[seat as usize].client = Some(Client::new(socket, name, login, now));
+        self.traffic.connections += 1;
+        if self.limits.idle.is_some() && self.idle_check == Time::NEVER {
+            self.idle_check = now + IDLE_EVERY;
+        }
+        self.list(seat);
+    }
+
+    /// A client goes, or has to.
+    pub(super) fn close(&mut self, seat: u32) {
+        let place = &mut self.seats[seat as usize];
+        let Some(client) = place.client.take() else { return };
+        place.generation = place.generation.wrapping_add(1);
+        self.vacant.push(seat);
+        self.forget(client.name);
+    }
+
+    /// Closes connections on which nothing has come for too long.
+    pub(super) fn see_off_the_idle(&mut self, now: Time) {
+        let Some(patience) = self.limits.idle.filter(|_| self.idle_check <= now) else { return };
+        for seat in 0..self.seats.len() as u32 {
+            let client = self.seats[seat as usize].client.as_ref();
+            if client.is_some_and(|client| now.since(client.heard) >= patience) {
+                self.traffic.idle += 1;
+                self.close(seat);
+            }
+        }
+        let is_needed = self.seats.len() > self.vacant.len() && self.stopping == Stopping::Not;
+        self.idle_check = if is_needed { now + IDLE_EVERY } else { Time::NEVER };
+    }
+}
+
+/// What who comes too late is told, as by the program.
+const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
+/// Connections that are taken before others are looked after.
+const AT_ONCE: usize = 64;
+/// How long nobody is let in when the system has no room.
+const PAUSE: Nanos = Nanos::millis(100);

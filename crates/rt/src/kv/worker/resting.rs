@@ -1,0 +1,102 @@
+//! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
+
+use super::ending::Stopping;
+use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, MAIL, Worker};
+use crate::drive::Drive;
+use crate::serve::look::look;
+use crate::serve::spin::{self, Look};
+use rustix::event::epoll::{Event, EventFlags};
+use std::mem::MaybeUninit;
+use tailcut_base::{Nanos, Time};
+
+impl<D: Drive> Worker<D> {
+    /// Until there is something to do.
+    pub(super) fn rest(&mut self) {
+        if self.has_work() {
+            if self.turns.is_multiple_of(LOOK_EVERY) {
+                self.look(Some(Nanos::ZERO));
+            }
+            return;
+        }
+        let patience = self.spin.patience();
+        if patience > Nanos::ZERO {
+            let end = spin::look_out(self.clock, patience, || {
+                self.look(Some(Nanos::ZERO));
+                match self.has_work() {
+                    true => Look::Work,
+                    false if self.seats.len() == self.vacant.len() => Look::Nobody,
+                    false => Look::Nothing,
+                }
+            });
+            self.spin.judge(end);
+            if self.has_work() {
+                return;
+            }
+        }
+        if self.drive.as_mut().is_none_or(Drive::arm) {
+            self.look(self.sleep_for());
+        }
+    }
+
+    /// True when another turn has something to do.
+    fn has_work(&self) -> bool {
+        let has_heard = self.is_told || !self.listed.is_empty() || !self.answering.is_empty();
+        has_heard || self.next_event() <= self.clock.now()
+    }
+
+    /// When the drive or the engine wants to go on.
+    fn next_event(&self) -> Time {
+        let of_drive = self.drive.as_ref().map_or(Time::NEVER, Drive::next_event);
+        of_drive.min(self.service.next_event())
+    }
+
+    /// How long to sleep at most.
+    fn sleep_for(&self) -> Option<Nanos> {
+        let mut until = self.next_event().min(self.door.opens()).min(self.idle_check);
+        if let Stopping::Emptying { deadline } | Stopping::Settling { deadline, .. } = self.stopping {
+            until = until.min(deadline);
+        }
+        (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)))
+    }
+
+    /// Takes note of what has happened, or happens within `patience`.
+    fn look(&mut self, patience: Option<Nanos>) {
+        let mut events = [MaybeUninit::uninit(); EVENTS];
+        look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
+    }
+
+    fn note_event(&mut self, event: Event) {
+        let (flags, data) = (event.flags, event.data.u64());
+        match data {
+            MAIL => {
+                self.is_told = true;
+                self.open_mail();
+            }
+            // The next turn asks the drive.
+            DRIVE => self.is_told = true,
+            LETTERS.. => self.receive_letters(data),
+            DOORS.. => self.receive_guests(data),
+            _ => self.note_client(data as u32, data, flags),
+        }
+    }
+
+    fn note_client(&mut self, seat: u32, token: u64, flags: EventFlags) {
+        let place = &mut self.seats[seat as usize];
+        let is_the_same = super::token(seat, place.generation) == token;
+        let Some(client) = place.client.as_mut().filter(|_| is_the_same) else { return };
+        // Who has gone is noticed by trying; what came before counts.
+        let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        client.is_writable |= is_gone || flags.contains(EventFlags::OUT);
+        client.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
+        if (is_gone || flags.intersects(ARRIVING)) && !client.has_ended {
+            client.is_readable = true;
+            self.list(seat);
+        }
+        if is_gone || flags.contains(EventFlags::OUT) {
+            self.note_answer(seat);
+        }
+    }
+}
+
+/// Events per look.
+const EVENTS: usize = 64;

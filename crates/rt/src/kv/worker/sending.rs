@@ -1,0 +1,62 @@
+//! From the service to a socket.
+
+use super::super::client::Moved;
+use super::{ARRIVING, Stopping, Worker, token};
+use crate::drive::Drive;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+impl<D: Drive> Worker<D> {
+    /// A client may have something to be sent, or be at its end.
+    pub(super) fn note_answer(&mut self, seat: u32) {
+        let Some(client) = &mut self.seats[seat as usize].client else { return };
+        if !client.is_answering {
+            client.is_answering = true;
+            self.answering.push(seat);
+        }
+    }
+
+    /// Sends what is to be sent.
+    pub(super) fn answer(&mut self) {
+        let mut answering = std::mem::take(&mut self.answering);
+        for seat in answering.drain(..) {
+            self.send_to(seat);
+        }
+        self.answering = answering;
+    }
+
+    fn send_to(&mut self, seat: u32) {
+        let Some(client) = &mut self.seats[seat as usize].client else { return };
+        client.is_answering = false;
+        let out = self.service.output(client.name);
+        let Moved::Bytes(sent) = client.send(out) else { return self.close(seat) };
+        let is_sent = out.is_empty();
+        self.traffic.sent += sent as u64;
+        if is_sent && self.is_over(seat) {
+            return self.close(seat);
+        }
+        self.watch_for_room(seat);
+        if sent > 0 {
+            self.list(seat);
+        }
+    }
+
+    /// Everything that it has asked for is answered, and nothing more comes.
+    fn is_over(&self, seat: u32) -> bool {
+        let Some(client) = &self.seats[seat as usize].client else { return false };
+        let is_silent = client.has_ended || self.stopping != Stopping::Not;
+        let is_closing = self.service.closing(client.name).is_some();
+        is_closing || is_silent && !client.is_held && self.service.is_answered(client.name)
+    }
+
+    fn watch_for_room(&mut self, seat: u32) {
+        let place = &mut self.seats[seat as usize];
+        let Some(client) = &mut place.client else { return };
+        if client.awaits_room == client.is_writable {
+            client.awaits_room = !client.is_writable;
+            let room = if client.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
+            let token = EventData::new_u64(token(seat, place.generation));
+            epoll::modify(&self.epoll, &client.socket, token, ARRIVING | room)
+                .expect("a socket that is watched can be watched otherwise");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What has happened to whom a thread watches.
+
+use rustix::event::epoll::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use tailcut_base::Nanos;
+
+/// What has happened, or happens within `patience`; without one, whenever it does.
+pub fn look<'a>(
+    epoll: &OwnedFd,
+    patience: Option<Nanos>,
+    events: &'a mut [MaybeUninit<Event>],
+) -> &'a [Event] {
+    // Milliseconds are too coarse for a drive's answer; poll takes nanoseconds everywhere.
+    let is_fine = patience.is_some_and(|patience| patience > Nanos::ZERO && patience < COARSE);
+    let span = patience.map(|patience| Timespec {
+        tv_sec: (patience.0 / 1_000_000_000) as i64,
+        tv_nsec: (patience.0 % 1_000_000_000) as i64,
+    });
+    let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if is_fine {
+        // Whatever wakes it, the events say.
+        let _ = rustix::event::poll(&mut [PollFd::new(epoll, PollFlags::IN)], span.as_ref());
+    }
+    let span = if is_fine { Some(&zero) } else { span.as_ref() };
+    match epoll::wait(epoll, events, span) {
+        Ok((events, _)) => events,
+        Err(Errno::INTR) => &[],
+        Err(error) => panic!("waiting for events failed: {error}"),
+    }
+}
+
+/// From here on, milliseconds are fine enough.
+const COARSE: Nanos = Nanos::millis(10);

@@ -1,0 +1,56 @@
+//! The end of a server.
+
+use crate::{Rig, emulated, hit, memory_drive, set, value};
+use std::sync::atomic::Ordering;
+use tailcut_base::Nanos;
+use tailcut_rt::Drive;
+use tailcut_rt::kv::{Limits, Live, Served};
+
+impl<D: Drive + Send + 'static> Rig<D> {
+    /// Stops it as soon as its figures say so.
+    pub fn stop_when(self, is_time: impl Fn(&Live) -> bool) -> Served<D> {
+        while !is_time(self.server.live()) {
+            std::thread::yield_now();
+        }
+        self.stop()
+    }
+}
+
+#[test]
+fn what_was_received_is_answered_before_the_end() {
+    let rig = Rig::on(emulated());
+    let mut client = rig.client();
+    for number in 0..100 {
+        client.say(set(&format!("key{number}"), &value(number, 20_000)), "STORED\r\n");
+    }
+    let gets: String = (0..100).map(|number| format!("get key{number}\r\n")).collect();
+    client.send(format!("mn\r\n{gets}set last 0 0 1\r\n1\r\n"));
+    // Of what came in one piece, this is the first answer.
+    client.hear("MN\r\n");
+    let stopping = std::thread::spawn(move || rig.stop());
+    for number in 0..100 {
+        client.hear([&hit(&format!("key{number}"), &value(number, 20_000))[..], b"END\r\n"].concat());
+    }
+    client.hear("STORED\r\n");
+    assert!(client.rest().is_empty());
+    let served = stopping.join().expect("it ends");
+    assert!(served.figures.is_durable);
+    assert_eq!(served.figures.items, 101);
+}
+
+#[test]
+fn who_does_not_read_holds_up_nobody_at_the_end() {
+    let limits = Limits { patience: Nanos::millis(1), ..Limits::default() };
+    let rig = Rig::in_memory(limits);
+    let mut client = rig.client();
+    client.say(set("large", &value(1, 50_000)), "STORED\r\n");
+    client.send("get large\r\n".repeat(100));
+    let served = rig.stop_when(|live| live.commands.load(Ordering::Relaxed) > 10);
+    assert_eq!(served.figures.items, 1);
+}
+
+#[test]
+fn an_end_without_clients_comes_at_once() {
+    let served = Rig::on(memory_drive()).stop();
+    assert!(served.figures.is_durable && served.drive.is_some());
+}

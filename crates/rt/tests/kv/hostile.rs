@@ -1,0 +1,147 @@
+//! Clients that do not mean well, or do not end what they begin.
+
+use crate::{Client, Rig, emulated, hit, memory_drive, set, value};
+use std::io::Write;
+use tailcut_base::Nanos;
+use tailcut_base::random::Stream;
+use tailcut_rt::kv::Limits;
+
+/// The server serves somebody else as if nothing had happened.
+fn check_service(client: &mut Client) {
+    client.say(set("check", b"good"), "STORED\r\n");
+    client.say("get check\r\n", "VALUE check 0 4\r\ngood\r\nEND\r\n");
+}
+
+#[test]
+fn who_does_not_read_is_not_served_and_nobody_else_notices() {
+    let rig = Rig::on(memory_drive());
+    let (mut slow, mut other) = (rig.client(), rig.client());
+    let content = value(1, 50_000);
+    slow.say(set("large", &content), "STORED\r\n");
+    // Two hundred megabytes of answers.
+    let gets = 4000;
+    let mut writer = slow.0.try_clone().expect("a descriptor");
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(move || {
+            (0..gets).for_each(|_| writer.write_all(b"get large\r\n").expect("it takes them some day"));
+        });
+        (0..100).for_each(|_| check_service(&mut other));
+        let answer = [&hit("large", &content)[..], b"END\r\n"].concat();
+        (0..gets).for_each(|_| slow.hear(&answer));
+        asks.join().expect("all was taken");
+    });
+    check_service(&mut slow);
+}
+
+#[test]
+fn a_slow_client_of_a_drive_gets_all_in_its_order() {
+    let rig = Rig::on(emulated());
+    let mut client = rig.client();
+    for number in 0..100 {
+        client.say(set(&format!("key{number}"), &value(number, 20_000)), "STORED\r\n");
+    }
+    // More than may wait at a time, and more than may be left unread.
+    let asked: Vec<usize> = (0..1000).map(|at| at * 37 % 100).collect();
+    let gets: String = asked.iter().map(|number| format!("get key{number}\r\n")).collect();
+    let mut writer = client.0.try_clone().expect("a descriptor");
+    std::thread::scope(|scope| {
+        scope.spawn(move || writer.write_all(gets.as_bytes()).expect("it takes them some day"));
+        for number in asked {
+            client.hear([&hit(&format!("key{number}"), &value(number, 20_000))[..], b"END\r\n"].concat());
+        }
+    });
+}
+
+#[test]
+fn whatever_is_sent_others_are_served() {
+    let rig = Rig::on(memory_drive());
+    let mut good = rig.client();
+    let mut random = Stream::new(5, "garbage");
+    for round in 0..60 {
+        let mut bad = rig.client();
+        let mut bytes: Vec<u8> = (0..3000).map(|_| random.below(256) as u8).collect();
+        if round % 3 == 0 {
+            bytes.iter_mut().for_each(|byte| *byte = b"\r\n 0sgetcas"[usize::from(*byte) % 11]);
+        }
+        // It may be closed in the middle.
+        let _ = bad.0.write_all(&bytes);
+        let _ = bad.0.shutdown(std::net::Shutdown::Write);
+        bad.rest();
+        check_service(&mut good);
+    }
+    let mut endless = rig.client();
+    let _ = endless.0.write_all(&[b'x'; 100_000]);
+    endless.rest();
+    check_service(&mut good);
+}
+
+#[test]
+fn half_commands_wait_for_their_other_halves() {
+    let rig = Rig::in_memory(Limits { connections: 400, ..Limits::default() });
+    let mut clients: Vec<Client> = (0..300).map(|_| rig.client()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let command = set(&format!("key{number}"), &value(number, 300));
+        client.send(&command[..number % command.len()]);
+    }
+    check_service(&mut rig.client());
+    for (number, client) in clients.iter_mut().enumerate() {
+        let command = set(&format!("key{number}"), &value(number, 300));
+        client.say(&command[number % command.len()..], "STORED\r\n");
+    }
+    drop(clients);
+    assert_eq!(rig.stop().figures.items, 301);
+}
+
+#[test]
+fn who_goes_in_the_middle_leaves_nothing_behind() {
+    let rig = Rig::on(emulated());
+    let mut client = rig.client();
+    for number in 0..100 {
+        client.say(set(&format!("key{number}"), &value(number, 20_000)), "STORED\r\n");
+    }
+    for round in 0..200 {
+        let mut other = rig.client();
+        let keys: String = (0..round % 60 + 1).map(|number| format!(" key{number}")).collect();
+        other.send(format!("get{keys}\r\nset new 0 0 100\r\nhalf"));
+        drop(other);
+    }
+    // Connections are taken in their order: all of them were.
+    check_service(&mut rig.client());
+    let served = rig.stop();
+    assert_eq!((served.figures.items, served.figures.traffic.connections), (101, 202));
+}
+
+#[test]
+fn what_was_sent_before_somebody_goes_is_done() {
+    let rig = Rig::on(memory_drive());
+    let sets: Vec<u8> = (0..500)
+        .flat_map(|number| {
+            let text = format!("set key{number} 0 0 1000 noreply\r\n");
+            [text.as_bytes(), &value(number, 1000), b"\r\n"].concat()
+        })
+        .collect();
+    rig.client().send(&sets);
+    let served = rig.stop_when(|live| live.items.load(std::sync::atomic::Ordering::Relaxed) == 500);
+    assert_eq!(served.figures.items, 500);
+}
+
+#[test]
+fn one_too_many_is_told_so_and_may_come_later() {
+    let rig = Rig::in_memory(Limits { connections: 2, ..Limits::default() });
+    let (mut first, mut second) = (rig.client(), rig.client());
+    check_service(&mut first);
+    check_service(&mut second);
+    assert_eq!(rig.client().rest(), b"ERROR Too many open connections\r\n");
+    first.send("quit\r\n");
+    assert!(first.rest().is_empty());
+    check_service(&mut rig.client());
+    assert_eq!(rig.stop().figures.traffic.turned_away, 1);
+}
+
+#[test]
+fn who_says_nothing_goes_after_a_while() {
+    let rig = Rig::in_memory(Limits { idle: Some(Nanos::millis(1)), ..Limits::default() });
+    let mut silent = rig.client();
+    assert!(silent.rest().is_empty());
+    assert_eq!(rig.stop().figures.traffic.idle, 1);
+}

@@ -1,0 +1,151 @@
+//! The key-value server among clients that mean well and clients that do not.
+
+#![allow(missing_docs)]
+
+mod beginning;
+mod conversing;
+mod ending;
+mod hostile;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use tailcut_base::Nanos;
+use tailcut_host::kv::session::ServiceSettings;
+use tailcut_host::kv::{Keep, Settings, Write};
+use tailcut_rt::kv::finding::{self, CannotFind};
+use tailcut_rt::kv::{Doors, Limits, Making, Served, Server};
+use tailcut_rt::serve::Address;
+use tailcut_rt::{Clock, Drive, EmulatedSsd, MemoryDrive};
+use tailcut_ssd::{Preset, Ssd};
+use tempfile::TempDir;
+
+/// A server on a socket of its own.
+pub struct Rig<D> {
+    pub server: Server<D>,
+    folder: TempDir,
+}
+
+/// So little memory that most items are on flash.
+pub const SMALL: Settings = Settings {
+    memory: 1 << 20,
+    most_item: 1 << 16,
+    keep: Keep::Everything,
+    write: Write::AtOnce,
+    segment_blocks: 1024,
+    patience: Nanos::millis(1),
+};
+
+/// The most bytes of an item, as clients count them.
+pub const MOST_ITEM: u64 = 60 << 10;
+
+impl<D: Drive + Send + 'static> Rig<D> {
+    /// A server of a store on a drive, in which nothing depends on time.
+    pub fn on(drive: D) -> Rig<D> {
+        let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
+        Rig::with(Some(drive), SMALL, Doors::default(), limits, false)
+    }
+
+    pub fn with(
+        drive: Option<D>,
+        settings: Settings,
+        mut doors: Doors,
+        limits: Limits,
+        is_durable: bool,
+    ) -> Rig<D> {
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
+        doors.streams.push(Address::Unix(folder.path().join("socket")));
+        let mut clock = Clock::start();
+        let make = move || match drive {
+            None => Ok::<_, CannotFind>((finding::in_memory(settings)?, None)),
+            Some(mut drive) => {
+                let making = Making::OpenOrCreate;
+                let engine = finding::find(&mut drive, settings, making, &mut clock, |_, _| {})?;
+                Ok((engine, Some(drive)))
+            }
+        };
+        let service = ServiceSettings { most_item: MOST_ITEM, is_durable, process: 1 };
+        let server = Server::start(doors, make, service, limits, clock).expect("it listens");
+        Rig { server, folder }
+    }
+
+    pub fn client(&self) -> Client {
+        Client(self.connect())
+    }
+
+    pub fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.folder.path().join("socket")).expect("it takes connections");
+        // A test that would hang fails.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
+        stream.set_write_timeout(Some(Duration::from_secs(60))).expect("a good time");
+        stream
+    }
+
+    pub fn stop(self) -> Served<D> {
+        self.server.stop()
+    }
+}
+
+impl Rig<MemoryDrive> {
+    /// Everything in memory.
+    pub fn in_memory(limits: Limits) -> Rig<MemoryDrive> {
+        let settings = Settings { memory: 16 << 20, ..SMALL };
+        Rig::with(None, settings, Doors::default(), limits, false)
+    }
+}
+
+/// A client that knows what it should be told.
+pub struct Client(pub UnixStream);
+
+impl Client {
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).expect("the server takes it");
+    }
+
+    /// The next answer is this one.
+    pub fn hear(&mut self, answer: impl AsRef<[u8]>) {
+        let mut heard = vec![0; answer.as_ref().len()];
+        self.0.read_exact(&mut heard).expect("the server answers");
+        let shown = |text: &[u8]| text[..text.len().min(200)].escape_ascii().to_string();
+        assert!(heard == answer.as_ref(), "{} instead of {}", shown(&heard), shown(answer.as_ref()));
+    }
+
+    pub fn say(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {
+        self.send(bytes);
+        self.hear(answer);
+    }
+
+    /// Whatever comes until the server closes.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // What came before the connection was cut counts.
+        let _ = self.0.read_to_end(&mut rest);
+        rest
+    }
+}
+
+pub fn memory_drive() -> MemoryDrive {
+    MemoryDrive::new(1024 * 24, 64)
+}
+
+/// A small emulated SSD of 160 MiB or so.
+pub fn emulated() -> EmulatedSsd {
+    let mut config = Preset::G.config();
+    config.geometry.blocks = 64;
+    EmulatedSsd::inline(Ssd::new(&config, 3, false))
+}
+
+/// The value of a key: bytes that nothing else has.
+pub fn value(number: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| b'a' + ((at * 7 + number * 13 + at / 251) % 26) as u8).collect()
+}
+
+pub fn set(key: &str, value: &[u8]) -> Vec<u8> {
+    let head = format!("set {key} 0 0 {}\r\n", value.len());
+    [head.as_bytes(), value, b"\r\n"].concat()
+}
+
+pub fn hit(key: &str, value: &[u8]) -> Vec<u8> {
+    let head = format!("VALUE {key} 0 {}\r\n", value.len());
+    [head.as_bytes(), value, b"\r\n"].concat()
+}
