@@ -11,7 +11,7 @@ use disk::TestDisk;
 use libfuzzer_sys::fuzz_target;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Engine, Keep, Making, Opening, Settings, Write};
+use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
 
 fuzz_target!(|input: &[u8]| {
     let [cut, how, stream @ ..] = input else { return };
@@ -63,7 +63,7 @@ fn open(keep: Keep, disk: &mut TestDisk) -> Engine {
         memory: 1 << 20,
         most_item: 10_000,
         keep,
-        write: Write::OnLeaving,
+        append: Append::OnLeaving,
         segment_blocks: 16,
         patience: Nanos::millis(1),
     };

@@ -39,4 +39,4 @@ pub use item::{Item, Value};
 pub use opening::{CannotOpen, Making, Opening};
 pub use place::{Place, UNIT};
 pub use record::{Header, State};
-pub use settings::{Keep, Settings, Write};
+pub use settings::{Append, Keep, Settings};

@@ -16,7 +16,7 @@ pub struct Settings {
     /// What becomes of items when there is no room.
     pub keep: Keep,
     /// When what is written is appended to the log.
-    pub write: Write,
+    pub append: Append,
     /// Blocks of a segment on flash.
     pub segment_blocks: u32,
     /// How long what is appended to the log may wait in memory for more to be written with it.
@@ -34,7 +34,7 @@ pub enum Keep {
 
 /// When what is written is appended to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Write {
+pub enum Append {
     /// When it leaves memory, and is found worth it. What is only in memory is lost with it; nothing that is out of date
     /// comes back in its place.
     OnLeaving,
@@ -48,7 +48,7 @@ impl Default for Settings {
             memory: 64 << 20,
             most_item: 1 << 20,
             keep: Keep::WhatIsUsed,
-            write: Write::OnLeaving,
+            append: Append::OnLeaving,
             segment_blocks: 1024,
             patience: Nanos::millis(100),
         }
@@ -58,7 +58,7 @@ impl Default for Settings {
 impl Settings {
     /// What is written is appended to the log at once.
     pub(super) fn writes_at_once(&self) -> bool {
-        self.keep == Keep::Everything || self.write == Write::AtOnce
+        self.keep == Keep::Everything || self.append == Append::AtOnce
     }
 
     /// What does not fit together, each with what would be right.

@@ -5,7 +5,7 @@ use crate::model::{Content, Model};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::{
-    self, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State, Write,
+    self, Append, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State,
 };
 
 pub const KEYS: u64 = 400;
@@ -33,7 +33,7 @@ pub fn settings(keep: Keep) -> Settings {
         memory: 1 << 20,
         most_item: 20_000,
         keep,
-        write: Write::OnLeaving,
+        append: Append::OnLeaving,
         segment_blocks: 16,
         patience: Nanos::millis(5),
     }
@@ -347,8 +347,8 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
     for seed in 0..cases() {
         let keep = if seed % 3 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
         let blocks = if seed % 3 == 0 { 16 * 16 } else { 16 * 100 };
-        let write = if seed % 6 < 3 { Write::AtOnce } else { Write::OnLeaving };
-        let mut rig = Rig::new(Settings { write, ..settings(keep) }, blocks, seed % 2 == 0, 2000 + seed);
+        let append = if seed % 6 < 3 { Append::AtOnce } else { Append::OnLeaving };
+        let mut rig = Rig::new(Settings { append, ..settings(keep) }, blocks, seed % 2 == 0, 2000 + seed);
         for round in 0..40 {
             (0..rig.any_below(700)).for_each(|_| rig.step());
             rig.reopen(round % 8 != 7);
@@ -359,7 +359,7 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
 #[test]
 fn a_cache_that_writes_at_once_keeps_what_it_has_room_for() {
     for seed in 0..cases() {
-        let settings = Settings { write: Write::AtOnce, ..settings(Keep::WhatIsUsed) };
+        let settings = Settings { append: Append::AtOnce, ..settings(Keep::WhatIsUsed) };
         let mut rig = Rig::new(settings, 16 * 300, seed % 2 == 0, 3000 + seed);
         rig.may_lose = false;
         for round in 0..10 {
@@ -374,8 +374,8 @@ fn a_cache_that_writes_at_once_keeps_what_it_has_room_for() {
 fn a_cache_never_returns_what_is_not_valid() {
     let (mut reclaimed, mut hits) = (0, 0);
     for seed in 0..cases() {
-        let write = if seed % 4 < 2 { Write::AtOnce } else { Write::OnLeaving };
-        let settings = Settings { write, ..settings(Keep::WhatIsUsed) };
+        let append = if seed % 4 < 2 { Append::AtOnce } else { Append::OnLeaving };
+        let settings = Settings { append, ..settings(Keep::WhatIsUsed) };
         let mut rig = Rig::new(settings, 16 * 16, seed % 2 == 0, 1000 + seed);
         for round in 0..6 {
             (0..4000).for_each(|_| rig.step());

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Engine, Keep, Making, Opening, Settings, Write};
+use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
 use tailcut_host::wire::memcached::Reason;
 
 /// A service with one client, and a disk if it has one.
@@ -44,7 +44,7 @@ impl Client {
             memory: if is_small { 1 << 20 } else { 20 << 20 },
             most_item: if is_small { 1 << 16 } else { (1 << 20) + 1024 },
             keep: Keep::Everything,
-            write: Write::AtOnce,
+            append: Append::AtOnce,
             segment_blocks: 1024,
             patience: Nanos::millis(1),
         };

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use tailcut_base::Nanos;
 use tailcut_host::kv::session::ServiceSettings;
-use tailcut_host::kv::{Keep, Settings, Write};
+use tailcut_host::kv::{Append, Keep, Settings};
 use tailcut_rt::kv::finding::{self, CannotFind};
 use tailcut_rt::kv::{Doors, Limits, Making, Served, Server};
 use tailcut_rt::serve::Address;
@@ -31,7 +31,7 @@ pub const SMALL: Settings = Settings {
     memory: 1 << 20,
     most_item: 1 << 16,
     keep: Keep::Everything,
-    write: Write::AtOnce,
+    append: Append::AtOnce,
     segment_blocks: 1024,
     patience: Nanos::millis(1),
 };
