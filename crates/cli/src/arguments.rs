@@ -1,6 +1,7 @@
 //! The command line.
 
 pub use crate::bench::block::BlockBench;
+pub use crate::bench::kv::KvBench;
 use crate::ctl::DEFAULT_CONTROL;
 pub use crate::probe::arguments::ProbeArguments;
 pub use crate::serve::arguments::{BlockArguments, ServeCommand};
@@ -439,6 +440,8 @@ pub enum BenchCommand {
     },
     /// Read from a block server in batches, and show how quick it is
     Block(BlockBench),
+    /// Ask a key-value server, ours or memcached, and show how quick it is
+    Kv(KvBench),
 }
 
 /// `tailcut bench path`.

@@ -9,6 +9,7 @@ mod breakdown;
 mod case;
 mod emulate;
 mod instant;
+pub mod kv;
 mod measure;
 pub(crate) mod path;
 mod schedule;
@@ -44,6 +45,7 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
         BenchCommand::Schedule { alone: Some(what), .. } => schedule::measure_alone(what, out),
         BenchCommand::Schedule { json, .. } => schedule::schedule(json.as_deref(), out),
         BenchCommand::Block(arguments) => block::block(arguments, out),
+        BenchCommand::Kv(arguments) => kv::kv(arguments, out),
     }
 }
 

@@ -139,7 +139,7 @@ fn memory(text: &str) -> Result<u64, String> {
     if bytes >= budget::LEAST { Ok(bytes) } else { Err(String::from("write at least 128MiB")) }
 }
 
-fn short_time(text: &str) -> Result<Nanos, String> {
+pub(super) fn short_time(text: &str) -> Result<Nanos, String> {
     let time = parse_time(text).map_err(|bad| bad.message)?;
     if time <= Nanos::millis(10) {
         Ok(time)

@@ -34,12 +34,6 @@ impl Server {
         Server { place, child, out, at, greeting }
     }
 
-    /// Ends it as a crash would, and starts it again.
-    pub fn kill_and_start(mut self, arguments: &[&str]) -> Server {
-        self.kill();
-        self.start_again(arguments)
-    }
-
     /// Ends it as a crash would.
     pub fn kill(&mut self) {
         self.signal("-KILL");

@@ -52,11 +52,13 @@ pub struct Limits {
     pub idle: Option<Nanos>,
     /// How long the end waits for clients that do not read their answers, and for a drive that says nothing.
     pub patience: Nanos,
+    /// How long it looks out for requests before it sleeps; zero for not at all.
+    pub busy_poll: Nanos,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 1024, idle: None, patience: Nanos::secs(10) }
+        Limits { connections: 1024, idle: None, patience: Nanos::secs(10), busy_poll: Nanos::ZERO }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The command line of `tailcut serve kv`: memcached's own options, and ours.
 
+use crate::serve::arguments::short_time;
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use tailcut_base::Nanos;
 
 /// `tailcut serve kv`.
 #[derive(Debug, Args)]
@@ -65,6 +67,9 @@ pub struct KvArguments {
     /// Further options of memcached: idle_timeout=SECONDS
     #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
+    /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a core to spare for it
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
+    pub busy_poll: Nanos,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -32,8 +32,12 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
     options.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let making = store.clone();
-    let limits =
-        Limits { connections: arguments.conn_limit as usize, idle: options.idle, ..Limits::default() };
+    let limits = Limits {
+        connections: arguments.conn_limit as usize,
+        idle: options.idle,
+        busy_poll: arguments.busy_poll,
+        ..Limits::default()
+    };
     let server = Server::start(doors, move || making.make(clock), settings(arguments), limits, clock)
         .map_err(complaint)?;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);

@@ -19,7 +19,7 @@ use super::server::Limits;
 use crate::Clock;
 use crate::drive::{Answers, Drive};
 use crate::serve::mailbox::Mailbox;
-use crate::serve::spin::{Spin, WHAT_A_SLEEP_COSTS};
+use crate::serve::spin::Spin;
 use datagrams::Letters;
 use ending::Stopping;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -142,7 +142,7 @@ impl<D: Drive> Worker<D> {
             answering: Vec::new(),
             movers: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
-            spin: Spin::new(WHAT_A_SLEEP_COSTS),
+            spin: Spin::new(limits.busy_poll),
             turns: 0,
             is_told: false,
             idle_check: Time::NEVER,

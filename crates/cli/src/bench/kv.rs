@@ -1,0 +1,299 @@
+//! `tailcut bench kv`: clients of a key-value server, ours or memcached.
+//!
+//! Each client is a thread with a connection, which sends as many commands as are to be under way with one system call, waits until
+//! all of them are answered, and sends the next. Keys are drawn before the time is taken, so that what is measured is the server.
+
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::run::write_json;
+use crate::show::{per_second, short_time};
+use clap::Args;
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::quantity::parse_time;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_rt::Clock;
+use tailcut_sim::workload::zipf::Zipf;
+
+/// `tailcut bench kv`.
+#[derive(Clone, Debug, Args)]
+pub struct KvBench {
+    /// The address and port of the server
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11211", conflicts_with = "unix")]
+    pub tcp: SocketAddr,
+    /// Its unix socket instead
+    #[arg(long, value_name = "PATH")]
+    pub unix: Option<PathBuf>,
+    /// Clients, each with a connection and a thread
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub clients: u32,
+    /// Commands under way of each client
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub depth: u32,
+    /// Items, chosen by a Zipf distribution with θ = 0.99
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub items: u32,
+    /// Bytes of their values
+    #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub value: u32,
+    /// Of 100 commands, so many are gets, and the others sets
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub gets: u32,
+    /// Store all items first
+    #[arg(long)]
+    pub load: bool,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    pub time: Nanos,
+    /// Seed of what is chosen
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the results as JSON to a file, or with '-' to standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    parse_time(text).map_err(|bad| bad.message)
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+struct Measured {
+    commands_per_s: f64,
+    commands: u64,
+    gets: u64,
+    hits: u64,
+    mean_ns: f64,
+    p50_ns: u64,
+    p99_ns: u64,
+    p999_ns: u64,
+    max_ns: u64,
+}
+
+/// Does what the arguments ask and prints to `out`.
+pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
+    let measured = measure(arguments).map_err(|error| Failure::Operation(format!("the server: {error}")))?;
+    if !arguments.json.as_deref().is_some_and(is_stdout) {
+        writeln!(
+            out,
+            "{} clients with {} commands under way: {}/s, {:.1} % of gets found; mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+            arguments.clients,
+            arguments.depth,
+            per_second(measured.commands_per_s),
+            measured.hits as f64 * 100.0 / measured.gets.max(1) as f64,
+            short_time(measured.mean_ns),
+            short_time(measured.p50_ns as f64),
+            short_time(measured.p99_ns as f64),
+            short_time(measured.p999_ns as f64),
+            short_time(measured.max_ns as f64),
+        )?;
+    }
+    match &arguments.json {
+        Some(file) => write_json(&serde_json::to_value(&measured).expect("figures are JSON"), file, out),
+        None => Ok(()),
+    }
+}
+
+fn measure(arguments: &KvBench) -> io::Result<Measured> {
+    let clock = Clock::start();
+    let clients: io::Result<Vec<Load>> =
+        (0..arguments.clients).map(|number| Load::new(arguments, number, clock)).collect();
+    let mut clients = clients?;
+    if arguments.load {
+        clients[0].store_all(arguments)?;
+    }
+    let begin = clock.now();
+    let threads: Vec<_> = clients
+        .into_iter()
+        .map(|client| {
+            let until = begin + arguments.time;
+            std::thread::spawn(move || client.run(until))
+        })
+        .collect();
+    let (mut latency, mut gets, mut hits) = (LatencyHistogram::new(), 0, 0);
+    for thread in threads {
+        let load = thread.join().map_err(|_| io::Error::other("a client has panicked"))??;
+        latency.merge(&load.latency);
+        gets += load.gets;
+        hits += load.hits;
+    }
+    let seconds = clock.now().since(begin).as_secs_f64();
+    let percentile = |percent| latency.percentile(percent).0;
+    Ok(Measured {
+        commands_per_s: latency.count() as f64 / seconds,
+        commands: latency.count(),
+        gets,
+        hits,
+        mean_ns: latency.mean(),
+        p50_ns: percentile(50.0),
+        p99_ns: percentile(99.0),
+        p999_ns: percentile(99.9),
+        max_ns: latency.max().0,
+    })
+}
+
+/// What can be spoken through.
+trait Line: Read + Write + Send {}
+impl<T: Read + Write + Send> Line for T {}
+
+fn connect(arguments: &KvBench) -> io::Result<Box<dyn Line>> {
+    match &arguments.unix {
+        Some(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok(Box::new(stream))
+        }
+        None => {
+            let stream = TcpStream::connect(arguments.tcp)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_nodelay(true)?;
+            Ok(Box::new(stream))
+        }
+    }
+}
+
+/// A client.
+struct Load {
+    line: Box<dyn Line>,
+    clock: Clock,
+    depth: usize,
+    /// What is chosen, again and again: an item, and whether it is asked for.
+    choices: Vec<(u32, bool)>,
+    next: usize,
+    value: Vec<u8>,
+    out: Vec<u8>,
+    /// For each command under way, whether it is a get.
+    asked: Vec<bool>,
+    received: Vec<u8>,
+    /// Of what was received, so much was understood.
+    at: usize,
+    latency: LatencyHistogram,
+    gets: u64,
+    hits: u64,
+}
+
+impl Load {
+    fn new(arguments: &KvBench, number: u32, clock: Clock) -> io::Result<Load> {
+        let mut random = Stream::new(arguments.seed.wrapping_add(number.into()), "client");
+        let zipf = Zipf::new(arguments.items.into(), 0.99);
+        let choices = (0..CHOICES).map(|_| {
+            let item = zipf.draw(&mut random) as u32;
+            (item, random.below(100) < u64::from(arguments.gets))
+        });
+        Ok(Load {
+            line: connect(arguments)?,
+            clock,
+            depth: arguments.depth as usize,
+            choices: choices.collect(),
+            next: 0,
+            value: [&vec![b'v'; arguments.value as usize][..], b"\r\n"].concat(),
+            out: Vec::new(),
+            asked: Vec::new(),
+            received: Vec::new(),
+            at: 0,
+            latency: LatencyHistogram::new(),
+            gets: 0,
+            hits: 0,
+        })
+    }
+
+    fn store_all(&mut self, arguments: &KvBench) -> io::Result<()> {
+        for first in (0..arguments.items).step_by(64) {
+            for item in first..arguments.items.min(first + 64) {
+                self.ask(item, false)?;
+            }
+            self.exchange()?;
+        }
+        self.latency = LatencyHistogram::new();
+        Ok(())
+    }
+
+    fn run(mut self, until: Time) -> io::Result<Load> {
+        while self.clock.now() < until {
+            for _ in 0..self.depth {
+                let (item, is_get) = self.choices[self.next];
+                self.next = (self.next + 1) % self.choices.len();
+                self.ask(item, is_get)?;
+            }
+            self.exchange()?;
+        }
+        Ok(self)
+    }
+
+    fn ask(&mut self, item: u32, is_get: bool) -> io::Result<()> {
+        self.asked.push(is_get);
+        if is_get {
+            self.gets += 1;
+            return write!(self.out, "get key:{item:010}\r\n");
+        }
+        write!(self.out, "set key:{item:010} 0 0 {}\r\n", self.value.len() - 2)?;
+        self.out.extend_from_slice(&self.value);
+        Ok(())
+    }
+
+    /// Sends what was asked and takes all answers.
+    fn exchange(&mut self) -> io::Result<()> {
+        let since = self.clock.now();
+        self.line.write_all(&self.out)?;
+        self.out.clear();
+        for number in 0..self.asked.len() {
+            while !self.take(self.asked[number])? {
+                self.receive()?;
+            }
+            self.latency.record(self.clock.now().since(since));
+        }
+        self.asked.clear();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        self.received.drain(..self.at);
+        self.at = 0;
+        let before = self.received.len();
+        self.received.resize(before + RECEIVE_BYTES, 0);
+        let count = self.line.read(&mut self.received[before..])?;
+        self.received.truncate(before + count);
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has closed the connection"));
+        }
+        Ok(())
+    }
+
+    /// An answer, if it is complete.
+    fn take(&mut self, is_get: bool) -> io::Result<bool> {
+        let rest = &self.received[self.at..];
+        let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
+        let line = rest[..=end].trim_ascii_end();
+        let bytes = match (is_get, line) {
+            (true, b"END") | (false, b"STORED") => end + 1,
+            (true, _) if line.starts_with(b"VALUE key:") => {
+                let bytes = end + 1 + self.value.len() + HIT_END.len();
+                if rest.len() < bytes {
+                    return Ok(false);
+                }
+                self.hits += 1;
+                bytes
+            }
+            _ => {
+                let why = format!("it answers '{}'", line.escape_ascii());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+        };
+        self.at += bytes;
+        Ok(true)
+    }
+}
+
+const HIT_END: &[u8] = b"END\r\n";
+const RECEIVE_BYTES: usize = 64 << 10;
+/// Choices of a client before they come again.
+const CHOICES: usize = 1 << 18;
+/// A server that says nothing for so long says nothing any more.
+const PATIENCE: Duration = Duration::from_secs(30);
