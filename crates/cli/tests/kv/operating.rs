@@ -84,7 +84,7 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
         (&["-o", "ext_path=/tmp/x:1G"], "--device PATH"),
         (&["-o", "idle_timeout=soon"], "idle_timeout=60"),
         (&["--durable"], "--durable needs -M"),
-        (&["-I", "8m"], "need -m 129 at least"),
+        (&["-I", "8m"], "need -m 128 at least"),
         (&["-I", "8x"], "512k or 2m"),
         (&["-F"], "flush_all is always understood"),
         (&["-p", "0"], "nobody could connect"),
