@@ -1,7 +1,7 @@
 //! A server: its sockets, and the thread that serves.
 
 use super::figures::{Figures, Live};
-use super::worker::{Datagrams, Door, Entries, Letter, Worker};
+use super::worker::{Datagrams, Door, Entries, Worker};
 use crate::Clock;
 use crate::drive::Drive;
 use crate::serve::address::Listener;
@@ -84,7 +84,7 @@ pub struct Server<D> {
     addresses: Vec<Address>,
     datagrams: Vec<SocketAddr>,
     live: Arc<Live>,
-    mailbox: Arc<Mailbox<Letter>>,
+    stop: Arc<Mailbox<()>>,
     thread: JoinHandle<Option<(Figures, Option<D>)>>,
 }
 
@@ -121,20 +121,20 @@ impl<D: Drive + Send + 'static> Server<D> {
         let addresses: Vec<Address> = listeners.iter().map(|listener| listener.address().clone()).collect();
         let (datagrams, places): (Vec<Datagrams>, Vec<SocketAddr>) = datagrams.into_iter().unzip();
         let wrong = |why| wrong(&doors, why);
-        let (mailbox, live) = (Arc::new(Mailbox::new().map_err(wrong)?), Arc::new(Live::default()));
+        let (stop, live) = (Arc::new(Mailbox::new().map_err(wrong)?), Arc::new(Live::default()));
         let (says, hears) = channel();
         let entries = Entries { door: Door::new(listeners), datagrams, users: doors.users.clone() };
         let begin = {
-            let (mailbox, live) = (Arc::clone(&mailbox), Arc::clone(&live));
+            let (stop, live) = (Arc::clone(&stop), Arc::clone(&live));
             move || {
                 let (engine, drive) = make().map_err(NotBegun::Store)?;
                 let service = Service::new(engine, settings);
-                Worker::new(service, drive, entries, limits, mailbox, live, clock).map_err(NotBegun::System)
+                Worker::new(service, drive, entries, limits, stop, live, clock).map_err(NotBegun::System)
             }
         };
         let thread = Builder::new().name("serve kv".into()).spawn(|| serve(begin, says)).map_err(wrong)?;
         match hears.recv() {
-            Ok(Ok(())) => Ok(Server { addresses, datagrams: places, live, mailbox, thread }),
+            Ok(Ok(())) => Ok(Server { addresses, datagrams: places, live, stop, thread }),
             Ok(Err(NotBegun::Store(why))) => Err(CannotServe::Store(why)),
             Ok(Err(NotBegun::System(why))) => Err(wrong(why)),
             Err(_) => Err(wrong(io::Error::other("the thread that serves has ended"))),
@@ -158,7 +158,7 @@ impl<D: Drive + Send + 'static> Server<D> {
 
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
-        self.mailbox.post(Letter::Stop);
+        self.stop.post(());
         let served = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         let (figures, drive) = served.expect("a server that runs has begun");
         Served { figures, drive }

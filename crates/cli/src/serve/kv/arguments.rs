@@ -37,7 +37,7 @@ pub struct KvArguments {
     /// UDP port; 0 for none
     #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0, conflicts_with_all = ["unix_socket", "auth_file"])]
     pub udp_port: u16,
-    /// Addresses to listen on, each with a port if it is another one: 127.0.0.1,[::1]:11212
+    /// Addresses to listen on, each with a port if it is another one: 127.0.0.1,127.0.0.2:11212
     #[arg(short = 'l', long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1", value_parser = listen)]
     pub listen: Vec<Listen>,
     /// Let other machines connect, too

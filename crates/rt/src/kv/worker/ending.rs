@@ -1,7 +1,7 @@
 //! The end: what is under way is finished, and what was written is made durable.
 
 use super::super::figures::Figures;
-use super::{Letter, Worker};
+use super::Worker;
 use crate::drive::Drive;
 use tailcut_base::Time;
 
@@ -19,9 +19,11 @@ pub(super) enum Stopping {
 }
 
 impl<D: Drive> Worker<D> {
-    pub(super) fn open_mail(&mut self) {
-        let is_asked = self.mailbox.empty().into_iter().any(|letter| matches!(letter, Letter::Stop));
-        if !is_asked || self.stopping != Stopping::Not {
+    /// Somebody has asked it to end.
+    pub(super) fn begin_end(&mut self) {
+        self.stop.empty();
+        self.is_told = true;
+        if self.stopping != Stopping::Not {
             return;
         }
         self.door.close();

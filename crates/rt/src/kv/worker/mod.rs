@@ -32,13 +32,6 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::Service;
 use tailcut_host::wire::memcached::Users;
 
-/// What a worker is told.
-#[derive(Debug)]
-pub enum Letter {
-    /// End when what is under way is done.
-    Stop,
-}
-
 /// Where clients come in.
 #[derive(Debug)]
 pub struct Entries {
@@ -61,7 +54,8 @@ pub struct Worker<D> {
     /// Those who have to say who they are.
     users: Option<Users>,
     epoll: OwnedFd,
-    mailbox: Arc<Mailbox<Letter>>,
+    /// Whoever writes here wants it to end.
+    stop: Arc<Mailbox<()>>,
     door: Door,
     letters: Letters,
     seats: Vec<Seat>,
@@ -77,7 +71,7 @@ pub struct Worker<D> {
     buffer: Vec<u8>,
     spin: Spin,
     turns: u32,
-    /// The drive or a letter has something for the next turn.
+    /// There is something for the next turn.
     is_told: bool,
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
@@ -111,12 +105,12 @@ impl<D: Drive> Worker<D> {
         drive: Option<D>,
         entries: Entries,
         limits: Limits,
-        mailbox: Arc<Mailbox<Letter>>,
+        stop: Arc<Mailbox<()>>,
         live: Arc<Live>,
         clock: Clock,
     ) -> io::Result<Worker<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAIL), EventFlags::IN)?;
+        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
@@ -132,7 +126,7 @@ impl<D: Drive> Worker<D> {
             limits,
             users,
             epoll,
-            mailbox,
+            stop,
             door,
             letters,
             seats: Vec::new(),
@@ -253,7 +247,7 @@ fn token(seat: u32, generation: u32) -> u64 {
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 /// Of a generation; so no seat has a token of those below.
 const GENERATIONS: u32 = u32::MAX >> 1;
-const MAIL: u64 = u64::MAX;
+const STOP: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 /// And those behind it, one for each socket that is listened to.
 const DOORS: u64 = 1 << 63;

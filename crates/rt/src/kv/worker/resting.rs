@@ -1,7 +1,7 @@
 //! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
 
 use super::ending::Stopping;
-use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, MAIL, Worker};
+use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, STOP, Worker};
 use crate::drive::Drive;
 use crate::serve::look::look;
 use crate::serve::spin::{self, Look};
@@ -68,10 +68,7 @@ impl<D: Drive> Worker<D> {
     fn note_event(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
-            MAIL => {
-                self.is_told = true;
-                self.open_mail();
-            }
+            STOP => self.begin_end(),
             // The next turn asks the drive.
             DRIVE => self.is_told = true,
             LETTERS.. => self.receive_letters(data),
