@@ -1,6 +1,7 @@
 //! Items that are read from flash.
 
-use super::engine::{Engine, Job};
+use super::engine::Engine;
+use super::flash::Job;
 use super::index::Entry;
 use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;

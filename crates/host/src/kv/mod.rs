@@ -18,7 +18,9 @@
 //! the separation of reads from writes are the business of the array below ([`crate::array`]).
 
 mod engine;
+mod eviction;
 mod fetch;
+mod flash;
 pub mod front;
 mod ghost;
 pub mod hash;
@@ -32,6 +34,7 @@ mod reclaim;
 pub mod record;
 pub mod session;
 mod settings;
+mod writing;
 
 pub use engine::{Change, Content, Engine, Figures, Found, Put, Refused};
 pub use fetch::{Fetched, MOST_KEY};

@@ -1,7 +1,8 @@
 //! A store is made on a disk, or found there.
 
-use super::engine::{Engine, Flash};
+use super::engine::Engine;
 use super::fetch::{is_intact, key_in, record_in};
+use super::flash::Flash;
 use super::hash::KeyHash;
 use super::index::Entry as Known;
 use super::jobs::{Haste, Jobs};

@@ -7,8 +7,9 @@
 //! A cache gives up the oldest segment and keeps what was asked for since it was written (FIFO with reinsertion, the main queue of S3-FIFO), at most
 //! half of it. A store takes the segment with the fewest valid records (greedy) and keeps those. What has expired is not even read.
 
-use super::engine::{Engine, Flash, Job};
+use super::engine::Engine;
 use super::fetch::{is_intact, record_in};
+use super::flash::{Flash, Job};
 use super::hash::KeyHash;
 use super::index::Entry as Known;
 use super::item::Value;

@@ -1,0 +1,242 @@
+//! Items are written, amended and deleted: what becomes of their records in memory and on flash.
+
+use super::engine::{Content, Engine, Put, Refused};
+use super::fetch::Fetched;
+use super::flash::Flash;
+use super::front::Queue;
+use super::hash::KeyHash;
+use super::index::Entry;
+use super::item::Value;
+use super::log::{Purpose, Record};
+use super::place::Place;
+use super::record::{Header, State};
+use super::settings::Keep;
+
+impl Engine {
+    pub(super) fn put(
+        &mut self,
+        key: &[u8],
+        fetched: Option<&Fetched>,
+        put: &Put<'_>,
+    ) -> Result<u64, Refused> {
+        let hash = self.hash(key);
+        let before = self.index.find(hash);
+        if !self.settings.writes_at_once() && before.is_some_and(|before| !self.can_let_go(before)) {
+            return Err(self.why_no_room());
+        }
+        let added = match put.content {
+            Content::New(bytes) | Content::After(bytes) | Content::Before(bytes) => bytes,
+        };
+        let kept = self.kept_bytes(before, fetched, put.content);
+        let cas = put.cas.unwrap_or(self.last_cas + 1);
+        let header = Header {
+            value: u32::try_from(kept + added.len()).map_err(|_| Refused::TooLarge)?,
+            key: key.len() as u8,
+            state: put.state,
+            flags: put.flags,
+            expires: put.expires,
+            accessed: self.unix,
+            cas,
+            home: 0,
+        };
+        let unit = self.place_in_front(&header, hash)?;
+        // Making room may have moved what was there, or given it up.
+        let before = self.index.find(hash);
+        self.front.begin(unit, &header, key);
+        let is_gone = kept > 0 && fetched.is_none() && self.kept_bytes(before, None, put.content) != kept;
+        if is_gone {
+            // It has left memory to make room for itself.
+            return Err(Refused::Busy);
+        }
+        self.fill_value(unit, before, fetched, put.content);
+        self.establish(hash, unit, before)?;
+        self.last_cas += u64::from(put.cas.is_none());
+        self.figures.puts += 1;
+        Ok(cas)
+    }
+
+    /// Bytes of what is there that stay.
+    fn kept_bytes(&self, before: Option<Entry>, fetched: Option<&Fetched>, content: Content<'_>) -> usize {
+        match (content, fetched, before) {
+            (Content::New(_), _, _) => 0,
+            (_, Some(fetched), _) => fetched.header().value as usize,
+            (_, None, Some(Entry { place: Place::Front { unit }, .. })) => {
+                self.front.header(unit).value as usize
+            }
+            _ => 0,
+        }
+    }
+
+    fn fill_value(
+        &mut self,
+        unit: u32,
+        before: Option<Entry>,
+        fetched: Option<&Fetched>,
+        content: Content<'_>,
+    ) {
+        let (added, kept_at) = match content {
+            Content::New(bytes) => return self.front.value_mut(unit).copy_from_slice(bytes),
+            Content::After(bytes) => (bytes, 0),
+            Content::Before(bytes) => (bytes, bytes.len()),
+        };
+        match (fetched, before) {
+            (Some(fetched), _) => fill(&mut self.front.value_mut(unit)[kept_at..], fetched.item().value),
+            (None, Some(Entry { place: Place::Front { unit: from }, .. })) => {
+                self.front.copy_value(from, unit, kept_at);
+            }
+            _ => {}
+        }
+        let value = self.front.value_mut(unit);
+        let at = if kept_at == 0 { value.len() - added.len() } else { 0 };
+        value[at..at + added.len()].copy_from_slice(added);
+    }
+
+    /// Room for a record in memory.
+    fn place_in_front(&mut self, header: &Header, hash: KeyHash) -> Result<u32, Refused> {
+        let bytes = header.record_bytes();
+        if bytes > self.settings.most_item {
+            return Err(Refused::TooLarge);
+        }
+        if self.settings.writes_at_once() && self.flash.as_ref().is_some_and(|flash| flash.log.is_busy()) {
+            return Err(Refused::Busy);
+        }
+        let queue = if self.ghost.recall(hash) { Queue::Main } else { Queue::Small };
+        self.make_room(bytes);
+        loop {
+            if let Some(unit) = self.front.reserve(queue, bytes, false) {
+                return Ok(unit);
+            }
+            if !self.may_evict() {
+                return Err(Refused::Full);
+            }
+            self.evict_segment();
+        }
+    }
+
+    /// A record in memory becomes the item of its key.
+    fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
+        if self.settings.writes_at_once() && self.flash.is_some() {
+            let place =
+                self.append_from_front(hash, unit, Purpose::User).ok_or_else(|| self.why_no_room())?;
+            let header = self.front.header(unit);
+            self.front.set_header(unit, &Header { home: place.encode(), ..header });
+        }
+        let heat = before.map_or(0, |entry| entry.heat);
+        self.index.set(hash, Entry { place: Place::Front { unit }, heat });
+        if let Some(before) = before {
+            self.let_go(hash, before, !self.settings.writes_at_once());
+        }
+        Ok(())
+    }
+
+    pub(super) fn why_no_room(&mut self) -> Refused {
+        let keep = self.settings.keep;
+        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log, keep));
+        if has_hope { Refused::Busy } else { Refused::Full }
+    }
+
+    /// Appends a record that is in memory to the log.
+    pub(super) fn append_from_front(&mut self, hash: KeyHash, unit: u32, purpose: Purpose) -> Option<Place> {
+        let flash = self.flash.as_mut()?;
+        if self.settings.keep == Keep::WhatIsUsed && flash.log.is_busy() {
+            return None;
+        }
+        let item = self.front.item(unit);
+        let header = Header { state: item.header.state.without(State::FETCHED), ..item.header };
+        let record = Record { header, key: item.key, value: item.value, hash };
+        let place = flash.log.append(self.now, &record, purpose, &mut self.pool)?;
+        self.figures.written += header.record_bytes();
+        Some(place)
+    }
+
+    /// The index does not name a place any more: the record there is not valid, and if it is on flash and nothing newer will be,
+    /// a tombstone says so.
+    pub(super) fn let_go(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
+        let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
+        let Place::Log { unit, .. } = Place::decode(home) else { return };
+        flash.log.forget(unit);
+        if needs_tombstone {
+            let buried = flash.log.sequence(flash.log.segment_of(unit));
+            self.figures.tombstones += 1;
+            if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
+                // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
+                flash.superblock.flushed = flash.log.last_sequence();
+                flash.has_dirty_superblock = true;
+            }
+        }
+    }
+
+    /// The place of a record on flash, if it has one there.
+    pub(super) fn home(&self, entry: Entry) -> Option<u64> {
+        match entry.place {
+            Place::Front { unit } => Some(self.front.header(unit).home).filter(|&home| home != 0),
+            place => Some(place.encode()),
+        }
+    }
+
+    /// True if a record that is not valid any more needs no tombstone, or there is room for one.
+    fn can_let_go(&self, entry: Entry) -> bool {
+        let is_ready = |flash: &Flash| flash.log.has_failed() || flash.log.has_room_for_tombstone();
+        self.home(entry).is_none() || self.flash.as_ref().is_none_or(is_ready)
+    }
+
+    /// An item goes; false if there is no room to say so on flash, and it stays.
+    pub(super) fn drop_entry(&mut self, hash: KeyHash, entry: Entry) -> bool {
+        if !self.can_let_go(entry) {
+            return false;
+        }
+        self.index.remove(hash);
+        self.let_go(hash, entry, true);
+        true
+    }
+
+    /// The time of an item in memory is over. If it has a record on flash, that says the same, and stays until its segment is used again.
+    pub(super) fn drop_expired(&mut self, hash: KeyHash, entry: Entry) {
+        self.figures.expired += 1;
+        match self.home(entry) {
+            Some(home) => drop(self.index.set(hash, Entry { place: Place::decode(home), heat: 0 })),
+            None => drop(self.index.remove(hash)),
+        }
+    }
+
+    pub(super) fn amend(
+        &mut self,
+        key: &[u8],
+        fetched: Option<&Fetched>,
+        expires: u32,
+        state: State,
+    ) -> Result<u64, Refused> {
+        let hash = self.hash(key);
+        let Some(entry) = self.index.find(hash) else { return Ok(0) };
+        let (header, is_there) = match (entry.place, fetched) {
+            (Place::Front { unit }, _) => (self.front.header(unit), true),
+            (_, Some(fetched)) => (*fetched.header(), false),
+            _ => return Ok(0),
+        };
+        let lasts = |state: State| state.without(State::FETCHED);
+        let is_lasting = (expires, lasts(state)) != (header.expires, lasts(header.state));
+        let amended = Header { expires, state, accessed: self.unix, ..header };
+        if let Place::Front { unit } = entry.place
+            && is_there
+            && (!is_lasting || header.home == 0)
+        {
+            self.front.set_header(unit, &amended);
+            return Ok(header.cas);
+        }
+        if !is_lasting {
+            // Who has asked for something on flash is not written there.
+            return Ok(header.cas);
+        }
+        let content = Content::After(&[]);
+        let put = Put { content, flags: header.flags, expires, state, cas: Some(header.cas) };
+        self.put(key, fetched, &put)
+    }
+}
+
+fn fill(to: &mut [u8], value: Value<'_>) {
+    let mut at = 0;
+    for piece in value.pieces() {
+        to[at..at + piece.len()].copy_from_slice(piece);
+        at += piece.len();
+    }
+}
