@@ -6,6 +6,7 @@
 
 pub mod format;
 mod open;
+mod segments;
 mod settling;
 
 use super::hash::KeyHash;
@@ -17,6 +18,7 @@ use crate::disk::{BLOCK_BYTES, Disk};
 use crate::pool::Pool;
 use format::{Entry, Head, UNITS};
 use open::Open;
+use segments::{RANKS, Segment};
 use settling::Settling;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -50,39 +52,6 @@ pub struct Log {
     settling: Settling,
     writes: VecDeque<Write>,
     has_failed: bool,
-}
-
-/// What is known of a segment.
-#[derive(Clone, Copy, Debug, Default)]
-struct Segment {
-    /// 0 while it is free.
-    sequence: u64,
-    /// Records in it that are valid.
-    valid: u32,
-    /// All of them.
-    records: u32,
-    /// Reads of it that are under way.
-    readers: u32,
-    /// See [`format::Foot::buried`].
-    buried: u64,
-    /// Tombstones in it.
-    tombstones: u32,
-    /// They may still be needed: then they are worth as much as valid records.
-    needs_tombstones: bool,
-    /// It is full, and has this rank by the share of its valid records.
-    rank: Option<u8>,
-}
-
-impl Segment {
-    /// The share of its valid records in thousandths, rounded down.
-    fn share(&self) -> u32 {
-        let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
-        (u64::from(kept) * 1000 / u64::from(self.records.max(1))) as u32
-    }
-
-    fn current_rank(&self) -> u8 {
-        (self.share() as usize * (RANKS - 1) / 1000) as u8
-    }
 }
 
 #[derive(Debug)]
@@ -401,188 +370,6 @@ impl Log {
         Some(&blocks[first..(first + pages).min(blocks.len())])
     }
 
-    /// The segment that a unit lies in.
-    pub fn segment_of(&self, unit: u64) -> u32 {
-        (unit / UNITS / u64::from(self.segment_blocks)) as u32
-    }
-
-    /// Which use of a segment this is; 0 while it is free.
-    pub fn sequence(&self, number: u32) -> u64 {
-        self.segments[number as usize].sequence
-    }
-
-    /// A record at `unit` is not valid any more.
-    pub fn forget(&mut self, unit: u64) {
-        let number = self.segment_of(unit);
-        let valid = &mut self.segments[number as usize].valid;
-        *valid = valid.checked_sub(1).expect("what is forgotten was valid");
-        if self.segments[number as usize].rank.is_some() {
-            self.rank(number);
-        }
-    }
-
-    /// Somebody reads in a segment: it is not used again until he has ended.
-    pub fn begin_read(&mut self, number: u32) {
-        self.segments[number as usize].readers += 1;
-    }
-
-    /// And has ended.
-    pub fn end_read(&mut self, number: u32) {
-        self.segments[number as usize].readers -= 1;
-    }
-
-    /// Reads of a segment that are under way.
-    pub fn readers(&self, number: u32) -> u32 {
-        self.segments[number as usize].readers
-    }
-
-    /// Segments without anything in them.
-    pub fn free(&self) -> usize {
-        self.free.len()
-    }
-
-    /// All segments that can hold something.
-    pub fn segments(&self) -> usize {
-        self.segments.len() - 1
-    }
-
-    /// True when segments should be made free.
-    pub fn is_short(&self) -> bool {
-        self.free.len() < 2 * RESERVE
-    }
-
-    /// The oldest full segment, all of which is on the disk.
-    pub fn oldest(&self) -> Option<u32> {
-        self.full.front().copied().filter(|&number| !self.is_resting(number))
-    }
-
-    /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
-    pub fn emptiest_below(&mut self, share: u32) -> Option<u32> {
-        let last = share as usize * (RANKS - 1) / 1000;
-        (0..=last)
-            .find_map(|rank| self.any_of(rank))
-            .filter(|&number| self.segments[number as usize].share() < share)
-    }
-
-    /// A full segment of that rank, all of which is on the disk.
-    fn any_of(&mut self, rank: usize) -> Option<u32> {
-        let mut at = self.ranks[rank].len();
-        while at > 0 {
-            at -= 1;
-            let number = self.ranks[rank][at];
-            if self.segments[number as usize].rank != Some(rank as u8) {
-                self.ranks[rank].swap_remove(at);
-            } else if !self.is_resting(number) {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    /// A segment is full.
-    fn entomb(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
-        segment.needs_tombstones = segment.tombstones > 0;
-        if segment.needs_tombstones {
-            self.entombed.insert((segment.buried, number));
-        }
-        self.rank(number);
-    }
-
-    /// Tombstones are not needed any more when all that is older is gone.
-    fn exhume(&mut self) {
-        while let Some(&(buried, number)) = self.entombed.first()
-            && !self.needs_tombstone(buried, number)
-        {
-            self.entombed.pop_first();
-            self.segments[number as usize].needs_tombstones = false;
-            self.rank(number);
-        }
-    }
-
-    /// True if there are tombstones that may still be needed.
-    pub fn has_tombstones(&self) -> bool {
-        !self.entombed.is_empty()
-    }
-
-    /// Notes what rank a full segment has by now.
-    fn rank(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
-        let rank = segment.current_rank();
-        if segment.rank != Some(rank) {
-            segment.rank = Some(rank);
-            self.ranks[rank as usize].push(number);
-        }
-    }
-
-    fn is_resting(&self, number: u32) -> bool {
-        self.resting.iter().any(|resting| resting.number == number)
-    }
-
-    /// True if a tombstone for records up to that sequence may still be needed when `except` is gone.
-    pub fn needs_tombstone(&self, buried: u64, except: u32) -> bool {
-        // They are in the order of their sequences.
-        let oldest = self.full.iter().find(|&&number| number != except);
-        oldest.is_some_and(|&number| self.segments[number as usize].sequence <= buried)
-    }
-
-    /// Of the tombstones of a full segment; see [`format::Foot::buried`].
-    pub fn buried(&self, number: u32) -> u64 {
-        self.segments[number as usize].buried
-    }
-
-    /// A segment whose head is gone from the disk can be used again.
-    pub fn release(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
-        assert!(segment.readers == 0, "nobody reads a segment that is free");
-        self.entombed.remove(&(segment.buried, number));
-        *segment = Segment::default();
-        match self.full.front() {
-            Some(&oldest) if oldest == number => drop(self.full.pop_front()),
-            _ => self.full.retain(|&other| other != number),
-        }
-        self.free.push_back(number);
-        self.exhume();
-    }
-
-    /// Recovery has found a segment, which is on the disk for good. They come in the order of their sequences. Of its records, so many are tombstones.
-    pub fn note_found(&mut self, number: u32, sequence: u64, (records, tombstones): (u32, u32), buried: u64) {
-        self.segments[number as usize] =
-            Segment { sequence, records, tombstones, buried, ..Segment::default() };
-        self.durable_sequence = sequence;
-        self.free.retain(|&other| other != number);
-        self.full.push_back(number);
-    }
-
-    /// Recovery has found all there is.
-    pub fn note_all_found(&mut self) {
-        for at in 0..self.full.len() {
-            self.entomb(self.full[at]);
-        }
-        self.exhume();
-    }
-
-    /// Recovery has found a valid record.
-    pub fn note_valid(&mut self, unit: u64) {
-        let number = self.segment_of(unit);
-        self.segments[number as usize].valid += 1;
-    }
-
-    /// Blocks of a segment.
-    pub fn segment_blocks(&self) -> u32 {
-        self.segment_blocks
-    }
-
-    /// Bytes of all segments that can hold something.
-    pub fn bytes(&self) -> u64 {
-        self.segments() as u64 * u64::from(self.segment_blocks) * BLOCK_BYTES
-    }
-
-    /// First block of a segment.
-    pub fn first_block(&self, number: u32) -> u64 {
-        u64::from(number) * u64::from(self.segment_blocks)
-    }
-
     /// The name of the store.
     pub fn store(&self) -> u128 {
         self.store
@@ -604,8 +391,6 @@ fn chunks(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>
 
 /// 128 KiB: so much is written at a time.
 const CHUNK: usize = 32;
-/// Steps of the share of valid records.
-const RANKS: usize = 32;
 /// So many full segments may wait for the disk.
 const MOST_RESTING: usize = 8;
 /// Segments that only moved records may use.
