@@ -94,6 +94,11 @@ impl Engine {
         point
     }
 
+    /// True once the disk has refused a write: nothing more is written to it.
+    pub fn has_failed(&self) -> bool {
+        self.flash.as_ref().is_some_and(|flash| flash.log.has_failed())
+    }
+
     /// How far what was written is durable; see [`Engine::sync`].
     pub fn durable(&self) -> u64 {
         self.flash.as_ref().map_or(0, |flash| flash.log.durable())

@@ -17,6 +17,8 @@ pub struct TestDisk {
     /// One read in so many fails.
     pub bad_reads: Option<u64>,
     pub reads: u64,
+    /// It takes no writes any more.
+    pub refuses_writes: bool,
 }
 
 impl TestDisk {
@@ -31,6 +33,7 @@ impl TestDisk {
             random: Stream::new(seed, "disk"),
             bad_reads: None,
             reads: 0,
+            refuses_writes: false,
         }
     }
 
@@ -60,6 +63,10 @@ impl TestDisk {
                 let is_bad = self.bad_reads.is_some_and(|every| self.random.below(every) == 0);
                 status = if is_bad { Status::MediaError } else { Status::Success };
                 (0..u64::from(request.blocks)).map(|at| self.read(request.block + at)).collect()
+            }
+            Op::Write if self.refuses_writes => {
+                status = Status::WriteProtected;
+                request.data
             }
             Op::Write => {
                 self.write(request.block, &request.data);

@@ -241,3 +241,21 @@ fn answers_that_wait_for_others_are_bounded() {
     let expected = [&b"VALUE far 0 3\r\nfar\r\nEND\r\n"[..], &answer.repeat(asked)].concat();
     assert!(client.received == expected);
 }
+
+#[test]
+fn what_cannot_be_made_durable_is_not_acknowledged() {
+    let mut client = Client::new(Where::Disk { is_durable: true }, 1);
+    client.send(b"set a 0 0 1\r\n1\r\n");
+    client.settle();
+    assert_eq!(std::mem::take(&mut client.received), b"STORED\r\n");
+    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.send(b"set a 0 0 1\r\n2\r\nget a\r\n");
+    client.settle();
+    assert_eq!(client.received.escape_ascii().to_string(), "SERVER_ERROR the disk has failed\\r\\n");
+    assert!(client.closed.is_some());
+    client.name = client.service.open();
+    (client.closed, client.received) = (None, Vec::new());
+    client.send(b"set a 0 0 1\r\n3\r\n");
+    client.settle();
+    assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
+}

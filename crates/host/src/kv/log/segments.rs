@@ -15,7 +15,7 @@ pub(super) struct Segment {
     pub records: u32,
     /// Reads of it that are under way.
     pub readers: u32,
-    /// See [`format::Foot::buried`].
+    /// See [`super::format::Foot::buried`].
     pub buried: u64,
     /// Tombstones in it.
     pub tombstones: u32,
@@ -163,7 +163,7 @@ impl Log {
         oldest.is_some_and(|&number| self.segments[number as usize].sequence <= buried)
     }
 
-    /// Of the tombstones of a full segment; see [`format::Foot::buried`].
+    /// Of the tombstones of a full segment; see [`super::format::Foot::buried`].
     pub fn buried(&self, number: u32) -> u64 {
         self.segments[number as usize].buried
     }

@@ -284,8 +284,8 @@ impl Session {
 
     /// An item has come for the answer with this number.
     pub fn note_fetched(&mut self, number: u64, fetched: &Fetched, shared: &mut Shared<'_>) {
-        // Whoever waits keeps its place until it is answered.
-        let at = (number - self.first) as usize;
+        // Whoever waits keeps its place until it is answered, unless all are given up.
+        let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
         let What::Item(kept, verb) = self.waiting[at].what else {
             panic!("an item comes for who waits for it")
         };
@@ -358,6 +358,7 @@ impl Session {
         while let Some(waiting) = self.waiting.front_mut() {
             match waiting.what {
                 What::Others => {}
+                What::Durable(_) if shared.engine.has_failed() => return self.give_up(),
                 What::Durable(Some(point)) if point <= shared.engine.durable() => {}
                 What::Flush(flush) => {
                     shared.flush(flush.delay);
@@ -376,6 +377,18 @@ impl Session {
             self.waiting.pop_front();
             self.first += 1;
         }
+        self.unblock();
+    }
+
+    /// What was changed cannot be made durable any more: nobody is told that it was, and nothing more is promised.
+    fn give_up(&mut self) {
+        self.first += self.waiting.len() as u64;
+        self.waiting.clear();
+        reply::server_error(&mut self.out, "the disk has failed");
+        self.closing = Some(Reason::Quit);
+    }
+
+    fn unblock(&mut self) {
         let is_harmless = |waiting: &Waiting| matches!(waiting.what, What::Others | What::Durable(_));
         if self.waiting.iter().all(is_harmless) {
             self.is_blocked = false;

@@ -155,8 +155,8 @@ impl Service {
                 session.set_point(point);
             }
         }
-        // Without flash there is nothing to wait for.
-        self.has_moved |= self.engine.durable() >= point;
+        // Without flash, or with a disk that has failed, there is nothing to wait for.
+        self.has_moved |= self.engine.durable() >= point || self.engine.has_failed();
     }
 
     /// The disk has answered.
