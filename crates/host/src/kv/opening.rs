@@ -174,7 +174,7 @@ impl Opening {
             Job::Superblock(block) => {
                 self.superblocks[block] = Some(Superblock::decode(&data[0]));
                 if let [Some(first), Some(second)] = self.superblocks {
-                    self.understand(first, second, &data[0]);
+                    self.understand(first, second);
                 }
             }
             Job::Head(number) => self.note_head(number, &data[0]),
@@ -205,12 +205,7 @@ impl Opening {
     }
 
     /// Both superblocks were read.
-    fn understand(
-        &mut self,
-        first: Result<Superblock, NotOurs>,
-        second: Result<Superblock, NotOurs>,
-        _: &Bytes,
-    ) {
+    fn understand(&mut self, first: Result<Superblock, NotOurs>, second: Result<Superblock, NotOurs>) {
         let newest = match (first, second) {
             (Ok(first), Ok(second)) => Ok(if first.count >= second.count { first } else { second }),
             (Ok(one), _) | (_, Ok(one)) => Ok(one),

@@ -8,7 +8,7 @@ use crate::serve::drive::Served;
 use std::time::{Duration, Instant};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::kv::{Append, Engine, Keep, Settings};
+use tailcut_host::kv::{Engine, Keep, Settings};
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding;
 use tailcut_rt::{AnyDrive, Clock};
@@ -100,8 +100,7 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
-    let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
-    Ok(Settings { memory, most_item, keep, append, segment_blocks, ..defaults })
+    Ok(Settings { memory, most_item, keep, segment_blocks, ..defaults })
 }
 
 /// A word from time to time on what takes long.

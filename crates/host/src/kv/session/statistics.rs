@@ -14,8 +14,6 @@ pub struct Statistics {
     pub cmd_flush: u64,
     /// Items touched, or tried to.
     pub cmd_touch: u64,
-    /// Retrievals with a new time to live, or tried to.
-    pub cmd_meta: u64,
     /// Retrievals that found their item.
     pub get_hits: u64,
     /// Those that did not.
@@ -48,10 +46,6 @@ pub struct Statistics {
     pub store_no_memory: u64,
     /// Bytes received.
     pub bytes_read: u64,
-    /// Bytes to be sent.
-    pub bytes_written: u64,
-    /// Items read from flash.
-    pub get_extstore: u64,
 }
 
 impl Statistics {
