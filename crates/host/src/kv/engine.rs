@@ -140,6 +140,9 @@ pub struct Figures {
     pub reclaimed: u64,
 }
 
+counters!(Figures: hits_in_memory, hits_on_flash, puts, evicted, not_admitted, expired, moved_to_flash, written, copied,
+    tombstones, damaged, failed_reads, strangers, reclaimed);
+
 impl Engine {
     /// A store in memory only, which knows keys by hashes with this seed; take a random number.
     pub fn in_memory(settings: Settings, seed: u64) -> Engine {

@@ -17,6 +17,8 @@
 //! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss of a drive and
 //! the separation of reads from writes are the business of the array below ([`crate::array`]).
 
+#[macro_use]
+mod counters;
 mod engine;
 mod eviction;
 mod fetch;

@@ -1,41 +1,39 @@
 //! What a server tells of itself, under the names that memcached's tools expect (`protocol.txt`).
 
-use super::service::ServiceSettings;
-use super::statistics::Statistics;
-use crate::kv::{Engine, Keep};
+use super::clients::Tally;
+use super::shard::ServiceSettings;
+use super::statistics::Sums;
 use crate::wire::memcached::{Stats, reply};
 
 /// What `stats` tells beside what is counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub unix: u64,
-    pub started: u64,
-    pub clients: u64,
-    pub connections: u64,
+    pub tally: Tally,
     pub settings: ServiceSettings,
 }
 
 impl About {
     /// Answers one of the `stats` commands.
-    pub fn tell(&self, stats: Stats, statistics: &Statistics, engine: &Engine, out: &mut Vec<u8>) {
+    pub fn tell(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
         match stats {
-            Stats::General => self.tell_all(statistics, engine, out),
-            Stats::Settings => self.tell_settings(engine, out),
+            Stats::General => self.tell_all(sums, out),
+            Stats::Settings => self.tell_settings(sums, out),
             _ => {}
         }
         reply::end(out);
     }
 
-    fn tell_all(&self, statistics: &Statistics, engine: &Engine, out: &mut Vec<u8>) {
-        let figures = engine.figures();
+    fn tell_all(&self, sums: &Sums, out: &mut Vec<u8>) {
+        let (statistics, figures) = (&sums.statistics, &sums.engine);
         reply::stat_number(out, "pid", u64::from(self.settings.process));
-        reply::stat_number(out, "uptime", self.unix - self.started);
+        reply::stat_number(out, "uptime", self.unix - self.tally.started);
         reply::stat_number(out, "time", self.unix);
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let lines: [(&str, u64); 34] = [
-            ("curr_connections", self.clients),
-            ("total_connections", self.connections),
+            ("curr_connections", self.tally.clients),
+            ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
             ("cmd_set", statistics.cmd_set),
             ("cmd_flush", statistics.cmd_flush),
@@ -56,11 +54,11 @@ impl About {
             ("touch_misses", statistics.touch_misses),
             ("store_too_large", statistics.store_too_large),
             ("store_no_memory", statistics.store_no_memory),
-            ("bytes_read", statistics.bytes_read),
-            ("limit_maxbytes", engine.settings().memory),
-            ("threads", 1),
-            ("hash_bytes", engine.index_bytes()),
-            ("curr_items", engine.items()),
+            ("bytes_read", self.tally.bytes_read),
+            ("limit_maxbytes", sums.memory),
+            ("threads", self.tally.threads),
+            ("hash_bytes", sums.index_bytes),
+            ("curr_items", sums.items),
             ("total_items", figures.puts),
             ("evictions", figures.evicted),
             ("get_extstore", figures.hits_on_flash),
@@ -72,11 +70,10 @@ impl About {
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
     }
 
-    fn tell_settings(&self, engine: &Engine, out: &mut Vec<u8>) {
-        reply::stat_number(out, "maxbytes", engine.settings().memory);
+    fn tell_settings(&self, sums: &Sums, out: &mut Vec<u8>) {
+        reply::stat_number(out, "maxbytes", sums.memory);
         reply::stat_number(out, "item_size_max", self.settings.most_item);
-        let keeps = engine.settings().keep == Keep::Everything;
-        reply::stat(out, "evictions", if keeps { "off" } else { "on" });
+        reply::stat(out, "evictions", if sums.keeps_everything { "off" } else { "on" });
         reply::stat(out, "binding_protocol", "ascii");
         reply::stat(out, "durable", if self.settings.is_durable { "yes" } else { "no" });
     }

@@ -57,6 +57,11 @@ impl Work<'_> {
             Verb::Delete { noreply } => self.delete(key, *noreply),
             Verb::MetaDelete(flags) => self.meta_delete(key, flags),
             Verb::MetaDebug => self.debug(key),
+            Verb::TooLarge { replaces, answer } => Ok(self.refuse(key, *replaces, answer)),
+            Verb::Unsound(answer) => {
+                answer_store(self.out, key, answer, (Stored::Unsound, 0));
+                Ok(Some(()))
+            }
         };
         let counts = matches!(verb, Verb::Get { .. } | Verb::Touch { .. })
             || matches!(verb, Verb::MetaGet(flags) if !flags.leaves_no_trace());
@@ -201,6 +206,16 @@ impl Work<'_> {
         self.statistics.note_store(store.mode, stored.0);
         answer_store(self.out, key, &store.answer, stored);
         Ok(Some(()))
+    }
+
+    /// Nobody shall read what is out of date.
+    fn refuse(&mut self, key: Key<'_>, replaces: bool, answer: &Answer) -> Option<()> {
+        if replaces && self.remove(key) == Err(Refused::Busy) {
+            return None;
+        }
+        self.statistics.store_too_large += 1;
+        answer_store(self.out, key, answer, (Stored::TooLarge, 0));
+        Some(())
     }
 
     /// Data beside what is there, which otherwise stays as it is.
@@ -441,7 +456,7 @@ enum Step {
 }
 
 /// Answers a command that stores.
-pub fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas): (Stored, u64)) {
+fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas): (Stored, u64)) {
     match answer {
         Answer::Classic { noreply } => reply::stored(out, stored, *noreply),
         Answer::Meta(flags) => meta::stored(out, flags, key, stored, cas),

@@ -1,30 +1,41 @@
-//! The conversation of a client with the engine: bytes in, bytes out.
+//! The conversation of a client with the items: bytes in, bytes out.
 //!
 //! Answers go out in the order of the commands, while items are read from flash in any order: a client that asks for a hundred of them
 //! waits for about as long as for one. A command that changes something waits for nothing but its own item, and those behind it
 //! wait for it; so what a client sends takes effect in the order in which it was sent.
+//!
+//! ```text
+//!    bytes ──► clients ── commands ──► session ── errands ──► shard ── finds, changes ──► engine ──► disk
+//!    bytes ◄── clients ◄── answers, in order ── session ◄── at once, or as replies ── shard ◄── items, points ──┘
+//! ```
+//!
+//! - [`clients`]: everybody whose bytes come in one place, such as a thread;
+//! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
+//! - [`service`]: clients with one shard, for one thread.
 
 mod about;
 mod carry_out;
-mod service;
+pub mod clients;
+pub mod errand;
+pub mod service;
+pub mod shard;
 mod statistics;
-mod tickets;
 mod verb;
 
-pub use service::{Service, ServiceSettings};
-pub use statistics::Statistics;
+pub use clients::Clients;
+pub use errand::Shards;
+pub use service::Service;
+pub use shard::{ServiceSettings, Shard};
+pub use statistics::{Statistics, Sums};
 
-use super::engine::Engine;
-use super::fetch::Fetched;
 use crate::wire::memcached::receiver::Step;
-use crate::wire::memcached::reply::{self, Stored};
 use crate::wire::memcached::{
-    Command, Expiry, FlushAll, Key, Reason, Receiver, Stats, StoreMode, flush_moment,
+    Command, Expiry, FlushAll, Key, Reason, Receiver, Stats, StoreMode, flush_moment, meta, reply,
 };
 use about::About;
-use carry_out::{Outcome, Work, answer_store, counted_bytes};
+use carry_out::counted_bytes;
+use errand::{Asker, Content, Errand, Progress};
 use std::collections::VecDeque;
-use tickets::Tickets;
 use verb::{Answer, KeptKey, Store, Verb};
 
 /// A client's side of the conversation.
@@ -44,10 +55,8 @@ struct Session {
     is_blocked: bool,
     /// No more commands come; it ends when everything is answered.
     pub closing: Option<Reason>,
-    /// It is in the service's list of those that wait for a disk that is behind.
-    pub is_stuck: bool,
-    /// It is in the service's list of those with something to be made durable.
-    pub is_undurable: bool,
+    /// The client has gone, and answers still come.
+    pub is_gone: bool,
 }
 
 /// An answer that is not complete.
@@ -60,29 +69,31 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For an item on flash.
-    Item(KeptKey, Verb),
-    /// For a disk that is behind.
-    Disk(KeptKey, Verb),
-    /// Until what was written before this point is durable; the point is not known before the next sync.
-    Durable(Option<u64>),
+    /// For a reply.
+    Reply,
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
     Flush(FlushAll),
+    /// For replies of so many shards.
+    All { left: u32, then: Then },
 }
 
-/// What all sessions share.
-struct Shared<'a> {
-    pub engine: &'a mut Engine,
-    pub statistics: &'a mut Statistics,
-    pub scratch: &'a mut Vec<u8>,
+/// What is said when all shards have answered.
+#[derive(Debug)]
+enum Then {
+    Flushed { noreply: bool },
+    Reset,
+    Told { stats: Stats, sums: Box<Sums> },
+}
+
+/// Where a session's errands go.
+struct Ways<'a, S> {
+    pub shards: &'a mut S,
     pub about: About,
-    /// When everything is to be forgotten.
-    pub flush_at: &'a mut Option<u64>,
-    pub tickets: &'a mut Tickets,
-    /// Whose session it is, and how many had its place before.
-    pub client: (u32, u32),
+    /// Whose session it is, among all that share the shards.
+    pub group: u32,
+    pub client: u32,
 }
 
 impl Session {
@@ -105,19 +116,18 @@ impl Session {
     }
 
     /// Does what the input says, as far as it goes.
-    pub fn receive(&mut self, input: &mut &[u8], shared: &mut Shared<'_>) {
-        let before = input.len();
+    pub fn receive<S: Shards>(&mut self, input: &mut &[u8], ways: &mut Ways<'_, S>) {
         let mut receiver = std::mem::take(&mut self.receiver);
         while self.is_willing() {
             match receiver.next(input) {
                 Step::More => break,
                 Step::Command(command) => {
-                    if !self.command(&command, shared) {
+                    if !self.command(&command, ways) {
                         receiver.refuse();
                     }
                 }
                 Step::Data(data) => self.data.extend_from_slice(data),
-                Step::End { is_sound } => self.end_store(is_sound, shared),
+                Step::End { is_sound } => self.end_store(is_sound, ways),
                 Step::Refused(refusal) => self.tail().extend_from_slice(refusal.line()),
                 Step::Close(reason) => {
                     self.closing = Some(reason);
@@ -126,7 +136,6 @@ impl Session {
             }
         }
         self.receiver = receiver;
-        shared.statistics.bytes_read += (before - input.len()) as u64;
     }
 
     /// Where the next answer goes.
@@ -135,17 +144,17 @@ impl Session {
     }
 
     /// False if data follow that are not wanted.
-    fn command(&mut self, command: &Command<'_>, shared: &mut Shared<'_>) -> bool {
+    fn command<S: Shards>(&mut self, command: &Command<'_>, ways: &mut Ways<'_, S>) -> bool {
         match *command {
             Command::Get(get) => {
-                self.verb(get.key, Verb::Get { with_cas: get.with_cas, exptime: get.exptime }, shared);
+                self.verb(get.key, Verb::Get { with_cas: get.with_cas, exptime: get.exptime }, ways);
             }
             Command::GetEnd => reply::end(self.tail()),
             Command::Store(header) => {
                 let store = Store {
                     mode: header.mode,
                     client_flags: header.client_flags,
-                    expiry: Expiry::new(shared.about.unix, header.exptime),
+                    expiry: Expiry::new(ways.about.unix, header.exptime),
                     cas: 0,
                     new_cas: None,
                     invalidates: false,
@@ -153,7 +162,7 @@ impl Session {
                     answer: Answer::Classic { noreply: header.noreply },
                 };
                 let replaces = header.mode == StoreMode::Set;
-                return self.begin_store(header.key, store, header.length, replaces, shared);
+                return self.begin_store(header.key, store, header.length, replaces, ways);
             }
             Command::MetaStore(header) => {
                 let flags = header.flags;
@@ -161,215 +170,149 @@ impl Session {
                 let store = Store {
                     mode: header.mode,
                     client_flags: flags.client_flags,
-                    expiry: flags.exptime.map_or(never, |exptime| Expiry::new(shared.about.unix, exptime)),
+                    expiry: flags.exptime.map_or(never, |exptime| Expiry::new(ways.about.unix, exptime)),
                     cas: flags.cas.unwrap_or(0),
                     new_cas: flags.new_cas,
                     invalidates: flags.invalidates(),
                     has_base64_key: flags.has_base64_key(),
                     answer: Answer::Meta(flags),
                 };
-                return self.begin_store(header.key, store, header.length, true, shared);
+                return self.begin_store(header.key, store, header.length, true, ways);
             }
             Command::Count(count) => {
                 let (direction, delta, noreply) = (count.direction, count.delta, count.noreply);
-                self.verb(count.key, Verb::Count { direction, delta, noreply }, shared);
+                self.verb(count.key, Verb::Count { direction, delta, noreply }, ways);
             }
             Command::Touch(touch) => {
                 let (exptime, noreply) = (touch.exptime, touch.noreply);
-                self.verb(touch.key, Verb::Touch { exptime, noreply }, shared);
+                self.verb(touch.key, Verb::Touch { exptime, noreply }, ways);
             }
             Command::Delete(delete) => {
-                self.verb(delete.key, Verb::Delete { noreply: delete.noreply }, shared);
+                self.verb(delete.key, Verb::Delete { noreply: delete.noreply }, ways);
             }
-            Command::MetaGet(get) => self.verb(get.key, Verb::MetaGet(get.flags), shared),
-            Command::MetaDelete(delete) => self.verb(delete.key, Verb::MetaDelete(delete.flags), shared),
+            Command::MetaGet(get) => self.verb(get.key, Verb::MetaGet(get.flags), ways),
+            Command::MetaDelete(delete) => self.verb(delete.key, Verb::MetaDelete(delete.flags), ways),
             Command::MetaCount(count) => {
                 let (flags, direction, delta) = (count.flags, count.direction, count.delta);
-                self.verb(count.key, Verb::MetaCount { flags, direction, delta }, shared);
+                self.verb(count.key, Verb::MetaCount { flags, direction, delta }, ways);
             }
-            Command::MetaDebug(debug) => self.verb(debug.key, Verb::MetaDebug, shared),
-            Command::MetaNoop => crate::wire::memcached::meta::noop(self.tail()),
+            Command::MetaDebug(debug) => self.verb(debug.key, Verb::MetaDebug, ways),
+            Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
-                self.wait(What::Flush(flush), Vec::new());
-                self.advance(shared);
+                self.wait(What::Flush(flush));
+                self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
             Command::Version => reply::version(self.tail(), VERSION),
             // How much may be taken is decided when it is started.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
-            Command::Stats(Stats::Reset) => {
-                *shared.statistics = Statistics::default();
-                reply::reset(self.tail());
-            }
+            Command::Stats(Stats::Reset) => self.ask_all(&Errand::Reset, Then::Reset, ways),
             Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
             Command::Stats(stats) => {
-                shared.about.tell(stats, shared.statistics, shared.engine, self.tail());
+                let sums = Box::default();
+                self.ask_all(&Errand::Tell, Then::Told { stats, sums }, ways);
             }
         }
         true
     }
 
     /// A verb without data.
-    fn verb(&mut self, key: Key<'_>, verb: Verb, shared: &mut Shared<'_>) {
-        self.carry_out(key, verb, &[], shared);
+    fn verb<S: Shards>(&mut self, key: Key<'_>, verb: Verb, ways: &mut Ways<'_, S>) {
+        self.carry_out(key, &verb, &[], ways);
     }
 
-    fn carry_out(&mut self, key: Key<'_>, verb: Verb, data: &[u8], shared: &mut Shared<'_>) -> Outcome {
-        let mut text = std::mem::take(self.tail());
-        let before = text.len();
-        let outcome = shared.carry_out(key, &verb, data, None, &mut text);
-        let is_held = outcome == Outcome::Done && shared.about.settings.is_durable && !verb.only_looks();
-        let held = if is_held { text.split_off(before) } else { Vec::new() };
-        *self.tail() = text;
-        match outcome {
-            Outcome::Done if is_held => self.wait(What::Durable(None), held),
-            Outcome::Done => {}
-            Outcome::OnFlash { counts } => {
-                self.is_blocked |= !verb.only_looks();
-                self.fetch(KeptKey::new(key), verb, counts, shared);
-            }
-            Outcome::Busy => {
-                self.is_blocked = true;
-                self.wait(What::Disk(KeptKey::new(key), verb), Vec::new());
-            }
+    fn carry_out<S: Shards>(&mut self, key: Key<'_>, verb: &Verb, data: &[u8], ways: &mut Ways<'_, S>) {
+        let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
+        let errand = Errand::Item { key, verb, data };
+        if let Progress::Later { is_open } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
+            self.is_blocked |= is_open;
+            self.wait(What::Reply);
         }
-        outcome
     }
 
-    fn begin_store(
+    /// Who gets the answer of the next errand, if it comes later.
+    fn next_asker<S>(&self, ways: &Ways<'_, S>) -> Asker {
+        Asker { group: ways.group, client: ways.client, number: self.first + self.waiting.len() as u64 }
+    }
+
+    fn begin_store<S: Shards>(
         &mut self,
         key: Key<'_>,
         store: Store,
         length: u32,
         replaces: bool,
-        shared: &mut Shared<'_>,
+        ways: &mut Ways<'_, S>,
     ) -> bool {
-        if counted_bytes(key, store.client_flags, u64::from(length)) <= shared.about.settings.most_item {
+        if counted_bytes(key, store.client_flags, u64::from(length)) <= ways.about.settings.most_item {
             self.data.clear();
             self.storing = Some((KeptKey::new(key), store));
             return true;
         }
-        if replaces {
-            // Nobody shall read what is out of date.
-            let _ = shared.engine.change(key.as_bytes(), None, crate::kv::Change::Remove);
-        }
-        shared.statistics.store_too_large += 1;
-        answer_store(self.tail(), key, &store.answer, (Stored::TooLarge, 0));
+        self.verb(key, Verb::TooLarge { replaces, answer: store.answer }, ways);
         false
     }
 
-    fn end_store(&mut self, is_sound: bool, shared: &mut Shared<'_>) {
+    fn end_store<S: Shards>(&mut self, is_sound: bool, ways: &mut Ways<'_, S>) {
         let (kept, store) = self.storing.take().expect("data follow a command");
-        if !is_sound {
-            return answer_store(self.tail(), kept.key(), &store.answer, (Stored::Unsound, 0));
-        }
+        let verb = if is_sound { Verb::Store(store) } else { Verb::Unsound(store.answer) };
         let data = std::mem::take(&mut self.data);
-        let outcome = self.carry_out(kept.key(), Verb::Store(store), &data, shared);
-        // Who waits will want them again.
-        if outcome != Outcome::Done || data.capacity() <= MOST_KEPT {
+        self.carry_out(kept.key(), &verb, &data, ways);
+        if data.capacity() <= MOST_KEPT {
             self.data = data;
         }
     }
 
-    fn fetch(&mut self, key: KeptKey, verb: Verb, counts: bool, shared: &mut Shared<'_>) {
-        let ticket = shared.tickets.take(shared.client, self.first + self.waiting.len() as u64);
-        shared.engine.fetch(key.key().as_bytes(), ticket, counts);
-        self.wait(What::Item(key, verb), Vec::new());
+    /// Something for all shards.
+    fn ask_all<S: Shards>(&mut self, errand: &Errand<'_>, then: Then, ways: &mut Ways<'_, S>) {
+        let asker = self.next_asker(ways);
+        let left = ask_all(errand, asker, ways);
+        self.wait(What::All { left, then });
+        self.advance(ways);
     }
 
-    fn wait(&mut self, what: What, text: Vec<u8>) {
-        self.waiting.push_back(Waiting { what, text });
+    fn wait(&mut self, what: What) {
+        self.waiting.push_back(Waiting { what, text: Vec::new() });
     }
 
-    /// An item has come for the answer with this number.
-    pub fn note_fetched(&mut self, number: u64, fetched: &Fetched, shared: &mut Shared<'_>) {
+    /// An answer has come.
+    pub fn note_reply<S: Shards>(&mut self, number: u64, content: Content, ways: &mut Ways<'_, S>) {
         // Whoever waits keeps its place until it is answered, unless all are given up.
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
-        let What::Item(kept, verb) = self.waiting[at].what else {
-            panic!("an item comes for who waits for it")
-        };
-        let is_usable = verb.only_looks() || shared.engine.is_current(fetched);
-        self.try_again(at, kept, verb, is_usable.then_some(fetched), shared);
-        self.advance(shared);
-    }
-
-    /// Once more, with the item that was missing if it has come.
-    fn try_again(
-        &mut self,
-        at: usize,
-        kept: KeptKey,
-        verb: Verb,
-        fetched: Option<&Fetched>,
-        shared: &mut Shared<'_>,
-    ) {
-        let data = std::mem::take(&mut self.data);
-        let mut text = Vec::new();
-        let outcome = shared.carry_out(kept.key(), &verb, &data, fetched, &mut text);
-        self.data = data;
         let waiting = &mut self.waiting[at];
-        waiting.what = match outcome {
-            Outcome::Done if shared.about.settings.is_durable && !verb.only_looks() => What::Durable(None),
-            Outcome::Done => What::Others,
-            Outcome::Busy => What::Disk(kept, verb),
-            Outcome::OnFlash { counts } => {
-                let ticket = shared.tickets.take(shared.client, self.first + at as u64);
-                shared.engine.fetch(kept.key().as_bytes(), ticket, counts);
-                What::Item(kept, verb)
+        match (&mut waiting.what, content) {
+            (_, Content::Failed) => return self.give_up(),
+            (What::All { left, then }, content) => {
+                *left -= 1;
+                if let (Then::Told { sums, .. }, Content::Sums(more)) = (then, content) {
+                    sums.add(&more);
+                }
             }
-        };
-        if outcome == Outcome::Done {
-            text.append(&mut waiting.text);
-            waiting.text = text;
-        }
-    }
-
-    /// The disk has moved: those that waited for that try again.
-    pub fn retry(&mut self, shared: &mut Shared<'_>) {
-        for at in 0..self.waiting.len() {
-            if let What::Disk(kept, verb) = self.waiting[at].what {
-                self.try_again(at, kept, verb, None, shared);
+            (what, Content::Text(text)) => {
+                *what = What::Others;
+                waiting.put_first(text);
             }
+            (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
         }
-        self.advance(shared);
-    }
-
-    /// True if somebody waits for a disk that is behind.
-    pub fn waits_for_disk(&self) -> bool {
-        self.waiting.iter().any(|waiting| matches!(waiting.what, What::Disk(..)))
-    }
-
-    /// What was written so far is durable at this point; true if somebody wants to know.
-    pub fn set_point(&mut self, point: u64) {
-        for waiting in &mut self.waiting {
-            if let What::Durable(wanted @ None) = &mut waiting.what {
-                *wanted = Some(point);
-            }
-        }
-    }
-
-    /// True if somebody waits for what is not on its way to the disk.
-    pub fn needs_sync(&self) -> bool {
-        self.waiting.iter().any(|waiting| matches!(waiting.what, What::Durable(None)))
+        self.advance(ways);
     }
 
     /// Answers whoever waits for nothing any more.
-    pub fn advance(&mut self, shared: &mut Shared<'_>) {
+    fn advance<S: Shards>(&mut self, ways: &mut Ways<'_, S>) {
         while let Some(waiting) = self.waiting.front_mut() {
-            match waiting.what {
+            match &waiting.what {
                 What::Others => {}
-                What::Durable(_) if shared.engine.has_failed() => return self.give_up(),
-                What::Durable(Some(point)) if point <= shared.engine.durable() => {}
                 What::Flush(flush) => {
-                    shared.flush(flush.delay);
-                    let mut text = Vec::new();
-                    reply::ok(&mut text, flush.noreply);
-                    text.append(&mut waiting.text);
-                    waiting.text = text;
-                    if shared.about.settings.is_durable {
-                        waiting.what = What::Durable(None);
-                        break;
-                    }
+                    let moment = flush_moment(ways.about.unix, flush.delay);
+                    let asker = Asker { group: ways.group, client: ways.client, number: self.first };
+                    let left = ask_all(&Errand::Flush(moment), asker, ways);
+                    let then = Then::Flushed { noreply: flush.noreply };
+                    waiting.what = What::All { left, then };
+                    continue;
+                }
+                What::All { left: 0, then } => {
+                    let text = then.text(&ways.about);
+                    waiting.put_first(text);
                 }
                 _ => break,
             }
@@ -377,7 +320,9 @@ impl Session {
             self.waiting.pop_front();
             self.first += 1;
         }
-        self.unblock();
+        if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others)) {
+            self.is_blocked = false;
+        }
     }
 
     /// What was changed cannot be made durable any more: nobody is told that it was, and nothing more is promised.
@@ -387,37 +332,37 @@ impl Session {
         reply::server_error(&mut self.out, "the disk has failed");
         self.closing = Some(Reason::Quit);
     }
+}
 
-    fn unblock(&mut self) {
-        let is_harmless = |waiting: &Waiting| matches!(waiting.what, What::Others | What::Durable(_));
-        if self.waiting.iter().all(is_harmless) {
-            self.is_blocked = false;
-        }
+impl Waiting {
+    /// What it has waited for comes before the answers behind it.
+    fn put_first(&mut self, mut text: Vec<u8>) {
+        text.append(&mut self.text);
+        self.text = text;
     }
 }
 
-impl Shared<'_> {
-    fn flush(&mut self, delay: i64) {
-        self.statistics.cmd_flush += 1;
-        let moment = flush_moment(self.about.unix, delay);
-        *self.flush_at = (moment > self.about.unix).then_some(moment);
-        if self.flush_at.is_none() {
-            self.engine.flush_all();
+impl Then {
+    fn text(&self, about: &About) -> Vec<u8> {
+        let mut text = Vec::new();
+        match self {
+            Then::Flushed { noreply } => reply::ok(&mut text, *noreply),
+            Then::Reset => reply::reset(&mut text),
+            Then::Told { stats, sums } => about.tell(*stats, sums, &mut text),
         }
+        text
     }
+}
 
-    fn carry_out(
-        &mut self,
-        key: Key<'_>,
-        verb: &Verb,
-        data: &[u8],
-        fetched: Option<&Fetched>,
-        out: &mut Vec<u8>,
-    ) -> Outcome {
-        let Shared { engine, statistics, scratch, about, .. } = self;
-        let (unix, most_item) = (about.unix, about.settings.most_item);
-        Work { engine, statistics, out, scratch, unix, most_item, fetched }.carry_out(key, verb, data)
+/// Has something done by all shards. How many of them answer later.
+fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>) -> u32 {
+    let mut nothing = Vec::new();
+    let mut left = 0;
+    for shard in 0..ways.shards.count() {
+        let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
+        left += u32::from(progress != Progress::Done);
     }
+    left
 }
 
 /// What clients are told: the version of the program whose protocol is spoken, by which they choose what they use, and ours behind it.

@@ -1,5 +1,6 @@
 //! What clients have asked for, under memcached's names (`protocol.txt`, "General-purpose statistics").
 
+use crate::kv::{Engine, Figures, Keep};
 use crate::wire::memcached::reply::Stored;
 use crate::wire::memcached::{Direction, StoreMode};
 
@@ -44,9 +45,51 @@ pub struct Statistics {
     pub store_too_large: u64,
     /// Values for which there was no room.
     pub store_no_memory: u64,
-    /// Bytes received.
-    pub bytes_read: u64,
 }
+
+/// What shards tell; those of several can be added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// What clients have asked for.
+    pub statistics: Statistics,
+    /// What the engine has done.
+    pub engine: Figures,
+    /// Items that are there.
+    pub items: u64,
+    /// Bytes of indexes.
+    pub index_bytes: u64,
+    /// Bytes of memory for items.
+    pub memory: u64,
+    /// Nothing is given up for others.
+    pub keeps_everything: bool,
+}
+
+impl Sums {
+    pub(super) fn new(statistics: Statistics, engine: &Engine) -> Sums {
+        Sums {
+            statistics,
+            engine: *engine.figures(),
+            items: engine.items(),
+            index_bytes: engine.index_bytes(),
+            memory: engine.settings().memory,
+            keeps_everything: engine.settings().keep == Keep::Everything,
+        }
+    }
+
+    /// Those of another shard, too.
+    pub fn add(&mut self, other: &Sums) {
+        self.statistics.add(&other.statistics);
+        self.engine.add(&other.engine);
+        self.items += other.items;
+        self.index_bytes += other.index_bytes;
+        self.memory += other.memory;
+        self.keeps_everything |= other.keeps_everything;
+    }
+}
+
+counters!(Statistics: cmd_get, cmd_set, cmd_flush, cmd_touch, get_hits, get_misses, delete_hits, delete_misses, incr_hits,
+    incr_misses, decr_hits, decr_misses, cas_misses, cas_hits, cas_badval, touch_hits, touch_misses, store_too_large,
+    store_no_memory);
 
 impl Statistics {
     pub(super) fn note_get(&mut self, is_hit: bool, touches: bool) {

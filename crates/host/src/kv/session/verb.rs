@@ -51,6 +51,15 @@ pub enum Verb {
     MetaDelete(MetaFlags),
     /// `me`.
     MetaDebug,
+    /// A store whose data are too long to be taken.
+    TooLarge {
+        /// What was there is out of date.
+        replaces: bool,
+        /// How it is answered.
+        answer: Answer,
+    },
+    /// A store whose data did not end where they should; this is how it is answered.
+    Unsound(Answer),
 }
 
 /// What is to be stored, but for its data.

@@ -1,0 +1,140 @@
+//! Clients whose bytes come in one place, such as a thread.
+
+use super::about::About;
+use super::errand::{Reply, Shards};
+use super::shard::ServiceSettings;
+use super::{Session, Ways};
+use crate::wire::memcached::Reason;
+
+/// Everybody who is served in one place.
+#[derive(Debug)]
+pub struct Clients {
+    /// Which place it is, among all that share the shards.
+    group: u32,
+    settings: ServiceSettings,
+    sessions: Vec<Option<Session>>,
+    vacant: Vec<u32>,
+    unix: u64,
+    tally: Tally,
+}
+
+/// What `stats` tells beside what is counted of items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// When serving began, in seconds of Unix time; 0 before that.
+    pub started: u64,
+    /// Clients that are there.
+    pub clients: u64,
+    /// Clients that have ever come.
+    pub connections: u64,
+    /// Bytes received and understood.
+    pub bytes_read: u64,
+    /// Threads that serve.
+    pub threads: u64,
+}
+
+impl Clients {
+    /// Nobody yet, in this place of those that share the shards.
+    pub fn new(group: u32, settings: ServiceSettings) -> Clients {
+        let tally = Tally { threads: 1, ..Tally::default() };
+        Clients { group, settings, sessions: Vec::new(), vacant: Vec::new(), unix: 0, tally }
+    }
+
+    /// What time it is, in seconds of Unix time.
+    pub fn tick(&mut self, unix: u64) {
+        self.unix = unix;
+        if self.tally.started == 0 {
+            self.tally.started = unix;
+        }
+    }
+
+    /// A client has come; its name.
+    pub fn open(&mut self) -> u32 {
+        self.tally.connections += 1;
+        self.tally.clients += 1;
+        let client = self.vacant.pop().unwrap_or(self.sessions.len() as u32);
+        if client as usize == self.sessions.len() {
+            self.sessions.push(None);
+        }
+        self.sessions[client as usize] = Some(Session::default());
+        client
+    }
+
+    /// A client has gone, or goes. Its name is given to others when nothing is done for it any more.
+    pub fn close(&mut self, client: u32) {
+        let Some(session) = &mut self.sessions[client as usize] else { return };
+        assert!(!session.is_gone, "a client goes once");
+        self.tally.clients -= 1;
+        session.is_gone = true;
+        session.out = Vec::new();
+        self.forget_if_over(client);
+    }
+
+    fn forget_if_over(&mut self, client: u32) {
+        let session = &mut self.sessions[client as usize];
+        if session.as_ref().is_some_and(|session| session.is_gone && session.is_answered()) {
+            *session = None;
+            self.vacant.push(client);
+        }
+    }
+
+    /// Clients that are there, and those for whom something is still done.
+    pub fn count(&self) -> usize {
+        self.sessions.len() - self.vacant.len()
+    }
+
+    /// What is told of them.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Does what a client says, as far as it goes; the rest of the input is wanted again.
+    pub fn receive<S: Shards>(&mut self, client: u32, input: &mut &[u8], shards: &mut S) {
+        let before = input.len();
+        self.with(client, shards, |session, ways| session.receive(input, ways));
+        self.tally.bytes_read += (before - input.len()) as u64;
+    }
+
+    /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take more.
+    pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
+        let Reply { asker, content } = reply;
+        debug_assert_eq!(asker.group, self.group);
+        self.with(asker.client, shards, |session, ways| session.note_reply(asker.number, content, ways));
+        self.forget_if_over(asker.client);
+        let session = self.sessions[asker.client as usize].as_ref();
+        session.is_some_and(|session| !session.is_gone).then_some(asker.client)
+    }
+
+    /// What a client is to be sent: taken from the front as it is sent.
+    pub fn output(&mut self, client: u32) -> &mut Vec<u8> {
+        &mut self.sessions[client as usize].as_mut().expect("a client that is sent something is there").out
+    }
+
+    /// True while a client's input is taken.
+    pub fn is_willing(&self, client: u32) -> bool {
+        self.sessions[client as usize].as_ref().is_some_and(Session::is_willing)
+    }
+
+    /// True when nothing is missing of a client's answers.
+    pub fn is_answered(&self, client: u32) -> bool {
+        self.sessions[client as usize].as_ref().is_none_or(Session::is_answered)
+    }
+
+    /// Why a client's connection is to be closed, when everything was answered.
+    pub fn closing(&self, client: u32) -> Option<Reason> {
+        let session = self.sessions[client as usize].as_ref()?;
+        session.closing.filter(|_| session.is_answered())
+    }
+
+    fn with<S: Shards>(
+        &mut self,
+        client: u32,
+        shards: &mut S,
+        work: impl FnOnce(&mut Session, &mut Ways<'_, S>),
+    ) {
+        let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
+        let session =
+            self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
+        work(session, &mut Ways { shards, about, group: self.group, client });
+    }
+}

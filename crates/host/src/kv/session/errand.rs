@@ -1,0 +1,165 @@
+//! What a client wants of the items, and who gets the answer.
+
+use super::statistics::Sums;
+use super::verb::{KeptKey, Verb};
+use crate::wire::memcached::Key;
+
+/// Who asks: so an answer that comes later finds its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Among all that share the shards.
+    pub group: u32,
+    /// Which of its clients.
+    pub client: u32,
+    /// Which of the client's answers.
+    pub number: u64,
+}
+
+/// Something to be done by a shard.
+#[derive(Clone, Copy, Debug)]
+pub enum Errand<'a> {
+    /// With an item.
+    Item {
+        /// Its key.
+        key: Key<'a>,
+        /// What is to be done.
+        verb: &'a Verb,
+        /// The data that came with it.
+        data: &'a [u8],
+    },
+    /// All items are to be forgotten, at this moment of Unix time in seconds, or at once if that has passed.
+    Flush(u64),
+    /// What was counted is to be forgotten.
+    Reset,
+    /// What was counted is to be told.
+    Tell,
+}
+
+impl Errand<'_> {
+    /// The client's next command need not wait for it.
+    pub fn only_looks(&self) -> bool {
+        match self {
+            Errand::Item { verb, .. } => verb.only_looks(),
+            _ => false,
+        }
+    }
+
+    /// A copy for later.
+    pub fn keep(&self) -> KeptErrand {
+        match *self {
+            Errand::Item { key, verb, data } => KeptErrand::Item(Box::new(Kept::new(key, verb, data))),
+            Errand::Flush(moment) => KeptErrand::Flush(moment),
+            Errand::Reset => KeptErrand::Reset,
+            Errand::Tell => KeptErrand::Tell,
+        }
+    }
+}
+
+/// An errand that waits.
+#[derive(Debug)]
+pub enum KeptErrand {
+    /// See [`Errand::Item`].
+    Item(Box<Kept>),
+    /// See [`Errand::Flush`].
+    Flush(u64),
+    /// See [`Errand::Reset`].
+    Reset,
+    /// See [`Errand::Tell`].
+    Tell,
+}
+
+impl KeptErrand {
+    /// As it was.
+    pub fn errand(&self) -> Errand<'_> {
+        match self {
+            KeptErrand::Item(kept) => kept.errand(),
+            KeptErrand::Flush(moment) => Errand::Flush(*moment),
+            KeptErrand::Reset => Errand::Reset,
+            KeptErrand::Tell => Errand::Tell,
+        }
+    }
+}
+
+/// What is to be done with an item, later.
+#[derive(Debug)]
+pub struct Kept {
+    key: KeptKey,
+    verb: Verb,
+    data: Vec<u8>,
+}
+
+impl Kept {
+    /// A copy.
+    pub fn new(key: Key<'_>, verb: &Verb, data: &[u8]) -> Kept {
+        Kept { key: KeptKey::new(key), verb: *verb, data: data.to_vec() }
+    }
+
+    /// The item's key.
+    pub fn key(&self) -> Key<'_> {
+        self.key.key()
+    }
+
+    /// What is to be done with it.
+    pub fn verb(&self) -> &Verb {
+        &self.verb
+    }
+
+    /// The data that came with that.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Only its memory is kept on, without that of the data.
+    pub fn clear(&mut self) {
+        self.data = Vec::new();
+    }
+
+    fn errand(&self) -> Errand<'_> {
+        Errand::Item { key: self.key(), verb: &self.verb, data: &self.data }
+    }
+}
+
+/// How far an errand has come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It is done, and the answer is where it was wanted.
+    Done,
+    /// The answer comes as a [`Reply`].
+    Later {
+        /// Something else may come between: the client's next command has to wait for it.
+        is_open: bool,
+    },
+}
+
+/// An answer that has come later.
+#[derive(Debug)]
+pub struct Reply {
+    /// Whom it is for.
+    pub asker: Asker,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What an answer is.
+#[derive(Debug)]
+pub enum Content {
+    /// What the client is told.
+    Text(Vec<u8>),
+    /// What was counted.
+    Sums(Box<Sums>),
+    /// The disk has failed, and what was done can not be made durable.
+    Failed,
+}
+
+/// The shards, as sessions reach them. Items are divided among them by their keys.
+pub trait Shards {
+    /// How many there are.
+    fn count(&self) -> u32;
+
+    /// Who has the item with this key.
+    fn home(&self, key: Key<'_>) -> u32;
+
+    /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
+    /// order, unless [`Progress::Later`] says that it is open.
+    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress;
+}

@@ -1,0 +1,346 @@
+//! An engine, and what is asked of it: errands that are done at once, and those that wait for the disk.
+
+use super::carry_out::{Outcome, Work};
+use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
+use super::statistics::{Statistics, Sums};
+use super::verb::Verb;
+use crate::block::Bytes;
+use crate::disk::{Request, Response};
+use crate::kv::{Engine, Fetched};
+use crate::wire::memcached::Key;
+use std::collections::VecDeque;
+use tailcut_base::Time;
+
+/// What clients may, and what is promised to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceSettings {
+    /// The most bytes of an item, as memcached counts them (`-I`).
+    pub most_item: u64,
+    /// What is changed is durable when it is answered.
+    pub is_durable: bool,
+    /// The number of the process, for `stats`.
+    pub process: u32,
+}
+
+/// An engine with the errands that are under way.
+#[derive(Debug)]
+pub struct Shard {
+    engine: Engine,
+    settings: ServiceSettings,
+    /// By the names under which their items are fetched.
+    under_way: Vec<Option<UnderWay>>,
+    vacant: Vec<u32>,
+    /// Those that wait for a disk that is behind.
+    stuck: Vec<u32>,
+    /// What is done, and not on its way to be durable.
+    unsynced: Vec<u32>,
+    /// What is on its way, with the point up to which the log has to be durable; points do not decrease.
+    syncing: VecDeque<(u64, u32)>,
+    replies: VecDeque<Reply>,
+    statistics: Statistics,
+    scratch: Vec<u8>,
+    /// Memory for errands that wait.
+    spare: Vec<Box<Kept>>,
+    unix: u64,
+    flush_at: Option<u64>,
+    has_moved: bool,
+    is_touched: bool,
+}
+
+/// An errand that is not answered.
+#[derive(Debug)]
+struct UnderWay {
+    asker: Asker,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// For an item on flash.
+    Item(Box<Kept>),
+    /// For a disk that is behind.
+    Disk(Box<Kept>),
+    /// It is done, and this is the answer when it is durable.
+    Durable(Vec<u8>),
+}
+
+impl Shard {
+    /// Over an engine.
+    pub fn new(engine: Engine, settings: ServiceSettings) -> Shard {
+        Shard {
+            engine,
+            settings,
+            under_way: Vec::new(),
+            vacant: Vec::new(),
+            stuck: Vec::new(),
+            unsynced: Vec::new(),
+            syncing: VecDeque::new(),
+            replies: VecDeque::new(),
+            statistics: Statistics::default(),
+            scratch: Vec::new(),
+            spare: Vec::new(),
+            unix: 0,
+            flush_at: None,
+            has_moved: false,
+            is_touched: false,
+        }
+    }
+
+    /// What time it is: by the clock of the process, and in seconds of Unix time.
+    pub fn tick(&mut self, now: Time, unix: u64) {
+        self.engine.tick(now, unix.min(u64::from(u32::MAX)) as u32);
+        self.unix = unix;
+        if self.flush_at.is_some_and(|moment| moment <= unix) {
+            self.flush_at = None;
+            self.engine.flush_all();
+            self.is_touched = true;
+        }
+    }
+
+    /// The next request for the disk. What has to be durable is on its way with those that come.
+    pub fn next_request(&mut self) -> Option<Request<Bytes>> {
+        self.sync();
+        let request = self.engine.next_request();
+        self.is_touched = request.is_some();
+        request
+    }
+
+    /// True if something has happened since the disk was last asked what it wants, so that there may be a request.
+    pub fn is_touched(&self) -> bool {
+        self.is_touched
+    }
+
+    fn sync(&mut self) {
+        if self.unsynced.is_empty() {
+            return;
+        }
+        let point = self.engine.sync();
+        self.syncing.extend(self.unsynced.drain(..).map(|name| (point, name)));
+        // Without flash, or with a disk that has failed, there is nothing to wait for.
+        self.has_moved |= self.engine.durable() >= point || self.engine.has_failed();
+    }
+
+    /// The disk has answered.
+    pub fn respond(&mut self, response: Response<Bytes>) {
+        self.has_moved = true;
+        self.is_touched = true;
+        self.engine.respond(response);
+    }
+
+    /// Goes on with what was fetched, made durable, or waited for the disk.
+    pub fn turn(&mut self) {
+        while let Some(fetched) = self.engine.next_fetched() {
+            self.note_fetched(&fetched);
+            self.engine.give_back(fetched);
+        }
+        if !std::mem::take(&mut self.has_moved) {
+            return;
+        }
+        for name in std::mem::take(&mut self.stuck) {
+            let Some(UnderWay { asker, stage: Stage::Disk(kept) }) = self.take(name) else {
+                panic!("whoever is stuck waits for the disk")
+            };
+            self.try_again(asker, kept, None);
+        }
+        self.note_durable();
+    }
+
+    /// The next answer that has come later.
+    pub fn next_reply(&mut self) -> Option<Reply> {
+        self.replies.pop_front()
+    }
+
+    /// When it wants to go on by itself.
+    pub fn next_event(&self) -> Time {
+        self.engine.next_event()
+    }
+
+    /// What was counted.
+    pub fn sums(&self) -> Sums {
+        Sums::new(self.statistics, &self.engine)
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The engine, for who ends the service: [`Engine::sync`] and [`Engine::is_idle`].
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// Does an errand; see [`Shards::carry_out`].
+    pub fn receive(&mut self, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        match errand {
+            Errand::Item { key, verb, data } => self.receive_item(asker, (key, verb, data), out),
+            Errand::Flush(moment) => {
+                self.flush(moment);
+                self.promise(asker, Vec::new())
+            }
+            Errand::Reset => {
+                self.statistics = Statistics::default();
+                Progress::Done
+            }
+            Errand::Tell => {
+                let content = Content::Sums(Box::new(self.sums()));
+                self.replies.push_back(Reply { asker, content });
+                Progress::Later { is_open: false }
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_item(
+        &mut self,
+        asker: Asker,
+        (key, verb, data): (Key<'_>, &Verb, &[u8]),
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        let before = out.len();
+        let changes = !verb.only_looks();
+        self.is_touched |= changes;
+        match self.work(None, out).carry_out(key, verb, data) {
+            Outcome::Done if changes && self.settings.is_durable => {
+                self.promise(asker, out.split_off(before))
+            }
+            Outcome::Done => Progress::Done,
+            Outcome::OnFlash { counts } => {
+                let kept = self.keep(key, verb, data);
+                self.fetch(asker, kept, counts);
+                Progress::Later { is_open: changes }
+            }
+            Outcome::Busy => {
+                let kept = self.keep(key, verb, data);
+                self.wait_for_disk(asker, kept);
+                Progress::Later { is_open: true }
+            }
+        }
+    }
+
+    fn flush(&mut self, moment: u64) {
+        self.statistics.cmd_flush += 1;
+        self.flush_at = (moment > self.unix).then_some(moment);
+        if self.flush_at.is_none() {
+            self.engine.flush_all();
+            self.is_touched = true;
+        }
+    }
+
+    /// Something is done: it is answered when it is durable, if that is promised.
+    fn promise(&mut self, asker: Asker, text: Vec<u8>) -> Progress {
+        if !self.settings.is_durable {
+            debug_assert!(text.is_empty(), "the answer is where it was wanted");
+            return Progress::Done;
+        }
+        let name = self.name(UnderWay { asker, stage: Stage::Durable(text) });
+        self.unsynced.push(name);
+        Progress::Later { is_open: false }
+    }
+
+    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) {
+        self.is_touched = true;
+        let name = self.name(UnderWay { asker, stage: Stage::Item(kept) });
+        let Some(UnderWay { stage: Stage::Item(kept), .. }) = &self.under_way[name as usize] else {
+            unreachable!("it was put there")
+        };
+        self.engine.fetch(kept.key().as_bytes(), name, counts);
+    }
+
+    /// An item has come.
+    fn note_fetched(&mut self, fetched: &Fetched) {
+        let Some(UnderWay { asker, stage: Stage::Item(kept) }) = self.take(fetched.ticket) else {
+            panic!("an item comes for who waits for it")
+        };
+        let is_usable = kept.verb().only_looks() || self.engine.is_current(fetched);
+        self.try_again(asker, kept, is_usable.then_some(fetched));
+    }
+
+    /// Once more, with the item that was missing if it has come.
+    fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
+        let changes = !kept.verb().only_looks();
+        let mut text = Vec::new();
+        match self.work(fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
+            Outcome::Busy => return self.wait_for_disk(asker, kept),
+            Outcome::OnFlash { counts } => return self.fetch(asker, kept, counts),
+            Outcome::Done if changes && self.settings.is_durable => {
+                self.promise(asker, text);
+            }
+            Outcome::Done => self.replies.push_back(Reply { asker, content: Content::Text(text) }),
+        }
+        if self.spare.len() < MOST_SPARE {
+            kept.clear();
+            self.spare.push(kept);
+        }
+    }
+
+    fn keep(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Box<Kept> {
+        match self.spare.pop() {
+            Some(mut kept) => {
+                *kept = Kept::new(key, verb, data);
+                kept
+            }
+            None => Box::new(Kept::new(key, verb, data)),
+        }
+    }
+
+    fn wait_for_disk(&mut self, asker: Asker, kept: Box<Kept>) {
+        let name = self.name(UnderWay { asker, stage: Stage::Disk(kept) });
+        self.stuck.push(name);
+    }
+
+    /// Answers what has become durable.
+    fn note_durable(&mut self) {
+        let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
+        while let Some(&(point, name)) = self.syncing.front() {
+            if point > durable && !has_failed {
+                return;
+            }
+            self.syncing.pop_front();
+            let Some(UnderWay { asker, stage: Stage::Durable(text) }) = self.take(name) else {
+                panic!("what is to be durable is done")
+            };
+            let content = if has_failed { Content::Failed } else { Content::Text(text) };
+            self.replies.push_back(Reply { asker, content });
+        }
+    }
+
+    fn work<'a>(&'a mut self, fetched: Option<&'a Fetched>, out: &'a mut Vec<u8>) -> Work<'a> {
+        let Shard { engine, statistics, scratch, unix, settings, .. } = self;
+        let (unix, most_item) = (*unix, settings.most_item);
+        Work { engine, statistics, out, scratch, unix, most_item, fetched }
+    }
+
+    fn name(&mut self, under_way: UnderWay) -> u32 {
+        let name = self.vacant.pop().unwrap_or(self.under_way.len() as u32);
+        if name as usize == self.under_way.len() {
+            self.under_way.push(None);
+        }
+        self.under_way[name as usize] = Some(under_way);
+        name
+    }
+
+    fn take(&mut self, name: u32) -> Option<UnderWay> {
+        self.vacant.push(name);
+        self.under_way[name as usize].take()
+    }
+}
+
+/// Errands whose memory is kept.
+const MOST_SPARE: usize = 256;
+
+/// Alone, it has all items.
+impl Shards for Shard {
+    fn count(&self) -> u32 {
+        1
+    }
+
+    fn home(&self, _: Key<'_>) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        self.receive(asker, errand, out)
+    }
+}
