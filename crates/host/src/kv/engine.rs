@@ -174,6 +174,11 @@ impl Engine {
         self.unix = unix;
     }
 
+    /// The seed of the keys' hashes.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The hash of a key.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {

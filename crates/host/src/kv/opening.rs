@@ -6,7 +6,7 @@ use super::flash::Flash;
 use super::hash::KeyHash;
 use super::index::Entry as Known;
 use super::jobs::{Haste, Jobs};
-use super::log::format::{Entry, Foot, Head, NotOurs, Superblock, summary, summary_blocks};
+use super::log::format::{Entry, Foot, Head, NotOurs, Part, Superblock, summary, summary_blocks};
 use super::log::{Log, place_of};
 use super::place::{Place, UNIT};
 use super::reclaim::{Reclaim, entries_in};
@@ -40,6 +40,17 @@ pub enum CannotOpen {
     /// There is a store already.
     #[error("there is a key-value store on it already: open that one, or erase its first two blocks")]
     Taken,
+    /// It is not the part of a store that should be there.
+    #[error(
+        "part {} of {} of a key-value store is where part {} of {} should be: the disk is not as it was when the store was made",
+        there.number + 1, there.of, wanted.number + 1, wanted.of
+    )]
+    OtherPart {
+        /// What is there.
+        there: Part,
+        /// What should be there.
+        wanted: Part,
+    },
     /// The disk does not suit the settings.
     #[error("{0}")]
     Unsuitable(String),
@@ -55,6 +66,7 @@ pub struct Opening {
     settings: Settings,
     disk: Disk,
     making: Making,
+    part: Part,
     jobs: Jobs<Job>,
     step: Step,
     superblocks: [Option<Result<Superblock, NotOurs>>; 2],
@@ -115,6 +127,7 @@ impl Opening {
             settings,
             disk,
             making,
+            part: Part::WHOLE,
             jobs,
             step: Step::Superblocks,
             superblocks: [None, None],
@@ -127,6 +140,12 @@ impl Opening {
             failure: None,
             sealing: 0,
         }
+    }
+
+    /// Only a part of a store; without this, all of it.
+    #[must_use]
+    pub fn of_part(self, part: Part) -> Opening {
+        Opening { part, ..self }
     }
 
     /// The next request for the disk.
@@ -227,15 +246,21 @@ impl Opening {
         match self.settings.segments_on(&self.disk) {
             Err(why) => self.fail(CannotOpen::Unsuitable(why)),
             Ok(segments) => {
-                let segment_blocks = self.settings.segment_blocks;
-                self.superblock =
-                    Some(Superblock { store, seed, segment_blocks, segments, run: 0, count: 0, flushed: 0 });
+                let (segment_blocks, part) = (self.settings.segment_blocks, self.part);
+                let (run, count, flushed) = (0, 0, 0);
+                let superblock =
+                    Superblock { store, seed, segment_blocks, segments, run, count, flushed, part };
+                self.superblock = Some(superblock);
                 self.begin_run();
             }
         }
     }
 
     fn open(&mut self, superblock: Superblock) {
+        if superblock.part != self.part {
+            let (there, wanted) = (superblock.part, self.part);
+            return self.fail(CannotOpen::OtherPart { there, wanted });
+        }
         let needed = u64::from(superblock.segments) * u64::from(superblock.segment_blocks);
         if needed > self.disk.blocks {
             let disk = self.disk.blocks;

@@ -26,6 +26,23 @@ pub struct Superblock {
     pub count: u64,
     /// Segments with sequences up to this one hold nothing any more.
     pub flushed: u64,
+    /// Which of the items it has.
+    pub part: Part,
+}
+
+/// A store may be in several parts, each on a disk, or a stretch of one, of its own, with a log of its own. Items are divided among them by
+/// their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which part, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Part {
+    /// A store in one part.
+    pub const WHOLE: Part = Part { number: 0, of: 1 };
 }
 
 /// Why a disk is not opened.
@@ -35,8 +52,13 @@ pub enum NotOurs {
     #[error("there is no key-value store on it")]
     Foreign,
     /// A later version wrote it.
-    #[error("its format is version {0}, and this program knows version 1 only; use a newer one")]
+    #[error("its format is version {0}, and this program knows version {VERSION} only; use a newer one")]
     Newer(u32),
+    /// An earlier version wrote it.
+    #[error(
+        "its format is version {0}, which is not read any more; make a new store with --create, or use an older program"
+    )]
+    Older(u32),
     /// Other figures than those of the disk.
     #[error("its store has {store} blocks, and the disk only {disk}: it was made on a larger disk")]
     Larger {
@@ -60,8 +82,10 @@ impl Superblock {
         bytes[44..48].copy_from_slice(&self.run.to_le_bytes());
         bytes[48..56].copy_from_slice(&self.count.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.flushed.to_le_bytes());
-        let sum = crc32c::crc32c(&bytes[..64]);
-        bytes[64..68].copy_from_slice(&sum.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.part.number.to_le_bytes());
+        bytes[68..72].copy_from_slice(&self.part.of.to_le_bytes());
+        let sum = crc32c::crc32c(&bytes[..72]);
+        bytes[72..76].copy_from_slice(&sum.to_le_bytes());
         Bytes::encode(&bytes)
     }
 
@@ -76,9 +100,10 @@ impl Superblock {
         }
         let version = word(bytes, 8);
         if version != VERSION {
-            return Err(NotOurs::Newer(version));
+            let is_newer = version > VERSION;
+            return Err(if is_newer { NotOurs::Newer(version) } else { NotOurs::Older(version) });
         }
-        if crc32c::crc32c(&bytes[..64]) != word(bytes, 64) {
+        if crc32c::crc32c(&bytes[..72]) != word(bytes, 72) {
             return Err(NotOurs::Foreign);
         }
         Ok(Superblock {
@@ -89,6 +114,7 @@ impl Superblock {
             run: word(bytes, 44),
             count: long(bytes, 48),
             flushed: long(bytes, 56),
+            part: Part { number: word(bytes, 64), of: word(bytes, 68) },
         })
     }
 }
@@ -246,8 +272,8 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 const MAGIC: &[u8; 8] = b"tailcutK";
 const HEAD: &[u8; 8] = b"segmentK";
 const FOOT: &[u8; 8] = b"summaryK";
-const VERSION: u32 = 1;
-const BYTES_OF_SUPERBLOCK: usize = 68;
+const VERSION: u32 = 2;
+const BYTES_OF_SUPERBLOCK: usize = 76;
 
 #[cfg(test)]
 mod tests {
@@ -263,12 +289,16 @@ mod tests {
             run: 3,
             count: 9,
             flushed: 12,
+            part: Part { number: 2, of: 4 },
         };
         assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
         assert_eq!(Superblock::decode(&Bytes::ZEROS), Err(NotOurs::Foreign));
         let mut newer = superblock.encode();
-        newer.as_mut_slice()[8] = 2;
-        assert_eq!(Superblock::decode(&newer), Err(NotOurs::Newer(2)));
+        newer.as_mut_slice()[8] = 3;
+        assert_eq!(Superblock::decode(&newer), Err(NotOurs::Newer(3)));
+        let mut older = superblock.encode();
+        older.as_mut_slice()[8] = 1;
+        assert_eq!(Superblock::decode(&older), Err(NotOurs::Older(1)));
         let mut flipped = superblock.encode();
         flipped.as_mut_slice()[40] ^= 1;
         assert_eq!(Superblock::decode(&flipped), Err(NotOurs::Foreign));
