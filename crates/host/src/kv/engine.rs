@@ -170,7 +170,8 @@ impl Engine {
 
     /// What time it is: `now` by the clock of the process, `unix` in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u32) {
-        self.now = now;
+        // Several threads may have looked at the clock, and come in another order.
+        self.now = self.now.max(now);
         self.unix = unix;
     }
 

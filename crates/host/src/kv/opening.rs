@@ -234,9 +234,10 @@ impl Opening {
             (Err(error), _) => Err(error),
         };
         match (self.making, newest) {
-            (Making::Create { .. }, Ok(_)) => self.fail(CannotOpen::Taken),
+            // Where the first part is not there, others are what is left of making a store.
+            (Making::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
             (Making::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
-            (Making::Create { store, seed }, Err(_)) => self.create(store, seed),
+            (Making::Create { store, seed }, _) => self.create(store, seed),
             (Making::Open, Err(error)) => self.fail(error.into()),
             (Making::Open, Ok(superblock)) => self.open(superblock),
         }

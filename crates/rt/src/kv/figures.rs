@@ -1,22 +1,25 @@
 //! What was served.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use tailcut_host::kv;
-use tailcut_host::kv::session::Statistics;
+use tailcut_host::kv::session::Sums;
 
 /// What a server has done until its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// What clients asked for, since one of them has said `stats reset` or from the start.
-    pub statistics: Statistics,
-    /// What the engine did.
-    pub engine: kv::Figures,
-    /// Items that are there.
-    pub items: u64,
+    /// What clients asked for, since one of them has said `stats reset` or from the start, and what the engines did.
+    pub sums: Sums,
     /// About sockets.
     pub traffic: Traffic,
     /// Everything that was written to the drive is there for good; false where the drive has failed, or did not answer any more.
     pub is_durable: bool,
+}
+
+/// What a running server does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// Connections at the moment.
+    pub connections: u64,
+    /// So far.
+    pub sums: Sums,
 }
 
 /// What happened on sockets.
@@ -40,22 +43,18 @@ pub struct Traffic {
     pub sent: u64,
 }
 
-/// A few figures of a running server, for whoever wants to look; a little behind.
-#[derive(Debug, Default)]
-pub struct Live {
-    /// Connections at the moment.
-    pub connections: AtomicU64,
-    /// Retrievals and commands that store so far.
-    pub commands: AtomicU64,
-    /// Items at the moment.
-    pub items: AtomicU64,
-}
-
-impl Live {
-    /// Only one thread may.
-    pub(super) fn set(&self, connections: u64, statistics: &Statistics, items: u64) {
-        self.connections.store(connections, Ordering::Relaxed);
-        self.commands.store(statistics.cmd_get + statistics.cmd_set, Ordering::Relaxed);
-        self.items.store(items, Ordering::Relaxed);
+impl Traffic {
+    /// That of another thread, too.
+    pub(super) fn add(&mut self, other: &Traffic) {
+        let Traffic { connections, turned_away, idle, not_let_in, datagrams, dropped, received, sent } =
+            other;
+        self.connections += connections;
+        self.turned_away += turned_away;
+        self.idle += idle;
+        self.not_let_in += not_let_in;
+        self.datagrams += datagrams;
+        self.dropped += dropped;
+        self.received += received;
+        self.sent += sent;
     }
 }

@@ -1,11 +1,12 @@
-//! A store is found on a drive, or made there.
+//! A store is found on a drive, or made there: in one part, or in several.
 
+use super::parts::{Parts, Slice};
 use crate::array::Pace;
 use crate::drive::{Answers, Drive};
 use crate::system;
 use std::io;
 use tailcut_base::{Class, Op, Status, Time};
-use tailcut_host::kv::log::format::NotOurs;
+use tailcut_host::kv::log::format::{NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request};
 
@@ -38,39 +39,56 @@ pub enum CannotFind {
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it is ready. `progress` is told from time to time how many segments of how many were
-/// looked at.
+/// Opens or makes a store on a drive, and waits until it is ready. A store that is made has so many parts; one that is there has as many as it was
+/// made with. `settings` are those of each part. `progress` is told from time to time how many segments of how many were looked at.
 ///
 /// # Errors
 /// See [`CannotFind`]; nothing has been written then, unless the drive has failed in the middle of it.
 pub fn find<D: Drive>(
     drive: &mut D,
-    settings: Settings,
-    making: Making,
+    settings: impl Fn(u32) -> Settings,
+    (making, parts): (Making, u32),
     pace: &mut impl Pace,
     mut progress: impl FnMut(u32, u32),
-) -> Result<Engine, CannotFind> {
+) -> Result<Vec<Engine>, CannotFind> {
+    let there = read_beginning(drive, pace)?;
+    let of = match (making, &there) {
+        (Making::OpenOrCreate, Beginning::Store(superblock)) => superblock.part.of,
+        (Making::Create, Beginning::Store(_)) => return Err(CannotOpen::Taken.into()),
+        (_, Beginning::Other(newer @ NotOurs::Newer(_))) => return Err(CannotOpen::from(*newer).into()),
+        (Making::OpenOrCreate, Beginning::Other(NotOurs::Foreign)) => return Err(CannotFind::NotEmpty),
+        (Making::OpenOrCreate, Beginning::Other(other)) => return Err(CannotOpen::from(*other).into()),
+        (Making::OpenOrCreate, Beginning::Zeros) | (Making::Create, _) => parts,
+    };
+    let settings = settings(of);
     check(&settings)?;
-    if making == Making::Create {
-        return Ok(settle(drive, new_store(settings, drive.disk())?, pace, &mut progress)?);
-    }
-    let opening = Opening::new(settings, drive.disk(), kv::Making::Open);
-    match settle(drive, opening, pace, &mut progress) {
-        Err(CannotOpen::NotOurs(NotOurs::Foreign)) if is_empty(drive, pace)? => {
-            Ok(settle(drive, new_store(settings, drive.disk())?, pace, &mut progress)?)
+    let parts = Parts::new(&drive.disk(), of);
+    let (store, seed) = (system::random()?, system::random()? as u64);
+    let mut engines = Vec::new();
+    // The first part is made last: as long as it is not there, there is no store.
+    for part in (0..of).rev() {
+        let mut slice = Slice { drive, parts, part };
+        let disk = slice.disk();
+        let (mut settings, mut making) = (settings, kv::Making::Open);
+        if !matches!(there, Beginning::Store(_)) {
+            settings.segment_blocks = segment_blocks(&settings, &disk);
+            making = kv::Making::Create { store, seed };
         }
-        Err(CannotOpen::NotOurs(NotOurs::Foreign)) => Err(CannotFind::NotEmpty),
-        result => Ok(result?),
+        let opening = Opening::new(settings, disk, making).of_part(Part { number: part, of });
+        engines.push(settle(&mut slice, opening, pace, &mut progress)?);
     }
+    engines.reverse();
+    Ok(engines)
 }
 
-/// A store in memory only.
+/// A store in memory only, in so many parts.
 ///
 /// # Errors
 /// See [`CannotFind`].
-pub fn in_memory(settings: Settings) -> Result<Engine, CannotFind> {
+pub fn in_memory(settings: Settings, parts: u32) -> Result<Vec<Engine>, CannotFind> {
     check(&settings)?;
-    Ok(Engine::in_memory(settings, system::random()? as u64))
+    let seed = system::random()? as u64;
+    Ok((0..parts).map(|_| Engine::in_memory(settings, seed)).collect())
 }
 
 /// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for its items.
@@ -83,12 +101,6 @@ pub fn segment_blocks(settings: &Settings, disk: &Disk) -> u32 {
 
 fn check(settings: &Settings) -> Result<(), CannotFind> {
     settings.problems().into_iter().next().map_or(Ok(()), |problem| Err(CannotFind::Settings(problem)))
-}
-
-fn new_store(mut settings: Settings, disk: Disk) -> Result<Opening, CannotFind> {
-    settings.segment_blocks = segment_blocks(&settings, &disk);
-    let making = kv::Making::Create { store: system::random()?, seed: system::random()? as u64 };
-    Ok(Opening::new(settings, disk, making))
 }
 
 /// Carries an opening out.
@@ -115,19 +127,35 @@ fn settle<D: Drive>(
     opening.end()
 }
 
-/// Where a store would say that it is there, there are zeros.
-fn is_empty<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<bool, CannotOpen> {
+/// What the first blocks of a drive hold.
+enum Beginning {
+    Store(Superblock),
+    Zeros,
+    Other(NotOurs),
+}
+
+fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
     let mut now = pace.go_on(Time::ZERO);
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
     drive.submit(now, Request { id: 0, op: Op::Read, fua, class, fail_fast, block: 0, blocks: 2, data });
     let mut answers = Answers::default();
-    loop {
+    let response = loop {
         drive.poll(now, &mut answers);
         if let Some(response) = answers.responses.pop() {
-            let is_zero = |block: &Bytes| block.as_slice().iter().all(|&byte| byte == 0);
-            let is_read = response.status == Status::Success;
-            return is_read.then(|| response.data.iter().all(is_zero)).ok_or(CannotOpen::Disk(0));
+            break response;
         }
         now = pace.go_on(drive.next_event());
+    };
+    if response.status != Status::Success {
+        return Err(CannotOpen::Disk(0));
     }
+    let is_zero = |block: &Bytes| block.as_slice().iter().all(|&byte| byte == 0);
+    if response.data.iter().all(is_zero) {
+        return Ok(Beginning::Zeros);
+    }
+    let found: Vec<_> = response.data.iter().map(Superblock::decode).collect();
+    let newest = found.iter().filter_map(|found| found.ok()).max_by_key(|found| found.count);
+    let others = || found.iter().filter_map(|found| found.err());
+    let other = others().find(|other| *other != NotOurs::Foreign).unwrap_or(NotOurs::Foreign);
+    Ok(newest.map_or(Beginning::Other(other), Beginning::Store))
 }

@@ -1,7 +1,8 @@
-//! The key-value server: clients of one engine, that speak memcached's protocol.
+//! The key-value server: clients of a store, that speak memcached's protocol.
 //!
-//! One thread has all sockets, the engine and its drive ([`worker`]): nothing is shared, so nothing is locked. What commands mean
-//! stands in [`tailcut_host::kv::session`]; here bytes are received and sent, and requests handed to the drive.
+//! Each thread has clients of its own, and their sockets; the first one also has the drive ([`worker`]). The parts of the store are used by
+//! whichever thread has something to ask, and no thread waits for another ([`shards`]). What commands mean stands in
+//! [`tailcut_host::kv::session`]; here bytes are received and sent, and requests handed to the drive.
 //!
 //! What a stranger can cost is bounded: connections; for each of them what it has sent and nobody has taken (64 KiB), the data of
 //! one item, and its answers, as a client that does not read them is not served; and, if wanted, how long it may say nothing.
@@ -9,9 +10,11 @@
 mod client;
 pub mod figures;
 pub mod finding;
+mod parts;
 pub mod server;
+mod shards;
 mod worker;
 
-pub use figures::{Figures, Live};
+pub use figures::{Figures, Glance, Traffic};
 pub use finding::{CannotFind, Making};
 pub use server::{CannotServe, Doors, Limits, Served, Server};

@@ -1,11 +1,11 @@
-//! A server: its sockets, and the thread that serves.
+//! A server: its sockets, and the threads that serve.
 
-use super::figures::{Figures, Live};
-use super::worker::{Datagrams, Door, Entries, Worker};
+use super::figures::{Figures, Glance};
+use super::shards::{Common, Notice};
+use super::worker::{Datagrams, Door, Ended, Entries, Worker};
 use crate::Clock;
 use crate::drive::Drive;
 use crate::serve::address::Listener;
-use crate::serve::mailbox::Mailbox;
 use crate::serve::{Access, Address, CannotListen};
 use crate::system;
 use std::io;
@@ -13,11 +13,12 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Engine;
-use tailcut_host::kv::session::{Service, ServiceSettings};
+use tailcut_host::kv::session::{ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Users;
 
 /// Where clients come in.
@@ -46,6 +47,8 @@ impl Default for Doors {
 /// What clients can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Threads that serve; at least 1.
+    pub threads: u32,
     /// Connections at a time.
     pub connections: usize,
     /// How long a connection may say nothing; for ever if nothing is said.
@@ -58,7 +61,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 1024, idle: None, patience: Nanos::secs(10), busy_poll: Nanos::ZERO }
+        Limits {
+            threads: 1,
+            connections: 1024,
+            idle: None,
+            patience: Nanos::secs(10),
+            busy_poll: Nanos::ZERO,
+        }
     }
 }
 
@@ -83,9 +92,8 @@ pub enum CannotServe<E> {
 pub struct Server<D> {
     addresses: Vec<Address>,
     datagrams: Vec<SocketAddr>,
-    live: Arc<Live>,
-    stop: Arc<Mailbox<()>>,
-    thread: JoinHandle<Option<(Figures, Option<D>)>>,
+    common: Arc<Common>,
+    threads: Vec<JoinHandle<Option<Ended<D>>>>,
 }
 
 /// What is left of a server.
@@ -104,14 +112,14 @@ enum NotBegun<E> {
 }
 
 impl<D: Drive + Send + 'static> Server<D> {
-    /// Listens at `doors` and serves the engine that `make` returns with the drive below it, none for one in memory. The thread that serves
-    /// makes it, as io_uring wants one and the same; clients that come before it is there wait.
+    /// Listens at `doors` and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
+    /// makes them, as io_uring wants one and the same; clients that come before they are there wait.
     ///
     /// # Errors
-    /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no engine.
+    /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no store.
     pub fn start<E: Send + 'static>(
         doors: Doors,
-        make: impl FnOnce() -> Result<(Engine, Option<D>), E> + Send + 'static,
+        make: impl FnOnce() -> Result<(Vec<Engine>, Option<D>), E> + Send + 'static,
         settings: ServiceSettings,
         limits: Limits,
         clock: Clock,
@@ -121,24 +129,41 @@ impl<D: Drive + Send + 'static> Server<D> {
         let addresses: Vec<Address> = listeners.iter().map(|listener| listener.address().clone()).collect();
         let (datagrams, places): (Vec<Datagrams>, Vec<SocketAddr>) = datagrams.into_iter().unzip();
         let wrong = |why| wrong(&doors, why);
-        let (stop, live) = (Arc::new(Mailbox::new().map_err(wrong)?), Arc::new(Live::default()));
         let (says, hears) = channel();
-        let entries = Entries { door: Door::new(listeners), datagrams, users: doors.users.clone() };
-        let begin = {
-            let (stop, live) = (Arc::clone(&stop), Arc::clone(&live));
-            move || {
-                let (engine, drive) = make().map_err(NotBegun::Store)?;
-                let service = Service::new(engine, settings);
-                Worker::new(service, drive, entries, limits, stop, live, clock).map_err(NotBegun::System)
-            }
+        let users = doors.users.clone();
+        let entries = Entries { door: Door::new(listeners), datagrams, users: users.clone() };
+        let begin = move || {
+            let (engines, drive) = make().map_err(NotBegun::Store)?;
+            let shards = engines.into_iter().map(|engine| Shard::new(engine, settings)).collect();
+            let common = Arc::new(Common::new(shards, limits.threads).map_err(NotBegun::System)?);
+            let worker = Worker::new(0, Arc::clone(&common), drive, entries, settings, limits, clock);
+            Ok((worker.map_err(NotBegun::System)?, common))
         };
-        let thread = Builder::new().name("serve kv".into()).spawn(|| serve(begin, says)).map_err(wrong)?;
-        match hears.recv() {
-            Ok(Ok(())) => Ok(Server { addresses, datagrams: places, live, stop, thread }),
-            Ok(Err(NotBegun::Store(why))) => Err(CannotServe::Store(why)),
-            Ok(Err(NotBegun::System(why))) => Err(wrong(why)),
-            Err(_) => Err(wrong(io::Error::other("the thread that serves has ended"))),
+        let first = Builder::new().name("serve kv".into()).spawn(|| serve(begin, says)).map_err(wrong)?;
+        let common = match hears.recv() {
+            Ok(Ok(common)) => common,
+            Ok(Err(NotBegun::Store(why))) => return Err(CannotServe::Store(why)),
+            Ok(Err(NotBegun::System(why))) => return Err(wrong(why)),
+            Err(_) => return Err(wrong(io::Error::other("the thread that serves has ended"))),
+        };
+        let mut server = Server { addresses, datagrams: places, common, threads: vec![first] };
+        for thread in 1..limits.threads {
+            let entries = Entries { users: users.clone(), ..Entries::default() };
+            let worker =
+                Worker::new(thread, Arc::clone(&server.common), None, entries, settings, limits, clock);
+            let spawn = |worker: Worker<D>| {
+                Builder::new().name(format!("serve kv {thread}")).spawn(|| Some(worker.run()))
+            };
+            match worker.and_then(spawn) {
+                Ok(thread) => server.threads.push(thread),
+                Err(why) => {
+                    server.common.give_up((thread..limits.threads).len());
+                    server.stop();
+                    return Err(wrong(why));
+                }
+            }
         }
+        Ok(server)
     }
 
     /// Where it takes connections.
@@ -151,26 +176,38 @@ impl<D: Drive + Send + 'static> Server<D> {
         &self.datagrams
     }
 
-    /// Some figures, as they are.
-    pub fn live(&self) -> &Live {
-        &self.live
+    /// What it does at the moment.
+    pub fn glance(&self) -> Glance {
+        let connections = self.common.connections.load(Ordering::Relaxed) as u64;
+        Glance { connections, sums: self.common.sums() }
     }
 
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
-        self.stop.post(());
-        let served = self.thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let (figures, drive) = served.expect("a server that runs has begun");
+        (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Notice::Stop));
+        let mut figures = Figures { is_durable: true, ..Figures::default() };
+        let mut drive = None;
+        for thread in self.threads {
+            let ended = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let ended = ended.expect("a server that runs has begun");
+            figures.traffic.add(&ended.traffic);
+            figures.is_durable &= ended.is_durable;
+            drive = drive.or(ended.drive);
+        }
+        figures.sums = self.common.sums();
         Served { figures, drive }
     }
 }
 
+/// What the first thread says when it has begun.
+type Beginning<E> = Result<Arc<Common>, NotBegun<E>>;
+
 fn serve<D: Drive, E>(
-    begin: impl FnOnce() -> Result<Worker<D>, NotBegun<E>>,
-    says: Sender<Result<(), NotBegun<E>>>,
-) -> Option<(Figures, Option<D>)> {
+    begin: impl FnOnce() -> Result<(Worker<D>, Arc<Common>), NotBegun<E>>,
+    says: Sender<Beginning<E>>,
+) -> Option<Ended<D>> {
     let (worker, beginning) = match begin() {
-        Ok(worker) => (Some(worker), Ok(())),
+        Ok((worker, common)) => (Some(worker), Ok(common)),
         Err(error) => (None, Err(error)),
     };
     // Who starts it waits for this.

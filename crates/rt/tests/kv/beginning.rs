@@ -9,7 +9,56 @@ use tailcut_rt::kv::finding::{CannotFind, find};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
 fn attempt(drive: &mut MemoryDrive, making: Making) -> Result<(), CannotFind> {
-    find(drive, SMALL, making, &mut Clock::start(), |_, _| {}).map(|_| ())
+    attempt_parts(drive, making, 1).map(|_| ())
+}
+
+fn write(drive: &mut MemoryDrive, block: u64, data: Vec<Bytes>) {
+    let (class, fua, fail_fast, blocks) = (Class::DEFAULT, false, false, data.len() as u32);
+    drive.submit(Time::ZERO, Request { id: 0, op: Op::Write, fua, class, fail_fast, block, blocks, data });
+    drive.poll(Time::ZERO, &mut Answers::default());
+}
+
+fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
+    let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
+    drive.submit(Time::ZERO, Request { id: 0, op: Op::Read, fua, class, fail_fast, block, blocks, data });
+    let mut answers = Answers::default();
+    drive.poll(Time::ZERO, &mut answers);
+    answers.responses.remove(0).data
+}
+
+/// How many parts there are.
+fn attempt_parts(drive: &mut MemoryDrive, making: Making, parts: u32) -> Result<usize, CannotFind> {
+    find(drive, |_| SMALL, (making, parts), &mut Clock::start(), |_, _| {}).map(|engines| engines.len())
+}
+
+#[test]
+fn a_store_has_the_parts_that_it_was_made_with() {
+    let mut drive = memory_drive();
+    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 4).expect("a new one"), 4);
+    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 4);
+    let taken = attempt_parts(&mut drive, Making::Create, 2);
+    assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
+}
+
+#[test]
+fn a_store_that_was_not_made_to_the_end_is_made_again() {
+    let mut drive = memory_drive();
+    attempt_parts(&mut drive, Making::OpenOrCreate, 3).expect("a new one");
+    write(&mut drive, 0, vec![Bytes::ZEROS, Bytes::ZEROS]);
+    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one"), 2);
+    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 3).expect("the same"), 2);
+}
+
+#[test]
+fn parts_that_do_not_belong_together_are_refused() {
+    let mut drive = memory_drive();
+    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    let (first, disk) = (read(&mut drive, 0, 2), drive.disk());
+    write(&mut drive, disk.blocks / 2, first);
+    let why = attempt_parts(&mut drive, Making::OpenOrCreate, 2)
+        .expect_err("the second part is the first")
+        .to_string();
+    assert!(why.contains("part 1 of 2") && why.contains("part 2 of 2"), "{why}");
 }
 
 #[test]
@@ -24,10 +73,7 @@ fn an_empty_drive_gets_a_store_that_is_found_from_then_on() {
 #[test]
 fn what_is_something_else_is_left_alone_unless_somebody_says_so() {
     let mut drive = memory_drive();
-    let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, vec![Bytes::encode(b"photographs")]);
-    let write = Request { id: 0, op: Op::Write, fua, class, fail_fast, block: 1, blocks: 1, data };
-    drive.submit(Time::ZERO, write);
-    drive.poll(Time::ZERO, &mut Answers::default());
+    write(&mut drive, 1, vec![Bytes::encode(b"photographs")]);
     let refused = attempt(&mut drive, Making::OpenOrCreate);
     assert!(matches!(refused, Err(CannotFind::NotEmpty)), "{refused:?}");
     assert!(drive.extent(0, 2).is_zero && !drive.extent(1, 1).is_zero, "nothing was written");

@@ -21,7 +21,7 @@ fn commands_in_one_piece_are_answered_in_their_order() {
     client.send("quit\r\n");
     assert!(client.rest().is_empty());
     let served = rig.stop();
-    assert_eq!((served.figures.traffic.connections, served.figures.items), (1, 1));
+    assert_eq!((served.figures.traffic.connections, served.figures.sums.items), (1, 1));
     assert!(served.figures.is_durable && served.drive.is_none());
 }
 
@@ -48,12 +48,12 @@ fn check_flash<D: Drive + Send + 'static>(drive: D, is_durable: bool) {
     let rig = Rig::with(Some(drive), SMALL, Doors::default(), limits, is_durable);
     check_items(&mut rig.client(), 300);
     let served = rig.stop();
-    assert!(served.figures.engine.hits_on_flash > 200, "{:?}", served.figures.engine);
+    assert!(served.figures.sums.engine.hits_on_flash > 200, "{:?}", served.figures.sums.engine);
     // What was stored is there after a restart.
     let rig = Rig::with(served.drive, SMALL, Doors::default(), limits, is_durable);
     let mut client = rig.client();
     check_present(&mut client, 300);
-    assert_eq!(rig.stop().figures.items, 300);
+    assert_eq!(rig.stop().figures.sums.items, 300);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn many_clients_at_a_time() {
             });
         }
     });
-    assert_eq!(rig.stop().figures.items, 160);
+    assert_eq!(rig.stop().figures.sums.items, 160);
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! The end of a server.
 
 use crate::{Rig, emulated, hit, memory_drive, set, value};
-use std::sync::atomic::Ordering;
 use tailcut_base::Nanos;
 use tailcut_rt::Drive;
-use tailcut_rt::kv::{Limits, Live, Served};
+use tailcut_rt::kv::{Glance, Limits, Served};
 
 impl<D: Drive + Send + 'static> Rig<D> {
     /// Stops it as soon as its figures say so.
-    pub fn stop_when(self, is_time: impl Fn(&Live) -> bool) -> Served<D> {
-        while !is_time(self.server.live()) {
+    pub fn stop_when(self, is_time: impl Fn(&Glance) -> bool) -> Served<D> {
+        while !is_time(&self.server.glance()) {
             std::thread::yield_now();
         }
         self.stop()
@@ -35,7 +34,7 @@ fn what_was_received_is_answered_before_the_end() {
     assert!(client.rest().is_empty());
     let served = stopping.join().expect("it ends");
     assert!(served.figures.is_durable);
-    assert_eq!(served.figures.items, 101);
+    assert_eq!(served.figures.sums.items, 101);
 }
 
 #[test]
@@ -45,8 +44,8 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
     let mut client = rig.client();
     client.say(set("large", &value(1, 50_000)), "STORED\r\n");
     client.send("get large\r\n".repeat(100));
-    let served = rig.stop_when(|live| live.commands.load(Ordering::Relaxed) > 10);
-    assert_eq!(served.figures.items, 1);
+    let served = rig.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
+    assert_eq!(served.figures.sums.items, 1);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn half_commands_wait_for_their_other_halves() {
         client.say(&command[number % command.len()..], "STORED\r\n");
     }
     drop(clients);
-    assert_eq!(rig.stop().figures.items, 301);
+    assert_eq!(rig.stop().figures.sums.items, 301);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn who_goes_in_the_middle_leaves_nothing_behind() {
     // Connections are taken in their order: all of them were.
     check_service(&mut rig.client());
     let served = rig.stop();
-    assert_eq!((served.figures.items, served.figures.traffic.connections), (101, 202));
+    assert_eq!((served.figures.sums.items, served.figures.traffic.connections), (101, 202));
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn what_was_sent_before_somebody_goes_is_done() {
         })
         .collect();
     rig.client().send(&sets);
-    let served = rig.stop_when(|live| live.items.load(std::sync::atomic::Ordering::Relaxed) == 500);
-    assert_eq!(served.figures.items, 500);
+    let served = rig.stop_when(|glance| glance.sums.items == 500);
+    assert_eq!(served.figures.sums.items, 500);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod beginning;
 mod conversing;
 mod ending;
 mod hostile;
+mod threads;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -40,9 +41,9 @@ pub const SMALL: Settings = Settings {
 pub const MOST_ITEM: u64 = 60 << 10;
 
 impl<D: Drive + Send + 'static> Rig<D> {
-    /// A server of a store on a drive, in which nothing depends on time.
+    /// A server with two threads of a store on a drive, in which nothing depends on time.
     pub fn on(drive: D) -> Rig<D> {
-        let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
+        let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
         Rig::with(Some(drive), SMALL, Doors::default(), limits, false)
     }
 
@@ -56,12 +57,15 @@ impl<D: Drive + Send + 'static> Rig<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         doors.streams.push(Address::Unix(folder.path().join("socket")));
         let mut clock = Clock::start();
+        let parts = limits.threads;
+        let each_of =
+            move |parts: u32| Settings { memory: settings.memory.max(u64::from(parts) << 20), ..settings };
         let make = move || match drive {
-            None => Ok::<_, CannotFind>((finding::in_memory(settings)?, None)),
+            None => Ok::<_, CannotFind>((finding::in_memory(each_of(parts), parts)?, None)),
             Some(mut drive) => {
-                let making = Making::OpenOrCreate;
-                let engine = finding::find(&mut drive, settings, making, &mut clock, |_, _| {})?;
-                Ok((engine, Some(drive)))
+                let making = (Making::OpenOrCreate, parts);
+                let engines = finding::find(&mut drive, each_of, making, &mut clock, |_, _| {})?;
+                Ok((engines, Some(drive)))
             }
         };
         let service = ServiceSettings { most_item: MOST_ITEM, is_durable, process: 1 };
@@ -104,10 +108,16 @@ impl Client {
 
     /// The next answer is this one.
     pub fn hear(&mut self, answer: impl AsRef<[u8]>) {
-        let mut heard = vec![0; answer.as_ref().len()];
-        self.0.read_exact(&mut heard).expect("the server answers");
         let shown = |text: &[u8]| text[..text.len().min(200)].escape_ascii().to_string();
-        assert!(heard == answer.as_ref(), "{} instead of {}", shown(&heard), shown(answer.as_ref()));
+        let (mut rest, mut heard) = (answer.as_ref(), [0; 4096]);
+        while !rest.is_empty() {
+            let room = rest.len().min(heard.len());
+            let count = self.0.read(&mut heard[..room]).expect("the server answers");
+            let heard = &heard[..count];
+            assert!(count > 0, "the server closes before {}", shown(rest));
+            assert!(rest.starts_with(heard), "{} instead of {}", shown(heard), shown(rest));
+            rest = &rest[count..];
+        }
     }
 
     pub fn say(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {

@@ -55,6 +55,9 @@ pub struct KvArguments {
     /// Most connections at a time
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub conn_limit: u32,
+    /// Threads that serve
+    #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
     /// Size of the largest item, with its key, such as 512k or 2m
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
@@ -85,9 +88,6 @@ pub struct KvArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of memcached that change nothing, or are refused in words")]
 pub struct Others {
-    /// Threads; one serves here
-    #[arg(short = 't', long, value_name = "N", default_value_t = 1)]
-    pub threads: u32,
     /// Protocol: ascii or auto
     #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,

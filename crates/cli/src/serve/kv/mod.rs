@@ -33,6 +33,7 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     options.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let making = store.clone();
     let limits = Limits {
+        threads: arguments.threads,
         connections: arguments.conn_limit as usize,
         idle: options.idle,
         busy_poll: arguments.busy_poll,
@@ -109,10 +110,10 @@ fn complaint(error: CannotServe<String>) -> Failure {
 /// Shows what is going on until somebody asks to stop.
 fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
     let waiting = Waiting::new("waiting for clients", quiet);
-    let mut before = page::Glance::of(server.live());
+    let mut before = server.glance();
     while !interrupt.wait(GLANCE_EVERY) {
-        let now = page::Glance::of(server.live());
-        waiting.say(now.line(&before, GLANCE_EVERY));
+        let now = server.glance();
+        waiting.say(page::line(&now, &before, GLANCE_EVERY));
         before = now;
     }
 }

@@ -98,7 +98,6 @@ fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let slabs = others.slab_growth_factor.is_some() || others.slab_min_size.is_some();
     let all = [
-        (others.threads > 1, "-t: one thread serves, however many are asked for"),
         (others.max_reqs_per_event.is_some(), "-R changes nothing: clients are served by turns of 64 KiB"),
         (others.listen_backlog.is_some(), "-b changes nothing: the system's own limit counts"),
         (slabs, "-f and -n change nothing: there are no slab classes"),

@@ -5,11 +5,11 @@ use crate::show::per_second;
 use crate::terminal::{Align, Ink, Table, Tone};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_host::kv::session::Sums;
 use tailcut_rt::AnyDrive;
-use tailcut_rt::kv::{Figures, Live, Server};
+use tailcut_rt::kv::{Figures, Glance, Server};
 use tailcut_rt::serve::Address;
 
 /// Where it is and how to connect.
@@ -29,35 +29,13 @@ pub fn greeting(server: &Server<AnyDrive>, store: &Store) -> String {
     )
 }
 
-/// What a server does at a moment.
-#[derive(Clone, Copy, Debug)]
-pub struct Glance {
-    commands: u64,
-    connections: u64,
-    items: u64,
-}
-
-impl Glance {
-    /// A look at it.
-    pub fn of(live: &Live) -> Glance {
-        Glance {
-            commands: live.commands.load(Ordering::Relaxed),
-            connections: live.connections.load(Ordering::Relaxed),
-            items: live.items.load(Ordering::Relaxed),
-        }
-    }
-
-    /// In words, with what has happened since `before`.
-    pub fn line(&self, before: &Glance, passed: Duration) -> String {
-        // Less than before after `stats reset`.
-        let rate = self.commands.saturating_sub(before.commands) as f64 / passed.as_secs_f64();
-        format!(
-            "{} connections, {} gets and sets/s, {} items",
-            self.connections,
-            per_second(rate),
-            show_count(self.items as f64)
-        )
-    }
+/// What a server does, in words, with what has happened since `before`.
+pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
+    let commands = |glance: &Glance| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
+    // Less than before after `stats reset`.
+    let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
+    let items = show_count(now.sums.items as f64);
+    format!("{} connections, {} gets and sets/s, {items} items", now.connections, per_second(rate))
 }
 
 /// What was served.
@@ -76,7 +54,7 @@ pub fn report(figures: &Figures, tone: Tone) -> String {
 }
 
 fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
-    let Figures { statistics, engine, items, traffic, .. } = figures;
+    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, .. } = figures;
     let count = |count: u64| show_count(count as f64);
     let bytes = |bytes: u64| show_bytes(bytes as f64);
     let mut rows = vec![
@@ -107,7 +85,7 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 
 /// The same for programs.
 pub fn to_json(figures: &Figures) -> Value {
-    let Figures { statistics, engine, items, traffic, is_durable } = figures;
+    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable } = figures;
     json!({
         "is_durable": is_durable,
         "items": items,

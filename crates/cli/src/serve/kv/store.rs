@@ -21,6 +21,8 @@ pub struct Store {
     /// None if in memory only.
     drive: Option<Served>,
     making: Making,
+    /// Of a store that is made.
+    parts: u32,
     quiet: bool,
 }
 
@@ -31,8 +33,9 @@ impl Store {
     /// What is wrong with the scenario, or does not fit together.
     pub fn read(arguments: &KvArguments) -> Result<Store, Failure> {
         let (settings, quiet) = (settings(arguments)?, arguments.quiet);
+        let parts = parts(arguments, &settings);
         if arguments.memory_only {
-            return Ok(Store { settings, drive: None, making: Making::Create, quiet });
+            return Ok(Store { settings, drive: None, making: Making::Create, parts, quiet });
         }
         let mut scenario = Box::<Scenario>::default();
         if arguments.scenario.is_none() && arguments.devices.is_empty() {
@@ -42,22 +45,29 @@ impl Store {
         let is_emulated = arguments.devices.is_empty();
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
         let drive = Served::alone(scenario, arguments.devices.clone(), arguments.create);
-        Ok(Store { settings, drive: Some(drive), making, quiet })
+        Ok(Store { settings, drive: Some(drive), making, parts, quiet })
     }
 
     /// Makes or opens it.
     ///
     /// # Errors
     /// Why that is not possible, in words.
-    pub fn make(&self, mut clock: Clock) -> Result<(Engine, Option<AnyDrive>), String> {
+    pub fn make(&self, mut clock: Clock) -> Result<(Vec<Engine>, Option<AnyDrive>), String> {
         let Some(what) = &self.drive else {
-            return Ok((finding::in_memory(self.settings).map_err(|error| error.to_string())?, None));
+            let engines = finding::in_memory(self.each_of(self.parts), self.parts);
+            return Ok((engines.map_err(|error| error.to_string())?, None));
         };
         let mut drive = what.make(clock).map_err(|error| error.to_string())?;
         let mut progress = Progress::new(self.quiet);
         let say = |looked_at, all| progress.say(looked_at, all);
-        let found = finding::find(&mut drive, self.settings, self.making, &mut clock, say);
+        let (settings, making) = (|parts| self.each_of(parts), (self.making, self.parts));
+        let found = finding::find(&mut drive, settings, making, &mut clock, say);
         Ok((found.map_err(|error| format!("{what}: {error}"))?, Some(drive)))
+    }
+
+    /// The settings of each of so many parts.
+    fn each_of(&self, parts: u32) -> Settings {
+        Settings { memory: self.settings.memory / u64::from(parts), ..self.settings }
     }
 
     /// What it is, in words.
@@ -101,6 +111,12 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
     Ok(Settings { memory, most_item, keep, segment_blocks, ..defaults })
+}
+
+/// As many parts as threads, as far as there is memory enough for the largest items in each.
+fn parts(arguments: &KvArguments, settings: &Settings) -> u32 {
+    let most = settings.memory / (16 * settings.most_item);
+    u64::from(arguments.threads).clamp(1, most.max(1)) as u32
 }
 
 /// A word from time to time on what takes long.

@@ -14,6 +14,15 @@ pub(super) struct About {
 }
 
 impl About {
+    /// With clients elsewhere.
+    pub fn with(&self, elsewhere: &Tally) -> About {
+        let mut tally = self.tally;
+        tally.clients += elsewhere.clients;
+        tally.connections += elsewhere.connections;
+        tally.bytes_read += elsewhere.bytes_read;
+        About { tally, ..*self }
+    }
+
     /// Answers one of the `stats` commands.
     pub fn tell(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
         match stats {

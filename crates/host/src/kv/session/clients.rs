@@ -34,9 +34,9 @@ pub struct Tally {
 }
 
 impl Clients {
-    /// Nobody yet, in this place of those that share the shards.
-    pub fn new(group: u32, settings: ServiceSettings) -> Clients {
-        let tally = Tally { threads: 1, ..Tally::default() };
+    /// Nobody yet, in one place of so many that share the shards.
+    pub fn new(group: u32, threads: u32, settings: ServiceSettings) -> Clients {
+        let tally = Tally { threads: u64::from(threads), ..Tally::default() };
         Clients { group, settings, sessions: Vec::new(), vacant: Vec::new(), unix: 0, tally }
     }
 

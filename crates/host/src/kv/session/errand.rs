@@ -1,5 +1,6 @@
 //! What a client wants of the items, and who gets the answer.
 
+use super::clients::Tally;
 use super::statistics::Sums;
 use super::verb::{KeptKey, Verb};
 use crate::wire::memcached::Key;
@@ -158,6 +159,11 @@ pub trait Shards {
 
     /// Who has the item with this key.
     fn home(&self, key: Key<'_>) -> u32;
+
+    /// What is told of clients elsewhere that share the shards.
+    fn elsewhere(&self) -> Tally {
+        Tally::default()
+    }
 
     /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
     /// order, unless [`Progress::Later`] says that it is open.

@@ -311,7 +311,7 @@ impl Session {
                     continue;
                 }
                 What::All { left: 0, then } => {
-                    let text = then.text(&ways.about);
+                    let text = then.text(&ways.about.with(&ways.shards.elsewhere()));
                     waiting.put_first(text);
                 }
                 _ => break,

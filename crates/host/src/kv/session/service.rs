@@ -23,7 +23,7 @@ pub struct Service {
 impl Service {
     /// Over an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Service {
-        Service { clients: Clients::new(0, settings), shard: Shard::new(engine, settings) }
+        Service { clients: Clients::new(0, 1, settings), shard: Shard::new(engine, settings) }
     }
 
     /// What time it is: by the clock of the process, and in seconds of Unix time.

@@ -110,6 +110,11 @@ impl Shard {
         self.is_touched
     }
 
+    /// There may be something to be asked of the disk, as its time has come.
+    pub fn touch(&mut self) {
+        self.is_touched = true;
+    }
+
     fn sync(&mut self) {
         if self.unsynced.is_empty() {
             return;
@@ -259,6 +264,7 @@ impl Shard {
     /// Once more, with the item that was missing if it has come.
     fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
         let changes = !kept.verb().only_looks();
+        self.is_touched |= changes;
         let mut text = Vec::new();
         match self.work(fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
             Outcome::Busy => return self.wait_for_disk(asker, kept),

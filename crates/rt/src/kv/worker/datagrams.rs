@@ -129,7 +129,7 @@ impl<D: Drive> Worker<D> {
         self.traffic.datagrams += 1;
         self.traffic.received += datagram.len() as u64;
         let name = self.name(Origin::Nobody);
-        self.service.receive(name, &mut content);
+        self.clients.receive(name, &mut content, &mut self.reach);
         let rest = content.to_vec();
         let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });
         self.origins[name as usize] = Origin::Letter(place);
@@ -139,19 +139,19 @@ impl<D: Drive> Worker<D> {
     /// Goes on with a request; answers and forgets it if that was all.
     pub(super) fn answer_letter(&mut self, place: u32) {
         let Some(open) = &mut self.letters.open[place as usize] else { return };
-        if self.service.is_willing(open.name) {
+        if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
-            self.service.receive(open.name, &mut rest);
+            self.clients.receive(open.name, &mut rest, &mut self.reach);
             open.rest = rest.to_vec();
         }
-        if !self.service.is_answered(open.name) {
+        if !self.clients.is_answered(open.name) {
             return;
         }
         // An answer that does not end although nothing is waited for is larger than the service makes any.
-        let is_whole = self.service.is_willing(open.name) || self.service.closing(open.name).is_some();
+        let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.letters.open[place as usize].take() else { return };
         self.letters.vacant.push(place);
-        let answer = std::mem::take(self.service.output(open.name));
+        let answer = std::mem::take(self.clients.output(open.name));
         match is_whole {
             true => self.traffic.sent += self.letters.send(&open, &answer) as u64,
             false => self.traffic.dropped += 1,

@@ -1,6 +1,7 @@
 //! Connections come and go.
 
 use super::super::client::Client;
+use super::super::shards::Notice;
 use super::{ARRIVING, DOORS, IDLE_EVERY, Origin, Seat, Stopping, Worker, token};
 use crate::drive::Drive;
 use crate::serve::address::Listener;
@@ -13,7 +14,7 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::wire::memcached::Login;
 
 /// The sockets that take connections.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Door {
     listeners: Vec<Listener>,
     /// The system has no room for more connections: until then none is taken.
@@ -60,7 +61,7 @@ impl<D: Drive> Worker<D> {
         for _ in 0..AT_ONCE {
             let Some(listener) = self.door.listeners.get((number - DOORS) as usize) else { return };
             match listener.accept() {
-                Ok(socket) => self.welcome(socket, now),
+                Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
                     return self.door.close_until(&self.epoll, now + PAUSE);
@@ -80,12 +81,30 @@ impl<D: Drive> Worker<D> {
         }
     }
 
-    fn welcome(&mut self, socket: OwnedFd, now: Time) {
-        if self.seats.len() - self.vacant.len() >= self.limits.connections {
+    /// Threads get connections in turns.
+    fn let_in(&mut self, socket: OwnedFd) {
+        let common = self.reach.common();
+        if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
             // Whether it is told or not, it has to go.
             let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
             return;
+        }
+        let thread = self.next_thread;
+        self.next_thread = (thread + 1) % common.threads();
+        match thread == self.thread {
+            true => self.welcome(socket),
+            false => common.post(thread, Notice::Guest(socket)),
+        }
+    }
+
+    /// A connection is this thread's.
+    pub(super) fn welcome(&mut self, socket: OwnedFd) {
+        let now = self.clock.now();
+        // Of those that have gone, some may wait for their answers.
+        if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
+            self.traffic.turned_away += 1;
+            return self.reach.common().let_out();
         }
         let seat = self.vacant.pop().unwrap_or_else(|| {
             self.seats.push(Seat::default());
@@ -94,7 +113,7 @@ impl<D: Drive> Worker<D> {
         let token = token(seat, self.seats[seat as usize].generation);
         if epoll::add(&self.epoll, &socket, EventData::new_u64(token), ARRIVING).is_err() {
             self.vacant.push(seat);
-            return;
+            return self.reach.common().let_out();
         }
         let name = self.name(Origin::Seat(seat));
         let login = self.users.is_some().then(Login::default);
@@ -113,6 +132,7 @@ impl<D: Drive> Worker<D> {
         place.generation = place.generation.wrapping_add(1);
         self.vacant.push(seat);
         self.forget(client.name);
+        self.reach.common().let_out();
     }
 
     /// Closes connections on which nothing has come for too long.

@@ -1,19 +1,21 @@
 //! The end: what is under way is finished, and what was written is made durable.
 
-use super::super::figures::Figures;
+use super::super::shards::Notice;
 use super::Worker;
 use crate::drive::Drive;
+use std::sync::atomic::Ordering;
 use tailcut_base::Time;
 
 /// How far the end has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stopping {
     /// It serves.
     Not,
     /// What is under way is finished, but nobody is waited for longer than until then.
     Emptying { deadline: Time },
-    /// Nobody is connected; what was written becomes durable up to this point. A drive that says nothing until then is given up.
-    Settling { point: u64, deadline: Time },
+    /// Nobody is connected; what was written becomes durable up to these points of the shards. A drive that says nothing until then is given
+    /// up.
+    Settling { points: Vec<u64>, deadline: Time },
     /// That is done.
     Done { is_durable: bool },
 }
@@ -21,8 +23,6 @@ pub(super) enum Stopping {
 impl<D: Drive> Worker<D> {
     /// Somebody has asked it to end.
     pub(super) fn begin_end(&mut self) {
-        self.stop.empty();
-        self.is_told = true;
         if self.stopping != Stopping::Not {
             return;
         }
@@ -41,37 +41,43 @@ impl<D: Drive> Worker<D> {
     }
 
     pub(super) fn wind_down(&mut self, now: Time) {
-        match self.stopping {
+        match &self.stopping {
             Stopping::Not | Stopping::Done { .. } => {}
-            Stopping::Emptying { deadline } => {
-                if now >= deadline {
-                    (0..self.seats.len() as u32).for_each(|seat| self.close(seat));
-                }
-                if self.seats.len() == self.vacant.len() {
-                    let point = self.service.engine_mut().sync();
-                    self.stopping = Stopping::Settling { point, deadline: now + self.limits.patience };
-                    self.is_told = true;
-                }
-            }
-            Stopping::Settling { point, deadline } => {
-                let engine = self.service.engine();
-                let is_durable = engine.durable() >= point;
-                if is_durable && engine.is_idle() || now >= deadline {
+            Stopping::Emptying { deadline } => self.empty(now, *deadline),
+            Stopping::Settling { points, deadline } => {
+                let common = self.reach.common();
+                let is_durable = (0..)
+                    .zip(points)
+                    .all(|(shard, &point)| common.with(shard, |shard| shard.engine().durable() >= point));
+                let is_idle =
+                    (0..common.shards()).all(|shard| common.with(shard, |shard| shard.engine().is_idle()));
+                if is_durable && is_idle || now >= *deadline {
                     self.stopping = Stopping::Done { is_durable };
                 }
             }
         }
     }
 
-    pub(super) fn end(self, is_durable: bool) -> (Figures, Option<D>) {
-        let (statistics, engine) = (*self.service.statistics(), self.service.engine());
-        let figures = Figures {
-            statistics,
-            engine: *engine.figures(),
-            items: engine.items(),
-            traffic: self.traffic,
-            is_durable,
-        };
-        (figures, self.drive)
+    /// Until nobody is connected. The first thread, which has the drive, waits for the others.
+    fn empty(&mut self, now: Time, deadline: Time) {
+        let is_late = now >= deadline;
+        if is_late {
+            (0..self.seats.len() as u32).for_each(|seat| self.close(seat));
+        }
+        if self.seats.len() > self.vacant.len() {
+            return;
+        }
+        let common = self.reach.common();
+        if self.thread > 0 {
+            common.finished.fetch_add(1, Ordering::SeqCst);
+            common.post(0, Notice::Look);
+            self.stopping = Stopping::Done { is_durable: true };
+        } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
+            let sync = |shard| common.with(shard, |shard| shard.engine_mut().sync());
+            let points = (0..common.shards()).map(sync).collect();
+            self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
+            self.reach.go_on_everywhere();
+            self.is_told = true;
+        }
     }
 }

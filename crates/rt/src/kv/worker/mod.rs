@@ -1,6 +1,6 @@
-//! The thread that serves: all sockets, the engine and its drive.
+//! A thread that serves: its clients and their sockets. The first one also lets clients in, and has the drive.
 //!
-//! A turn: receive from those who have sent something; hand what the engine wants to the drive, and take what it has ready; send.
+//! A turn: receive from those who have sent something; hand what shards want to the drive, and take what it has ready; send.
 //! If there is nothing to do, it looks out for a while where that pays ([`Spin`]), and sleeps.
 
 mod datagrams;
@@ -14,11 +14,12 @@ pub use datagrams::Datagrams;
 pub use door::Door;
 
 use super::client::Client;
-use super::figures::{Figures, Live, Traffic};
+use super::figures::Traffic;
+use super::parts::Parts;
 use super::server::Limits;
+use super::shards::{Common, Notice, Reach};
 use crate::Clock;
 use crate::drive::{Answers, Drive};
-use crate::serve::mailbox::Mailbox;
 use crate::serve::spin::Spin;
 use datagrams::Letters;
 use ending::Stopping;
@@ -29,11 +30,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
-use tailcut_host::kv::session::Service;
+use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
 
 /// Where clients come in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Entries {
     /// For connections.
     pub door: Door,
@@ -43,20 +44,23 @@ pub struct Entries {
     pub users: Option<Users>,
 }
 
-/// An engine with its clients, and the drive below it.
+/// A thread's clients, and the drive if it is the first one.
 pub struct Worker<D> {
-    service: Service,
-    /// None where everything is in memory.
+    thread: u32,
+    clients: Clients,
+    reach: Reach,
+    /// None where everything is in memory, and in all threads but the first.
     drive: Option<D>,
+    parts: Parts,
     answers: Answers,
     clock: Clock,
     limits: Limits,
     /// Those who have to say who they are.
     users: Option<Users>,
     epoll: OwnedFd,
-    /// Whoever writes here wants it to end.
-    stop: Arc<Mailbox<()>>,
     door: Door,
+    /// Whose turn it is to get the next connection.
+    next_thread: u32,
     letters: Letters,
     seats: Vec<Seat>,
     vacant: Vec<u32>,
@@ -66,8 +70,6 @@ pub struct Worker<D> {
     listed: VecDeque<u32>,
     /// With something to be sent.
     answering: Vec<u32>,
-    /// Names of those who can go on.
-    movers: Vec<u32>,
     buffer: Vec<u8>,
     spin: Spin,
     turns: u32,
@@ -76,8 +78,17 @@ pub struct Worker<D> {
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
     traffic: Traffic,
-    live: Arc<Live>,
     stopping: Stopping,
+}
+
+/// What is left of a worker.
+pub struct Ended<D> {
+    /// What happened on its sockets.
+    pub traffic: Traffic,
+    /// What was written is on the drive for good, if it was the one to see to that.
+    pub is_durable: bool,
+    /// The drive, if it had it.
+    pub drive: Option<D>,
 }
 
 /// A place for a connection. The generation tells one that sits there from one that sat there.
@@ -99,69 +110,73 @@ enum Origin {
 }
 
 impl<D: Drive> Worker<D> {
-    /// A worker. Fails when the system has no descriptors left.
+    /// A worker, the first one if it has a drive or entries. Fails when the system has no descriptors left.
     pub fn new(
-        service: Service,
+        thread: u32,
+        common: Arc<Common>,
         drive: Option<D>,
         entries: Entries,
+        settings: ServiceSettings,
         limits: Limits,
-        stop: Arc<Mailbox<()>>,
-        live: Arc<Live>,
         clock: Clock,
     ) -> io::Result<Worker<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(&epoll, common.mailbox(thread), EventData::new_u64(NOTICE), EventFlags::IN)?;
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
+        let disk = drive.as_ref().map(Drive::disk);
+        let parts = disk.map_or(Parts::NONE, |disk| Parts::new(&disk, common.shards()));
         let Entries { door, datagrams, users } = entries;
         let letters = Letters::new(datagrams);
         door.open(&epoll)?;
         letters.open(&epoll)?;
         Ok(Worker {
-            service,
+            thread,
+            clients: Clients::new(thread, common.threads(), settings),
+            reach: Reach::new(common, thread),
+            parts,
             drive,
             answers: Answers::default(),
             clock,
             limits,
             users,
             epoll,
-            stop,
             door,
+            next_thread: 0,
             letters,
             seats: Vec::new(),
             vacant: Vec::new(),
             origins: Vec::new(),
             listed: VecDeque::new(),
             answering: Vec::new(),
-            movers: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             spin: Spin::new(limits.busy_poll),
             turns: 0,
             is_told: false,
             idle_check: Time::NEVER,
             traffic: Traffic::default(),
-            live,
             stopping: Stopping::Not,
         })
     }
 
-    /// Serves until it is told to stop. Then what was written is made durable, and what was served is returned.
-    pub fn run(mut self) -> (Figures, Option<D>) {
+    /// Serves until it is told to stop. The first one sees to it that what was written is durable then.
+    pub fn run(mut self) -> Ended<D> {
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
-                return self.end(is_durable);
+                return Ended { traffic: self.traffic, is_durable, drive: self.drive };
             }
             self.rest();
         }
     }
 
     fn turn(&mut self) {
-        let now = self.clock.now();
+        let (now, unix) = (self.clock.now(), unix_seconds());
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
-        self.service.tick(now, unix_seconds());
+        self.clients.tick(unix);
+        self.reach.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
             self.receive(seat, now);
@@ -171,41 +186,42 @@ impl<D: Drive> Worker<D> {
         self.open_door_again(now);
         self.see_off_the_idle(now);
         self.wind_down(now);
-        let clients = (self.seats.len() - self.vacant.len()) as u64;
-        self.live.set(clients, self.service.statistics(), self.service.engine().items());
+        self.reach.common().tally(self.thread, self.clients.tally());
     }
 
     /// What the drive takes, and what it has ready.
     fn carry_out(&mut self, now: Time) {
+        if self.thread == 0 {
+            self.reach.go_on();
+        }
         loop {
-            let mut has_moved = false;
-            while let Some(request) = self.service.next_request() {
-                let drive = self.drive.as_mut().expect("an engine in memory asks for nothing");
-                drive.submit(now, request);
-                has_moved = true;
-            }
+            let mut has_moved = self.give_replies();
             if let Some(drive) = &mut self.drive {
+                for (shard, request) in self.reach.take_requests() {
+                    drive.submit(now, self.parts.request(shard, request));
+                    has_moved = true;
+                }
                 drive.poll(now, &mut self.answers);
             }
             for response in self.answers.responses.drain(..) {
-                self.service.respond(response);
+                let (shard, response) = self.parts.response(response);
+                self.reach.respond(shard, response);
                 has_moved = true;
             }
-            if has_moved {
-                self.note_progress(now);
-            }
-            self.service.turn(&mut self.movers);
-            self.go_on_with_movers();
             if !has_moved {
                 break;
             }
+            self.note_progress(now);
         }
+        self.reach.send_mail();
     }
 
-    /// Those who have more to be sent, or take more.
-    fn go_on_with_movers(&mut self) {
-        let mut movers = std::mem::take(&mut self.movers);
-        for name in movers.drain(..) {
+    /// Answers that have come later go to their clients.
+    fn give_replies(&mut self) -> bool {
+        let mut has_any = false;
+        while let Some(reply) = self.reach.next_reply() {
+            has_any = true;
+            let Some(name) = self.clients.take(reply, &mut self.reach) else { continue };
             match self.origins[name as usize] {
                 Origin::Seat(seat) => {
                     self.note_answer(seat);
@@ -215,12 +231,26 @@ impl<D: Drive> Worker<D> {
                 Origin::Nobody => {}
             }
         }
-        self.movers = movers;
+        has_any
+    }
+
+    /// Another thread has something to say.
+    fn read_notices(&mut self) {
+        self.is_told = true;
+        for notice in self.reach.common().mailbox(self.thread).empty() {
+            match notice {
+                Notice::Guest(socket) => self.welcome(socket),
+                Notice::Replies(replies) => self.reach.take_replies(replies),
+                Notice::Requests(requests) => self.reach.take_over(requests),
+                Notice::Look => self.reach.go_on_everywhere(),
+                Notice::Stop => self.begin_end(),
+            }
+        }
     }
 
     /// Gives a name in the service.
     fn name(&mut self, origin: Origin) -> u32 {
-        let name = self.service.open();
+        let name = self.clients.open();
         if name as usize >= self.origins.len() {
             self.origins.resize(name as usize + 1, Origin::Nobody);
         }
@@ -229,7 +259,7 @@ impl<D: Drive> Worker<D> {
     }
 
     fn forget(&mut self, name: u32) {
-        self.service.close(name);
+        self.clients.close(name);
         self.origins[name as usize] = Origin::Nobody;
     }
 }
@@ -247,7 +277,7 @@ fn token(seat: u32, generation: u32) -> u64 {
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 /// Of a generation; so no seat has a token of those below.
 const GENERATIONS: u32 = u32::MAX >> 1;
-const STOP: u64 = u64::MAX;
+const NOTICE: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 /// And those behind it, one for each socket that is listened to.
 const DOORS: u64 = 1 << 63;

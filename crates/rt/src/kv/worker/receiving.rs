@@ -1,10 +1,11 @@
 //! From a socket to the service.
 
 use super::super::client::{Client, Moved};
+use super::super::shards::Reach;
 use super::{Stopping, Worker};
 use crate::drive::Drive;
 use tailcut_base::Time;
-use tailcut_host::kv::session::Service;
+use tailcut_host::kv::session::Clients;
 use tailcut_host::wire::memcached::reply::{self, Stored};
 use tailcut_host::wire::memcached::{Attempt, Users};
 
@@ -14,14 +15,19 @@ impl<D: Drive> Worker<D> {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         client.is_listed = false;
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut intake = Intake { service: &mut self.service, users: self.users.as_ref(), not_let_in: 0 };
+        let mut intake = Intake {
+            clients: &mut self.clients,
+            reach: &mut self.reach,
+            users: self.users.as_ref(),
+            not_let_in: 0,
+        };
         if client.is_held {
             let kept = std::mem::take(&mut client.input);
             let mut input = &kept[..];
             intake.take(client, &mut input);
             client.keep(input);
         }
-        let is_wanted = client.is_readable && intake.service.is_willing(client.name);
+        let is_wanted = client.is_readable && intake.clients.is_willing(client.name);
         let mut moved = Moved::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // What is left of a client that is served is half a command: there is room for more.
@@ -49,7 +55,7 @@ impl<D: Drive> Worker<D> {
     pub(super) fn list(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         let may_receive = client.is_readable && self.stopping == Stopping::Not;
-        if (may_receive || client.is_held) && !client.is_listed && self.service.is_willing(client.name) {
+        if (may_receive || client.is_held) && !client.is_listed && self.clients.is_willing(client.name) {
             client.is_listed = true;
             self.listed.push_back(seat);
         }
@@ -58,7 +64,8 @@ impl<D: Drive> Worker<D> {
 
 /// Where input goes.
 struct Intake<'a> {
-    service: &'a mut Service,
+    clients: &'a mut Clients,
+    reach: &'a mut Reach,
     users: Option<&'a Users>,
     not_let_in: u64,
 }
@@ -67,7 +74,7 @@ impl Intake<'_> {
     /// Takes of the input what is understood, and what there is room for.
     fn take(&mut self, client: &mut Client, input: &mut &[u8]) {
         while let (Some(login), Some(users)) = (&mut client.login, self.users) {
-            client.is_held = !self.service.is_willing(client.name);
+            client.is_held = !self.clients.is_willing(client.name);
             if client.is_held {
                 return;
             }
@@ -75,11 +82,11 @@ impl Intake<'_> {
                 Attempt::More => return,
                 Attempt::Welcome => {
                     client.login = None;
-                    reply::stored(self.service.output(client.name), Stored::Stored, false);
+                    reply::stored(self.clients.output(client.name), Stored::Stored, false);
                 }
                 Attempt::Refused(line) => {
                     self.not_let_in += 1;
-                    self.service.output(client.name).extend_from_slice(line);
+                    self.clients.output(client.name).extend_from_slice(line);
                 }
                 Attempt::Close => {
                     (client.has_ended, client.is_readable) = (true, false);
@@ -88,7 +95,7 @@ impl Intake<'_> {
                 }
             }
         }
-        self.service.receive(client.name, input);
-        client.is_held = !self.service.is_willing(client.name);
+        self.clients.receive(client.name, input, self.reach);
+        client.is_held = !self.clients.is_willing(client.name);
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
 
 use super::ending::Stopping;
-use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, STOP, Worker};
+use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, NOTICE, Worker};
 use crate::drive::Drive;
 use crate::serve::look::look;
 use crate::serve::spin::{self, Look};
@@ -44,10 +44,13 @@ impl<D: Drive> Worker<D> {
         has_heard || self.next_event() <= self.clock.now()
     }
 
-    /// When the drive or the engine wants to go on.
+    /// When the drive or a shard wants to go on.
     fn next_event(&self) -> Time {
+        if self.thread != 0 {
+            return Time::NEVER;
+        }
         let of_drive = self.drive.as_ref().map_or(Time::NEVER, Drive::next_event);
-        of_drive.min(self.service.next_event())
+        of_drive.min(self.reach.common().next_event())
     }
 
     /// How long to sleep at most.
@@ -68,7 +71,7 @@ impl<D: Drive> Worker<D> {
     fn note_event(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
-            STOP => self.begin_end(),
+            NOTICE => self.read_notices(),
             // The next turn asks the drive.
             DRIVE => self.is_told = true,
             LETTERS.. => self.receive_letters(data),

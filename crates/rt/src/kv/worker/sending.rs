@@ -27,7 +27,7 @@ impl<D: Drive> Worker<D> {
     fn send_to(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         client.is_answering = false;
-        let out = self.service.output(client.name);
+        let out = self.clients.output(client.name);
         let Moved::Bytes(sent) = client.send(out) else { return self.close(seat) };
         let is_sent = out.is_empty();
         self.traffic.sent += sent as u64;
@@ -44,8 +44,8 @@ impl<D: Drive> Worker<D> {
     fn is_over(&self, seat: u32) -> bool {
         let Some(client) = &self.seats[seat as usize].client else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;
-        let is_closing = self.service.closing(client.name).is_some();
-        is_closing || is_silent && !client.is_held && self.service.is_answered(client.name)
+        let is_closing = self.clients.closing(client.name).is_some();
+        is_closing || is_silent && !client.is_held && self.clients.is_answered(client.name)
     }
 
     fn watch_for_room(&mut self, seat: u32) {

@@ -1,0 +1,167 @@
+//! What all threads of a server share: the shards, and a mailbox for each thread.
+//!
+//! A shard is used by one thread at a time, and no thread waits for another: whoever finds a shard taken looks again for about as long as a
+//! few commands take, and then *leaves* there what is to be done. Whoever has a shard does what was left there before anything of its own, and looks
+//! for it once more after it has let go of it. So what one thread leaves is done in its order, by whoever comes next, and a thread
+//! that lost its processor in the middle of a command holds up what is in that shard, but no client that asks for something else.
+//!
+//! The other way, a thread for each shard and messages between them, wakes another thread for most commands, and waking
+//! costs ten times as much as a command.
+
+mod place;
+mod reach;
+
+pub use reach::Reach;
+
+use crate::serve::mailbox::Mailbox;
+use place::Place;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use tailcut_base::Time;
+use tailcut_host::kv::hash::part_of;
+use tailcut_host::kv::session::clients::Tally;
+use tailcut_host::kv::session::errand::Reply;
+use tailcut_host::kv::session::{Shard, Sums};
+use tailcut_host::{Bytes, Request};
+
+/// What threads share.
+#[derive(Debug)]
+pub struct Common {
+    places: Box<[Place]>,
+    seed: u64,
+    threads: Box<[Thread]>,
+    /// Connections at the moment.
+    pub connections: AtomicUsize,
+    /// Threads that have nothing more to ask for.
+    pub finished: AtomicUsize,
+}
+
+/// What threads know of another.
+#[derive(Debug)]
+struct Thread {
+    mailbox: Mailbox<Notice>,
+    /// Clients that are there, those that have ever come, and what they have sent, in bytes.
+    tally: [AtomicU64; 3],
+}
+
+/// What a thread is told by another.
+#[derive(Debug)]
+pub enum Notice {
+    /// Take care of this connection.
+    Guest(OwnedFd),
+    /// Answers for your clients.
+    Replies(Vec<Reply>),
+    /// What shards want of the drive, which is yours.
+    Requests(Vec<(u32, Request<Bytes>)>),
+    /// Something has changed: look when there is something to do next.
+    Look,
+    /// End.
+    Stop,
+}
+
+impl Common {
+    /// For so many threads. Fails when the system has no descriptors left.
+    pub fn new(shards: Vec<Shard>, threads: u32) -> io::Result<Common> {
+        let seed = shards.first().expect("there is a shard").engine().seed();
+        let thread = |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default() });
+        let threads: io::Result<_> = (0..threads).map(thread).collect();
+        Ok(Common {
+            places: shards.into_iter().map(Place::new).collect(),
+            seed,
+            threads: threads?,
+            connections: AtomicUsize::new(0),
+            finished: AtomicUsize::new(0),
+        })
+    }
+
+    /// Number of shards.
+    pub fn shards(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> u32 {
+        self.threads.len() as u32
+    }
+
+    /// Who has the item with this key.
+    #[inline]
+    fn home(&self, key: &[u8]) -> u32 {
+        part_of(self.seed, key, self.shards())
+    }
+
+    /// Where a thread is told something.
+    pub fn mailbox(&self, thread: u32) -> &Mailbox<Notice> {
+        &self.threads[thread as usize].mailbox
+    }
+
+    /// Tells a thread something.
+    pub fn post(&self, thread: u32, notice: Notice) {
+        self.mailbox(thread).post(notice);
+    }
+
+    /// When a shard wants to go on by itself.
+    pub fn next_event(&self) -> Time {
+        self.places.iter().map(Place::next_event).min().unwrap_or(Time::NEVER)
+    }
+
+    /// What was counted. It waits for shards that are in use, so it is not for threads that serve.
+    pub fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for shard in 0..self.shards() {
+            self.with(shard, |shard| sums.add(&shard.sums()));
+        }
+        sums
+    }
+
+    /// Uses a shard, when nobody else does: only for who may wait.
+    pub fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> R {
+        let place = &self.places[shard as usize];
+        let result = work(&mut place.wait_for());
+        if place.has_left() {
+            // Who comes next does it, and the first thread comes when it is told.
+            self.post(0, Notice::Look);
+        }
+        result
+    }
+
+    /// So many threads will not ask for anything, as they could not be started.
+    pub fn give_up(&self, threads: usize) {
+        self.finished.fetch_add(threads, Ordering::SeqCst);
+    }
+
+    /// What a thread tells of its clients.
+    pub fn tally(&self, thread: u32, tally: &Tally) {
+        let told = [tally.clients, tally.connections, tally.bytes_read];
+        let places = &self.threads[thread as usize].tally;
+        places.iter().zip(told).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
+    }
+
+    /// What the other threads tell of theirs.
+    fn tallied_but_of(&self, thread: u32) -> Tally {
+        let mut sum = Tally::default();
+        let others = (0..).zip(&self.threads).filter(|&(other, _)| other != thread);
+        for [clients, connections, bytes_read] in others.map(|(_, other)| &other.tally) {
+            sum.clients += clients.load(Ordering::Relaxed);
+            sum.connections += connections.load(Ordering::Relaxed);
+            sum.bytes_read += bytes_read.load(Ordering::Relaxed);
+        }
+        sum
+    }
+
+    /// Counts one connection more, unless there are `most` already.
+    pub fn let_in(&self, most: usize) -> bool {
+        // Only one thread lets in, so it can become less in between, but not more.
+        let has_room = self.connections.load(Ordering::Relaxed) < most;
+        if has_room {
+            self.connections.fetch_add(1, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    /// Counts one less.
+    pub fn let_out(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

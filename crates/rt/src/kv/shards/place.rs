@@ -1,0 +1,104 @@
+//! Where a shard is, and what was left there.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use tailcut_base::Time;
+use tailcut_host::kv::session::Shard;
+use tailcut_host::kv::session::errand::{Asker, KeptErrand};
+use tailcut_host::{Bytes, Response};
+
+/// A shard's place. On cache lines of its own (a pair, as processors fetch them).
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Place {
+    shard: Mutex<Shard>,
+    left: Mutex<Vec<Left>>,
+    left_count: AtomicUsize,
+    /// When the shard wants to go on by itself, in ns.
+    next_event: AtomicU64,
+}
+
+/// What was left for a shard by who found it taken.
+#[derive(Debug)]
+pub enum Left {
+    /// Something to be done.
+    Errand(Asker, KeptErrand),
+    /// The drive has answered.
+    Response(Response<Bytes>),
+    /// Its time has come.
+    Tick,
+}
+
+impl Place {
+    /// With this shard.
+    pub fn new(shard: Shard) -> Place {
+        Place {
+            shard: Mutex::new(shard),
+            left: Mutex::default(),
+            left_count: AtomicUsize::new(0),
+            next_event: AtomicU64::new(Time::NEVER.0),
+        }
+    }
+
+    /// The shard, unless somebody else has it for longer than a few commands take.
+    #[inline]
+    pub fn seize(&self) -> Option<MutexGuard<'_, Shard>> {
+        for _ in 0..LOOKS {
+            match self.shard.try_lock() {
+                Ok(shard) => return Some(shard),
+                Err(TryLockError::WouldBlock) => spin_loop(),
+                Err(TryLockError::Poisoned(_)) => panic!("another thread has failed"),
+            }
+        }
+        None
+    }
+
+    /// The shard, whenever it is free.
+    pub fn wait_for(&self) -> MutexGuard<'_, Shard> {
+        self.shard.lock().expect("no thread has failed")
+    }
+
+    /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked just before.
+    pub fn leave(&self, left: Left) {
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(left);
+        self.left_count.store(all.len(), Ordering::Relaxed);
+        drop(all);
+        // Who leaves counts first and then tries the lock; who has the shard unlocks first and then looks at the count: one of them sees
+        // what the other has done.
+        fence(Ordering::SeqCst);
+    }
+
+    /// True if something was left, asked by who has let go of the shard.
+    #[inline]
+    pub fn has_left(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.left_count.load(Ordering::Relaxed) > 0
+    }
+
+    /// What was left, for who has the shard.
+    #[inline]
+    pub fn take_left(&self) -> Vec<Left> {
+        if self.left_count.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        self.left_count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *left)
+    }
+
+    /// When its shard wants to go on by itself.
+    pub fn next_event(&self) -> Time {
+        Time(self.next_event.load(Ordering::Relaxed))
+    }
+
+    /// Says when that is, and returns what was said before.
+    #[inline]
+    pub fn set_next_event(&self, moment: Time) -> Time {
+        Time(self.next_event.swap(moment.0, Ordering::Relaxed))
+    }
+}
+
+/// How often a shard that is taken is looked at before something is left there. A look takes some tens of nanoseconds, a command some hundreds.
+const LOOKS: u32 = 64;

@@ -1,0 +1,229 @@
+//! The shards, as one thread reaches them.
+
+use super::place::{Left, Place};
+use super::{Common, Notice};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tailcut_base::Time;
+use tailcut_host::kv::session::Shard;
+use tailcut_host::kv::session::clients::Tally;
+use tailcut_host::kv::session::errand::{Asker, Content, Errand, Progress, Reply, Shards};
+use tailcut_host::wire::memcached::Key;
+use tailcut_host::{Bytes, Request, Response};
+
+/// The way of a thread to the shards.
+#[derive(Debug)]
+pub struct Reach {
+    common: Arc<Common>,
+    now: Time,
+    unix: u64,
+    yields: Yields,
+}
+
+/// What comes of using shards.
+#[derive(Debug)]
+struct Yields {
+    thread: u32,
+    /// For clients of this thread.
+    replies: VecDeque<Reply>,
+    /// For those of others, by their threads.
+    mail: Vec<Vec<Reply>>,
+    /// For the drive.
+    requests: Vec<(u32, Request<Bytes>)>,
+    /// A shard wants to go on by itself, and did not before.
+    has_appointment: bool,
+}
+
+impl Reach {
+    /// For the thread with this number.
+    pub fn new(common: Arc<Common>, thread: u32) -> Reach {
+        let mail = (0..common.threads()).map(|_| Vec::new()).collect();
+        let (replies, requests) = (VecDeque::new(), Vec::new());
+        let yields = Yields { thread, replies, mail, requests, has_appointment: false };
+        Reach { common, now: Time::ZERO, unix: 0, yields }
+    }
+
+    /// What all threads share.
+    pub fn common(&self) -> &Common {
+        &self.common
+    }
+
+    /// What time it is: by the clock of the process, and in seconds of Unix time.
+    pub fn tick(&mut self, now: Time, unix: u64) {
+        (self.now, self.unix) = (now, unix);
+    }
+
+    /// The next answer for a client of this thread.
+    pub fn next_reply(&mut self) -> Option<Reply> {
+        self.yields.replies.pop_front()
+    }
+
+    /// Answers have come from another thread.
+    pub fn take_replies(&mut self, replies: Vec<Reply>) {
+        self.yields.replies.extend(replies);
+    }
+
+    /// What shards want of the drive since the last time.
+    pub fn take_requests(&mut self) -> std::vec::Drain<'_, (u32, Request<Bytes>)> {
+        self.yields.requests.drain(..)
+    }
+
+    /// Another thread's shards want something of the drive.
+    pub fn take_over(&mut self, requests: Vec<(u32, Request<Bytes>)>) {
+        self.yields.requests.extend(requests);
+    }
+
+    /// The drive has answered a shard.
+    pub fn respond(&mut self, shard: u32, response: Response<Bytes>) {
+        let mut response = Some(response);
+        let done = self.with(shard, |shard| {
+            shard.respond(response.take().expect("it is there once"));
+            shard.turn();
+        });
+        if let (None, Some(response)) = (done, response) {
+            self.leave(shard, Left::Response(response));
+        }
+    }
+
+    /// Lets those shards go on whose time has come.
+    pub fn go_on(&mut self) {
+        for shard in 0..self.common.shards() {
+            if self.common.places[shard as usize].next_event() <= self.now
+                && self.with(shard, go_on).is_none()
+            {
+                self.leave(shard, Left::Tick);
+            }
+        }
+    }
+
+    /// Lets all shards go on, whatever they say: something was left there, or they are to end.
+    pub fn go_on_everywhere(&mut self) {
+        for shard in 0..self.common.shards() {
+            if self.with(shard, go_on).is_none() {
+                self.leave(shard, Left::Tick);
+            }
+        }
+    }
+
+    /// Tells the other threads what concerns them.
+    pub fn send_mail(&mut self) {
+        let yields = &mut self.yields;
+        for (thread, replies) in (0..).zip(&mut yields.mail).filter(|(_, replies)| !replies.is_empty()) {
+            self.common.post(thread, Notice::Replies(std::mem::take(replies)));
+        }
+        let is_news = std::mem::take(&mut yields.has_appointment);
+        if yields.thread == 0 {
+            return;
+        }
+        if !yields.requests.is_empty() {
+            self.common.post(0, Notice::Requests(std::mem::take(&mut yields.requests)));
+        } else if is_news {
+            self.common.post(0, Notice::Look);
+        }
+    }
+
+    /// Uses a shard, if nobody else has it.
+    #[inline]
+    fn with<R>(&mut self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
+        let place = &self.common.places[shard as usize];
+        let result = {
+            let mut seized = place.seize()?;
+            seized.tick(self.now, self.unix);
+            self.yields.do_what_was_left(place, &mut seized);
+            let result = work(&mut seized);
+            self.yields.collect(place, shard, &mut seized);
+            result
+        };
+        while place.has_left() {
+            let Some(mut seized) = place.seize() else { break };
+            self.yields.do_what_was_left(place, &mut seized);
+            self.yields.collect(place, shard, &mut seized);
+        }
+        Some(result)
+    }
+
+    /// Leaves something for a shard that is taken.
+    fn leave(&mut self, shard: u32, left: Left) {
+        self.common.places[shard as usize].leave(left);
+        // If it is free by now, it is done at once.
+        self.with(shard, |_| {});
+    }
+}
+
+fn go_on(shard: &mut Shard) {
+    shard.touch();
+    shard.turn();
+}
+
+impl Yields {
+    #[inline]
+    fn do_what_was_left(&mut self, place: &Place, shard: &mut Shard) {
+        for left in place.take_left() {
+            self.do_one(left, shard);
+        }
+    }
+
+    fn do_one(&mut self, left: Left, shard: &mut Shard) {
+        match left {
+            Left::Errand(asker, kept) => {
+                let mut text = Vec::new();
+                if shard.receive(asker, kept.errand(), &mut text) == Progress::Done {
+                    self.sort(Reply { asker, content: Content::Text(text) });
+                }
+            }
+            Left::Response(response) => {
+                shard.respond(response);
+                shard.turn();
+            }
+            Left::Tick => go_on(shard),
+        }
+    }
+
+    /// Takes what a shard has for others.
+    #[inline]
+    fn collect(&mut self, place: &Place, number: u32, shard: &mut Shard) {
+        while shard.is_touched() {
+            while let Some(request) = shard.next_request() {
+                self.requests.push((number, request));
+            }
+            // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
+            shard.turn();
+            let before = place.set_next_event(shard.next_event());
+            self.has_appointment |= before > shard.next_event();
+        }
+        while let Some(reply) = shard.next_reply() {
+            self.sort(reply);
+        }
+    }
+
+    fn sort(&mut self, reply: Reply) {
+        match reply.asker.group == self.thread {
+            true => self.replies.push_back(reply),
+            false => self.mail[reply.asker.group as usize].push(reply),
+        }
+    }
+}
+
+impl Shards for Reach {
+    fn count(&self) -> u32 {
+        self.common.shards()
+    }
+
+    #[inline]
+    fn home(&self, key: Key<'_>) -> u32 {
+        self.common.home(key.as_bytes())
+    }
+
+    fn elsewhere(&self) -> Tally {
+        self.common.tallied_but_of(self.yields.thread)
+    }
+
+    #[inline]
+    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        if let Some(progress) = self.with(shard, |shard| shard.receive(asker, errand, out)) {
+            return progress;
+        }
+        self.leave(shard, Left::Errand(asker, errand.keep()));
+        Progress::Later { is_open: !errand.only_looks() }
+    }
+}
