@@ -21,5 +21,5 @@ pub fn part_of(seed: u64, key: &[u8], parts: u32) -> u32 {
         return 0;
     }
     let hash = xxh3_64_with_seed(key, !seed);
-    (u128::from(hash) * u128::from(parts) >> 64) as u32
+    ((u128::from(hash) * u128::from(parts)) >> 64) as u32
 }

@@ -40,6 +40,7 @@ pub struct Shard {
     statistics: Statistics,
     scratch: Vec<u8>,
     /// Memory for errands that wait.
+    #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
     spare: Vec<Box<Kept>>,
     unix: u64,
     flush_at: Option<u64>,
