@@ -2,7 +2,8 @@
 //!
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
 //! [`Service::receive`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
-//! [`Service::turn`], which names the clients that can go on; and sends what [`Service::output`] holds.
+//! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
+//! what [`Service::output`] holds.
 
 use super::about::About;
 use super::statistics::Statistics;
@@ -140,7 +141,11 @@ impl Service {
     /// The next request for the disk. What has to be durable is on its way with those that come.
     pub fn next_request(&mut self) -> Option<Request<Bytes>> {
         self.sync();
-        self.engine.next_request()
+        let reclaimed = self.engine.figures().reclaimed;
+        let request = self.engine.next_request();
+        // A segment came free without another answer of the disk: there may never be one, so those who wait for room go on now.
+        self.has_moved |= self.engine.figures().reclaimed > reclaimed;
+        request
     }
 
     fn sync(&mut self) {

@@ -195,6 +195,7 @@ impl<D: Drive> Worker<D> {
                 self.note_progress(now);
             }
             self.service.turn(&mut self.movers);
+            has_moved |= !self.movers.is_empty();
             self.go_on_with_movers();
             if !has_moved {
                 break;
