@@ -4,6 +4,7 @@ pub mod array;
 pub mod census;
 pub mod cpu;
 pub mod ending;
+pub mod kv;
 pub mod path;
 pub mod report;
 pub mod scenario;

@@ -1,6 +1,7 @@
 //! A scenario: everything that a run needs, as one configuration.
 
-use crate::array::{Members, SimulatedArray};
+use crate::array::{Fill, Members, SimulatedArray};
+use crate::kv::{Backing, ByteDisk, KvConfig, SimulatedServer, load};
 use crate::path::{HostConfig, SimulatedHost};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
@@ -13,7 +14,9 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
 use tailcut_host::array::{self, ArrayConfig};
+use tailcut_host::{BLOCK_SECTORS, Disk};
 use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::controller::tags::Protocol;
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Preset, Probe, Ssd};
 
@@ -150,6 +153,8 @@ pub struct Scenario {
     pub array: ArrayConfig,
     /// The host between workload and drives, if it is modelled.
     pub host: HostConfig,
+    /// The key-value server between workload and drives or array, if there is one.
+    pub kv: KvConfig,
 }
 
 impl Default for Scenario {
@@ -197,6 +202,7 @@ impl Default for Scenario {
             lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
             array: ArrayConfig::default(),
             host: HostConfig::default(),
+            kv: KvConfig::default(),
         }
     }
 }
@@ -233,6 +239,13 @@ impl Configure for Scenario {
         visit.section("device", "The drive.", &mut self.device);
         visit.section("array", "The array that such drives form.", &mut self.array);
         visit.section("host", "The host between workload and drives.", &mut self.host);
+        visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
+        if self.kv.enabled && self.host.is_on() {
+            visit.problem(
+                "kv.enabled",
+                "a server has cores of its own: set host.strategy = \"\", or kv.enabled = false".into(),
+            );
+        }
         if self.host.is_on() && self.array.drives > 0 {
             visit.problem(
                 "host.strategy",
@@ -306,6 +319,9 @@ pub enum InputError {
     /// The array does not fit its drives: key and message of each problem.
     #[error("the array does not fit its drives")]
     Array(Vec<crate::workload::Problem>),
+    /// The key-value server does not fit its storage: key and message of each problem.
+    #[error("the key-value server does not fit its storage")]
+    Kv(Vec<crate::workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),
@@ -441,6 +457,45 @@ impl Scenario {
         Ok((ssd, checker))
     }
 
+    /// The array over its drives, empty, each watched by a probe of its own.
+    fn new_array<P: Probe>(&self, probe: impl Fn() -> P) -> Result<SimulatedArray<P>, InputError> {
+        let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
+        let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
+        let disks = Members::of(&self.array, &drives).disks(&drives);
+        if let Some((key, mut message)) = self.array.misfit(&disks) {
+            if self.array.members == array::Members::Sets {
+                message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
+            }
+            return Err(InputError::Array(vec![crate::workload::Problem { key, message }]));
+        }
+        Ok(SimulatedArray::new(&self.array, drives))
+    }
+
+    /// Prepares an array; a checker that knows what is on it, and what is still to be written, if it is prepared by writing.
+    fn prepare_array<P: Probe>(
+        &self,
+        array: &mut SimulatedArray<P>,
+    ) -> Result<(Checker, Option<Fill>), InputError> {
+        let identity = array.identify();
+        let mut checker = match self.content {
+            true => Checker::new(identity.sectors, identity.page_sectors),
+            false => Checker::off(),
+        };
+        let how = &self.precondition;
+        if !self.array.layout.is_in_place() {
+            let fill = (how.state != PreparedState::Empty).then(|| array.fill(how, self.seed));
+            return Ok((checker, fill));
+        }
+        for drive in array.drives() {
+            drive.has_room_for(how).map_err(InputError::Drive)?;
+        }
+        let blocks = array.prepare(how, |number| self.drive_seed(number));
+        if self.content {
+            checker.prepare(blocks, prepared_content);
+        }
+        Ok((checker, None))
+    }
+
     /// The world of this scenario's array, ready to run; every drive is watched by a probe of its own.
     ///
     /// # Errors
@@ -451,37 +506,51 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedArray<P>, W>, InputError> {
-        let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
-        let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
-        let disks = Members::of(&self.array, &drives).disks(&drives);
-        if let Some((key, mut message)) = self.array.misfit(&disks) {
-            if self.array.members == array::Members::Sets {
-                message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
-            }
-            return Err(InputError::Array(vec![crate::workload::Problem { key, message }]));
-        }
-        let mut array = SimulatedArray::new(&self.array, drives);
-        let identity = array.identify();
-        let mut sources = self.sources(identity.sectors, skip_bad_lines)?;
+        let mut array = self.new_array(probe)?;
+        let mut sources = self.sources(array.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
-        let mut checker = match self.content {
-            true => Checker::new(identity.sectors, identity.page_sectors),
-            false => Checker::off(),
-        };
-        let how = &self.precondition;
-        if self.array.layout.is_in_place() {
-            for drive in array.drives() {
-                drive.has_room_for(how).map_err(InputError::Drive)?;
-            }
-            let blocks = array.prepare(how, |number| self.drive_seed(number));
-            if self.content {
-                checker.prepare(blocks, prepared_content);
-            }
-        } else if how.state != PreparedState::Empty {
-            sources.push(Box::new(array.fill(how, self.seed)));
-        }
+        let (checker, fill) = self.prepare_array(&mut array)?;
+        sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
         array.start();
         Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
+    }
+
+    /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its own.
+    ///
+    /// # Errors
+    /// As [`Scenario::world`]; [`InputError::Kv`].
+    pub fn kv_world<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+        skip_bad_lines: bool,
+    ) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
+        let sectors = self.kv.items * BLOCK_SECTORS;
+        let mut sources = self.sources(sectors, skip_bad_lines)?;
+        self.check_horizon(&sources)?;
+        let (backing, checker, fill) = if self.array.drives > 0 {
+            let mut array = self.new_array(probe)?;
+            let (checker, fill) = self.prepare_array(&mut array)?;
+            array.start();
+            (Backing::Array(array), checker, fill)
+        } else {
+            let (drive, checker) = self.prepare(probe())?;
+            (Backing::Drive(drive), checker, None)
+        };
+        let is_prepared = fill.is_none();
+        sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
+        let disk = Disk::of(&backing.identify());
+        let prepared = match self.precondition.state {
+            PreparedState::Empty => 0,
+            _ => disk.blocks * u64::from(self.precondition.fill) / 1_000_000,
+        };
+        let blocks = self.kv.blocks(prepared, &disk).map_err(|problem| InputError::Kv(vec![problem]))?;
+        let mut loaded = load(&self.kv, &Disk { blocks, ..disk }, self.seed);
+        let disk = ByteDisk::new(backing, checker, std::mem::take(&mut loaded.blocks));
+        let is_ahci = self.device.queue.protocol == Protocol::Ahci;
+        let server = SimulatedServer::new(&self.kv, loaded, disk, is_ahci, is_prepared, self.run.ramp);
+        // The server checks every value: only it knows what was acknowledged when.
+        Ok(World::witnessed(server, Checker::off(), sources, self.run.clone(), witness))
     }
 
     /// The world of this scenario's host and its drives, ready to run; every drive is watched by a probe of its own.

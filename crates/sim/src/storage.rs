@@ -1,6 +1,7 @@
 //! What a world runs on and a report speaks of: one drive, or an array of them.
 
 use crate::array::SimulatedArray;
+use crate::kv::KvFigures;
 use crate::path::HostFigures;
 use tailcut_base::{Device, Time};
 use tailcut_host::Fingerprint;
@@ -32,6 +33,11 @@ pub trait Storage: Device {
 
     /// What the host before it did, if one is modelled.
     fn host_figures(&self) -> Option<HostFigures> {
+        None
+    }
+
+    /// What the key-value server before it did, if there is one.
+    fn kv_figures(&self) -> Option<KvFigures> {
         None
     }
 

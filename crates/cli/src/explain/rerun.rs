@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
+use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{Witness, World};
@@ -32,6 +33,9 @@ impl Rerun {
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
         let lookout = Lookout { number, seen: None };
+        if self.scenario.kv.enabled {
+            return Ok(self.repeat_server(|| (), lookout)?.witness.seen);
+        }
         if self.scenario.array.drives > 0 {
             return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
         }
@@ -43,6 +47,11 @@ impl Rerun {
 
     /// What chips and requests did in a window.
     pub fn record(&self, window: Window) -> Result<(Chips, Requests), Failure> {
+        if self.scenario.kv.enabled {
+            let world = self.repeat_server(|| Chips::new(window), Requests::new(window))?;
+            let drives = world.device.into_storage().into_drives();
+            return Ok(self.chips_and_requests(window, drives, world.witness));
+        }
         if self.scenario.array.drives > 0 {
             return self.record_array(window);
         }
@@ -68,6 +77,16 @@ impl Rerun {
         let chips = drives.into_iter().map(|drive| drive.probe).collect();
         let geometry = &self.scenario.device.geometry;
         (Chips::of_drives(window, chips, geometry.units(), geometry.channels), requests)
+    }
+
+    /// Repeats the run of a key-value server.
+    fn repeat_server<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+    ) -> Result<World<SimulatedServer<Backing<P>>, W>, Failure> {
+        let skip = self.kept.saved.skip_bad_lines;
+        self.run(run::prepare_server(&self.scenario, probe, witness, skip, self.quiet))
     }
 
     /// Repeats the run of drives behind a host.

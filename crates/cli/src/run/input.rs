@@ -78,6 +78,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
         NotRun::Input(InputError::Beside(problems)) => blame("beside", problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
         NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
+        NotRun::Input(InputError::Kv(problems)) => blame("kv", problems, arguments),
         NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();

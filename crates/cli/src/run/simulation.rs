@@ -10,6 +10,7 @@ use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end};
+use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{self, RunError, Stats, Witness, World};
@@ -79,6 +80,10 @@ pub fn simulate(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
+    if scenario.kv.enabled {
+        let world = prepare_server(scenario, || (), (), skip_bad_lines, quiet)?;
+        return simulate_world(scenario, world, quiet, interrupt);
+    }
     if scenario.array.drives > 0 {
         let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
@@ -145,6 +150,18 @@ pub fn prepare_host<P: Probe, W: Witness>(
 ) -> Result<World<SimulatedHost<P>, W>, InputError> {
     let _waiting = Waiting::new("preparing the drives", quiet);
     scenario.host_world(probe, witness, skip_bad_lines)
+}
+
+/// The same for a key-value server; each drive is watched by a probe of its own.
+pub fn prepare_server<P: Probe, W: Witness>(
+    scenario: &Scenario,
+    probe: impl Fn() -> P,
+    witness: W,
+    skip_bad_lines: bool,
+    quiet: bool,
+) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
+    let _waiting = Waiting::new("loading the server", quiet);
+    scenario.kv_world(probe, witness, skip_bad_lines)
 }
 
 /// Runs a world under the eyes of the user, who may end it before its time.

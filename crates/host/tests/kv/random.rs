@@ -417,6 +417,21 @@ fn a_full_store_says_so_and_loses_nothing() {
     assert_eq!(rig.misses, 0);
 }
 
+/// Users write as fast as they can: whatever comes free is written to at once.
+#[test]
+fn a_store_with_room_never_says_that_it_is_full() {
+    for seed in 0..cases() {
+        let mut rig = Rig::new(settings(Keep::Everything), 16 * 28, true, 7000 + seed);
+        (0..KEYS).for_each(|number| rig.put(number));
+        for _ in 0..3000 {
+            let number = rig.any_below(KEYS);
+            rig.put(number);
+            assert_eq!(rig.refused, 0, "seed {seed}");
+        }
+        assert!(rig.engine.figures().reclaimed > 10, "seed {seed}: it has been used again and again");
+    }
+}
+
 #[test]
 fn reads_that_fail_and_bytes_that_change_make_nothing_wrong() {
     let (mut failed, mut damaged) = (0, 0);

@@ -2,6 +2,7 @@
 
 use super::Run;
 use crate::ending::{RunFailed, run_to_end};
+use crate::kv::KvFigures;
 use crate::path::HostFigures;
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
@@ -40,6 +41,8 @@ pub struct Measured {
     pub usable: f64,
     /// What its host did, if one is modelled.
     pub host: Option<HostFigures>,
+    /// What its key-value server did, if there is one.
+    pub kv: Option<KvFigures>,
     /// What was done in each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
@@ -86,6 +89,10 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
     let label = || run.label.clone();
     let scenario = &run.scenario;
     let input = |error| NotMeasured::Input { label: label(), error };
+    if scenario.kv.enabled {
+        let world = scenario.kv_world(|| (), (), false).map_err(input)?;
+        return measure_world(run, world, is_over);
+    }
     if scenario.array.drives > 0 {
         let world = scenario.array_world(|| (), (), false).map_err(input)?;
         return measure_world(run, world, is_over);
@@ -130,6 +137,7 @@ fn measure_world<S: Storage>(
         epochs: world.device.array().and_then(|array| array.epoch_figures()),
         usable: world.device.array().map_or(1.0, usable),
         host: world.device.host_figures(),
+        kv: world.device.kv_figures(),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
     })

@@ -36,6 +36,8 @@ pub struct Log {
     /// Full segments, oldest first.
     full: VecDeque<u32>,
     open: Option<Open>,
+    /// It was opened for copies, when there were so few free ones that they need it.
+    is_for_moves: bool,
     /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
     ranks: Vec<Vec<u32>>,
     /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
@@ -110,6 +112,7 @@ impl Log {
             free: (1..segments).collect(),
             full: VecDeque::new(),
             open: None,
+            is_for_moves: false,
             ranks: vec![Vec::new(); RANKS],
             entombed: BTreeSet::new(),
             resting: Vec::new(),
@@ -187,17 +190,21 @@ impl Log {
         if self.has_failed {
             return None;
         }
-        if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)) {
-            return Some(at);
-        }
         let spared = match purpose {
             Purpose::User => RESERVE + 1,
             Purpose::Tombstone => RESERVE,
             Purpose::Move => 0,
         };
-        if self.free.len() <= spared {
+        let is_short = self.free.len() <= spared;
+        // What copies opened with one of the last segments is theirs: users who fill it would take the room that makes room.
+        let is_theirs = is_short && self.is_for_moves && purpose == Purpose::User;
+        if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)).filter(|_| !is_theirs) {
+            return Some(at);
+        }
+        if is_short {
             return None;
         }
+        self.is_for_moves = purpose == Purpose::Move && self.free.len() <= RESERVE + 1;
         let number = self.free.pop_front()?;
         self.seal(pool);
         let sequence = self.next_sequence;

@@ -2,7 +2,8 @@
 //!
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
 //! [`Service::receive`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
-//! [`Service::turn`], which names the clients that can go on; and sends what [`Service::output`] holds.
+//! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
+//! what [`Service::output`] holds.
 
 use super::clients::Clients;
 use super::shard::{ServiceSettings, Shard};

@@ -101,7 +101,10 @@ impl Shard {
     /// The next request for the disk. What has to be durable is on its way with those that come.
     pub fn next_request(&mut self) -> Option<Request<Bytes>> {
         self.sync();
+        let reclaimed = self.engine.figures().reclaimed;
         let request = self.engine.next_request();
+        // A segment came free without another answer of the disk: there may never be one, so those who wait for room go on now.
+        self.has_moved |= self.engine.figures().reclaimed > reclaimed;
         self.is_touched = request.is_some();
         request
     }

@@ -1,0 +1,238 @@
+//! The key-value server as a part of a scenario.
+
+use super::content::{KEY_BYTES, LEAST_VALUE};
+use crate::workload::Problem;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::quantity::exact_bytes;
+use tailcut_host::kv::{Append, Header, Keep, Settings, UNIT};
+use tailcut_host::{BLOCK_BYTES, Disk};
+
+tailcut_base::choice! {
+    /// What a server keeps.
+    pub enum Kept {
+        /// A store: nothing is given up, and one that is full says so.
+        Everything = "everything",
+        /// A cache: what nobody has asked for goes first.
+        WhatIsUsed = "what-is-used",
+    }
+}
+
+/// A key-value server between the workload and its storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KvConfig {
+    /// There is one.
+    pub enabled: bool,
+    /// Items that it holds at the start.
+    pub items: u64,
+    /// Bytes of a value.
+    pub value: u64,
+    /// Connections of clients, each with one command at a time.
+    pub connections: u32,
+    /// Bytes of memory for items.
+    pub memory: u64,
+    /// What it keeps.
+    pub keep: Kept,
+    /// What is set is durable when it is acknowledged.
+    pub durable: bool,
+    /// Bytes of the storage for items; 0 for all that is prepared.
+    pub space: u64,
+    /// Bytes of a segment of the log there.
+    pub segment: u64,
+    /// Cores of the server.
+    pub cores: u32,
+    /// Each core shows as two.
+    pub siblings: bool,
+    /// Links between clients and server.
+    pub links: u32,
+    /// Bytes per second of each, in each direction.
+    pub link: u64,
+    /// From the wire to memory, or from memory to the wire, together, for each direction.
+    pub latency: Nanos,
+    /// The least time from one interrupt of a network card to its next.
+    pub moderation: Nanos,
+}
+
+impl Default for KvConfig {
+    /// No server. What it would be: records of YCSB, whole in the store, on the machine of Shin (2017, section 3.4), an i7-4770, behind 10 Gb/s.
+    fn default() -> KvConfig {
+        KvConfig {
+            enabled: false,
+            items: 100_000,
+            // Ten fields of 100 bytes (Cooper et al., SoCC 2010).
+            value: 1000,
+            connections: 64,
+            memory: 16 << 20,
+            keep: Kept::Everything,
+            durable: false,
+            space: 0,
+            segment: 4 << 20,
+            cores: 4,
+            siblings: true,
+            links: 1,
+            link: 1_250_000_000,
+            // The card fetches a descriptor, then the data, and writes what has come: three crossings of PCIe, each about 0.5 µs
+            // (Neugebauer et al., SIGCOMM 2018). Metres of cable take nanoseconds.
+            latency: Nanos(1500),
+            // 20,000 interrupts a second (Linux, `Documentation/networking/device_drivers/ethernet/intel/e1000e.rst`, InterruptThrottleRate, for
+            // what is neither bulk nor a single flow).
+            moderation: Nanos::micros(50),
+        }
+    }
+}
+
+impl Configure for KvConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.flag(
+            "enabled",
+            "The workload is that of clients of a key-value server: each read gets an item, each write sets one. The device that the workload \
+             sees has 4KiB for each item, whatever its size.",
+            &mut self.enabled,
+        );
+        self.visit_items(visit);
+        self.visit_machine(visit);
+        if self.enabled {
+            for message in self.settings().problems() {
+                visit.problem("memory", format!("{message}; see kv.value, kv.memory and kv.segment"));
+            }
+        }
+        if !self.segment.is_multiple_of(BLOCK_BYTES) {
+            visit.problem("segment", "a segment is made of blocks of 4KiB; set 4MiB, say".into());
+        }
+    }
+}
+
+impl KvConfig {
+    fn visit_items(&mut self, visit: &mut dyn Visit) {
+        visit.count("items", "Items that the server holds at the start.", &mut self.items, 1..=1 << 32);
+        let values = LEAST_VALUE as u64..=1 << 19;
+        visit.bytes("value", "Size of a value.", &mut self.value, values);
+        visit.bytes(
+            "memory",
+            "Memory of the server for items; its index comes on top.",
+            &mut self.memory,
+            1 << 20..=1 << 40,
+        );
+        choose(
+            visit,
+            "keep",
+            "Whether it is a store that keeps everything, each item on flash at once, or a cache that gives up what nobody asks for.",
+            &mut self.keep,
+        );
+        visit.flag("durable", "What is set is durable when it is acknowledged.", &mut self.durable);
+        visit.bytes(
+            "space",
+            "Space for items on the storage, from its beginning; 0 for all that precondition.fill prepares.",
+            &mut self.space,
+            0..=1 << 42,
+        );
+        visit.bytes(
+            "segment",
+            "Size of a segment of the log of items, the unit in which space is used again.",
+            &mut self.segment,
+            64 << 10..=1 << 30,
+        );
+    }
+
+    fn visit_machine(&mut self, visit: &mut dyn Visit) {
+        count_u32(
+            visit,
+            "connections",
+            "Connections of clients, each with one command at a time.",
+            &mut self.connections,
+            1..=1 << 16,
+        );
+        count_u32(
+            visit,
+            "cores",
+            "Cores of the server: one thread of its own serves, interrupts go to the others.",
+            &mut self.cores,
+            1..=8,
+        );
+        visit.flag("siblings", "Each core shows as two that share its speed.", &mut self.siblings);
+        count_u32(
+            visit,
+            "links",
+            "Network links of the server, over which connections are spread.",
+            &mut self.links,
+            1..=16,
+        );
+        visit.rate(
+            "link",
+            "Speed of each link in each direction; 125MB/s are 1 Gbit/s.",
+            &mut self.link,
+            1_000_000..=1 << 40,
+        );
+        visit.time(
+            "latency",
+            "Time in network cards and on the cable for each direction, beside the time on the wire.",
+            &mut self.latency,
+            Nanos(0)..=Nanos::secs(1),
+        );
+        visit.time(
+            "moderation",
+            "The least time from one interrupt of a network card to its next; 0 for none.",
+            &mut self.moderation,
+            Nanos(0)..=Nanos::secs(1),
+        );
+    }
+
+    /// The engine's settings.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            memory: self.memory,
+            most_item: (self.value + SPARE).next_multiple_of(UNIT),
+            keep: match self.keep {
+                Kept::Everything => Keep::Everything,
+                Kept::WhatIsUsed => Keep::WhatIsUsed,
+            },
+            append: Append::OnLeaving,
+            segment_blocks: (self.segment / BLOCK_BYTES) as u32,
+            ..Settings::default()
+        }
+    }
+
+    /// Bytes of an item on flash: a record touches no more blocks than it must, so a block holds so many whole ones.
+    pub fn footprint(&self) -> u64 {
+        let record = (Header::BYTES as u64 + KEY_BYTES as u64 + self.value).next_multiple_of(UNIT);
+        match BLOCK_BYTES / record {
+            0 => record,
+            records => BLOCK_BYTES / records,
+        }
+    }
+
+    /// Blocks of a storage that the server uses, of which `prepared` hold something.
+    ///
+    /// # Errors
+    /// What does not fit, with the key to blame.
+    pub fn blocks(&self, prepared: u64, disk: &Disk) -> Result<u64, Problem> {
+        let problem = |key, message| Err(Problem { key, message });
+        if prepared == 0 {
+            let message = "what nobody has written is read in no time: set precondition.state = \"steady\"";
+            return problem("enabled", message.into());
+        }
+        let blocks = if self.space == 0 { prepared } else { self.space / BLOCK_BYTES };
+        if blocks > prepared {
+            let most = exact_bytes(prepared * BLOCK_BYTES);
+            return problem("space", format!("precondition.fill prepares {most}: set that or less"));
+        }
+        let shape = Disk { blocks, ..disk.clone() };
+        let segments = match self.settings().segments_on(&shape) {
+            Ok(segments) => u64::from(segments),
+            Err(why) => return problem("space", format!("{why}: set more, or a smaller kv.segment")),
+        };
+        let bytes = segments.saturating_sub(SPARE_SEGMENTS) * self.segment;
+        let most = bytes / self.footprint() * MOST_FULL / 100;
+        if self.keep == Kept::Everything && self.items > most {
+            return problem("items", format!("a store of this size works with at most {most} of them"));
+        }
+        Ok(blocks)
+    }
+}
+
+/// Bytes of an item beside its value, at most.
+const SPARE: u64 = 304;
+/// Segments that are written, copied or erased.
+const SPARE_SEGMENTS: u64 = 6;
+/// Per cent of the rest that may be valid, or the log copies more than it writes.
+const MOST_FULL: u64 = 90;

@@ -1,0 +1,166 @@
+//! A simulated drive or array as a disk of bytes.
+//!
+//! Drives and arrays in virtual time carry fingerprints, and both promise the same: a read returns what the last write submitted before
+//! it wrote. So the bytes are kept beside, and taken at the moment at which a request is submitted; and what the drive or array returns of
+//! its fingerprints, which are made of these bytes, is checked.
+
+use crate::storage::Storage;
+use crate::world::Checker;
+use std::collections::VecDeque;
+use tailcut_base::{Cause, Command, CommandId, Completion, Op, Status, Submit, Time};
+use tailcut_host::{BLOCK_SECTORS, Block, Bytes, Disk, Request, Response};
+
+/// A disk of bytes.
+pub struct ByteDisk<S> {
+    storage: S,
+    checker: Checker,
+    shape: Disk,
+    blocks: Vec<Bytes>,
+    /// What each request in flight is answered with, by its name, and what its fingerprints must be.
+    in_flight: Vec<Flight>,
+    /// Requests for which there was no room, and since when.
+    waiting: VecDeque<(Time, Request<Bytes>)>,
+    completions: Vec<Completion>,
+    /// Requests so far.
+    asked: u64,
+}
+
+#[derive(Debug, Default)]
+struct Flight {
+    op: Option<Op>,
+    data: Vec<Bytes>,
+    expected: u64,
+    since: Time,
+}
+
+impl<S: Storage> ByteDisk<S> {
+    /// Over the first blocks of a drive or an array, which hold these bytes. `checker` knows the fingerprints.
+    pub fn new(storage: S, checker: Checker, blocks: Vec<Bytes>) -> ByteDisk<S> {
+        let shape = Disk { blocks: blocks.len() as u64, ..Disk::of(&storage.identify()) };
+        let (in_flight, waiting, completions) = (Vec::new(), VecDeque::new(), Vec::new());
+        ByteDisk { storage, checker, shape, blocks, in_flight, waiting, completions, asked: 0 }
+    }
+
+    /// What it says of itself.
+    pub fn shape(&self) -> &Disk {
+        &self.shape
+    }
+
+    /// What is below.
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// The same, to be used for something else.
+    pub fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
+    /// What is below alone.
+    pub fn into_storage(self) -> S {
+        self.storage
+    }
+
+    /// True while fingerprints are checked.
+    pub fn is_checking(&self) -> bool {
+        self.checker.is_on()
+    }
+
+    /// A request; none before it may be in flight under its name.
+    pub fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        self.waiting.push_back((now, request));
+        self.send(now);
+    }
+
+    /// A command for what is below, before it serves as a disk.
+    pub fn prepare(&mut self, now: Time, command: &Command) -> Submit {
+        let answer = self.storage.submit(now, command);
+        if answer == Submit::Accepted {
+            self.checker.submitted(command);
+        }
+        answer
+    }
+
+    /// Hands over what there is room for.
+    fn send(&mut self, now: Time) {
+        while let Some((since, request)) = self.waiting.front() {
+            let command = command_of(request);
+            match self.storage.submit(now, &command) {
+                Submit::Accepted => {}
+                Submit::Busy => return,
+                Submit::Refused(status) => panic!("a server asks for what its disk has: {status:?}"),
+            }
+            let since = *since;
+            let expected = self.checker.submitted(&command);
+            let (_, request) = self.waiting.pop_front().expect("it is there");
+            self.carry_out(request, expected, since);
+        }
+    }
+
+    /// A request takes effect in the order in which it was submitted.
+    fn carry_out(&mut self, request: Request<Bytes>, expected: u64, since: Time) {
+        let Request { id, op, block, blocks, mut data, .. } = request;
+        let range = block as usize..block as usize + blocks as usize;
+        match op {
+            Op::Read => data.extend_from_slice(&self.blocks[range]),
+            Op::Write => self.blocks[range].clone_from_slice(&data),
+            Op::Trim => self.blocks[range].fill(Bytes::ZEROS),
+            Op::Flush => {}
+        }
+        if self.in_flight.len() <= id as usize {
+            self.in_flight.resize_with(id as usize + 1, Flight::default);
+        }
+        let flight = &mut self.in_flight[id as usize];
+        assert!(flight.op.is_none(), "requests in flight have names of their own");
+        *flight = Flight { op: Some(op), data, expected, since };
+        self.asked += 1;
+    }
+
+    /// When something happens by itself.
+    pub fn next_event(&self) -> Time {
+        self.storage.next_event()
+    }
+
+    /// Serves all events up to `now`; appends the answers that come of them. The spans of each add up to the time since it was submitted.
+    pub fn advance(&mut self, now: Time, answers: &mut Vec<Response<Bytes>>) {
+        let mut completions = std::mem::take(&mut self.completions);
+        while !self.storage.advance(now, &mut completions) {}
+        let has_room = !completions.is_empty();
+        answers.extend(completions.drain(..).map(|completion| self.answer(now, completion)));
+        self.completions = completions;
+        if has_room {
+            self.send(now);
+        }
+    }
+
+    fn answer(&mut self, now: Time, completion: Completion) -> Response<Bytes> {
+        let flight = std::mem::take(&mut self.in_flight[completion.id.0 as usize]);
+        let op = flight.op.expect("the disk answers what it was asked");
+        self.checker.completed(op, &completion, flight.expected, self.asked);
+        let mut spans = completion.spans;
+        let taken = now.since(flight.since);
+        spans.add(Cause::Tag, taken.saturating_sub(spans.total()));
+        assert_eq!(spans.total(), taken, "the account of the disk is complete");
+        let Completion { id: CommandId(id), status, busy_for, .. } = completion;
+        let mut data = flight.data;
+        if op == Op::Read && status != Status::Success {
+            data.clear();
+        }
+        Response { id, status, data, busy_for, spans }
+    }
+}
+
+fn command_of(request: &Request<Bytes>) -> Command {
+    let sum = |sum: u32, block: &Bytes| sum.rotate_left(5) ^ block.checksum();
+    Command {
+        id: CommandId(request.id),
+        op: request.op,
+        fua: request.fua,
+        class: request.class,
+        fail_fast: request.fail_fast,
+        stream: 0,
+        sector: request.block * BLOCK_SECTORS,
+        sectors: request.blocks * BLOCK_SECTORS as u32,
+        content: if request.op == Op::Write { request.data.iter().fold(0, sum) } else { 0 },
+    }
+}

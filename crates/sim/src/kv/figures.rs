@@ -1,0 +1,122 @@
+//! What a key-value server did during a measurement.
+
+use super::connection::Outcome;
+use crate::cpu::{CpuTime, Spent};
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::kv;
+
+/// What a server did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KvFigures {
+    /// How long it was measured.
+    pub elapsed: Nanos,
+    /// Latencies of `get`s that were answered from memory, as clients see them.
+    pub from_memory: LatencyHistogram,
+    /// Latencies of `get`s that were answered from flash.
+    pub from_flash: LatencyHistogram,
+    /// What these waited for the drive or array alone.
+    pub flash: LatencyHistogram,
+    /// `get`s without an item.
+    pub misses: u64,
+    /// Latencies of `set`s.
+    pub sets: LatencyHistogram,
+    /// Commands that the server could not carry out.
+    pub refused: u64,
+    /// What its cores did, all together.
+    pub time: CpuTime,
+    /// Cores, siblings counted.
+    pub cpus: usize,
+    /// Share of the time during which the core of its thread was at work.
+    pub thread: f64,
+    /// Share of the time during which the wires to the server were busy, on average.
+    pub wire_in: f64,
+    /// The same from the server to clients.
+    pub wire_out: f64,
+    /// What its engine has done.
+    pub engine: kv::Figures,
+}
+
+/// What is counted from the beginning of a measurement on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub from: Time,
+    pub is_counting: bool,
+    pub from_memory: LatencyHistogram,
+    pub from_flash: LatencyHistogram,
+    pub flash: LatencyHistogram,
+    pub sets: LatencyHistogram,
+    pub misses: u64,
+    pub refused: u64,
+    /// Where the cores, the wires and the engine were when it began.
+    pub cores: Vec<CpuTime>,
+    pub wires: [Nanos; 2],
+    pub engine: kv::Figures,
+}
+
+impl Tally {
+    /// A command has ended.
+    pub fn note(&mut self, outcome: Outcome, is_from_flash: bool, latency: Nanos) {
+        match outcome {
+            Outcome::Hit(_) if is_from_flash => self.from_flash.record(latency),
+            Outcome::Hit(_) => self.from_memory.record(latency),
+            Outcome::Miss => self.misses += 1,
+            Outcome::Stored => self.sets.record(latency),
+            Outcome::Refused => self.refused += 1,
+        }
+    }
+
+    /// What has been done until `now`, when the cores, the wires and the engine are there.
+    pub fn figures(
+        &self,
+        now: Time,
+        cores: &[CpuTime],
+        wires: [Nanos; 2],
+        links: u32,
+        engine: &kv::Figures,
+    ) -> KvFigures {
+        let elapsed = now.since(self.from);
+        let mut time = CpuTime::default();
+        let zero = CpuTime::default();
+        let before = |cpu: usize| self.cores.get(cpu).unwrap_or(&zero);
+        for (cpu, core) in cores.iter().enumerate() {
+            time.merge(&core.since(before(cpu)));
+        }
+        let idle = cores[0].since(before(0)).of(Spent::Idle);
+        let share = |busy: Nanos, places: u32| busy.0 as f64 / (elapsed.0.max(1) * u64::from(places)) as f64;
+        KvFigures {
+            elapsed,
+            from_memory: self.from_memory.clone(),
+            from_flash: self.from_flash.clone(),
+            flash: self.flash.clone(),
+            misses: self.misses,
+            sets: self.sets.clone(),
+            refused: self.refused,
+            time,
+            cpus: cores.len(),
+            thread: 1.0 - share(idle, 1),
+            wire_in: share(wires[0].saturating_sub(self.wires[0]), links),
+            wire_out: share(wires[1].saturating_sub(self.wires[1]), links),
+            engine: since(engine, &self.engine),
+        }
+    }
+}
+
+fn since(now: &kv::Figures, before: &kv::Figures) -> kv::Figures {
+    kv::Figures {
+        hits_in_memory: now.hits_in_memory - before.hits_in_memory,
+        hits_on_flash: now.hits_on_flash - before.hits_on_flash,
+        puts: now.puts - before.puts,
+        evicted: now.evicted - before.evicted,
+        not_admitted: now.not_admitted - before.not_admitted,
+        expired: now.expired - before.expired,
+        moved_to_flash: now.moved_to_flash - before.moved_to_flash,
+        written: now.written - before.written,
+        copied: now.copied - before.copied,
+        tombstones: now.tombstones - before.tombstones,
+        damaged: now.damaged - before.damaged,
+        failed_reads: now.failed_reads - before.failed_reads,
+        strangers: now.strangers - before.strangers,
+        reclaimed: now.reclaimed - before.reclaimed,
+    }
+}

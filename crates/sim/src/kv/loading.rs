@@ -1,0 +1,105 @@
+//! A server that holds its items before anything counts: it is told to set them, over a disk that takes no time.
+//!
+//! Its log goes round once, items being set again at random, so that from the first moment on what is written needs room that was used before.
+
+use super::config::KvConfig;
+use super::connection::append_set;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+use tailcut_host::kv::session::{Service, ServiceSettings};
+use tailcut_host::kv::{Engine, Making, Opening};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// A server with its items, and what is on its disk.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The server.
+    pub service: Service,
+    /// What its disk holds.
+    pub blocks: Vec<Bytes>,
+    /// The version of each item.
+    pub versions: Vec<u64>,
+    /// The last version.
+    pub last: u64,
+}
+
+/// Loads a server whose disk is like this one.
+pub fn load(config: &KvConfig, disk: &Disk, seed: u64) -> Loaded {
+    let mut random = Stream::new(seed, "key-value server");
+    let mut blocks = vec![Bytes::ZEROS; disk.blocks as usize];
+    let engine = make(config, disk, &mut blocks, &mut random);
+    // As memcached counts an item, with room for its key.
+    let most_item = config.value + 1024;
+    let settings = ServiceSettings { most_item, is_durable: config.durable, process: 0 };
+    let service = Service::new(engine, settings);
+    let versions = vec![0; config.items as usize];
+    let mut loaded = Loaded { service, blocks, versions, last: 0 };
+    loaded.fill(config, disk, &mut random);
+    loaded
+}
+
+/// A new store on a disk of zeros.
+fn make(config: &KvConfig, disk: &Disk, blocks: &mut [Bytes], random: &mut Stream) -> Engine {
+    let store = u128::from(random.bits()) << 64 | u128::from(random.bits());
+    let making = Making::Create { store, seed: random.bits() };
+    let mut opening = Opening::new(config.settings(), disk.clone(), making);
+    while let Some(request) = opening.next_request() {
+        opening.respond(answer_at_once(request, blocks));
+    }
+    opening.end().expect("the disk has been looked at")
+}
+
+impl Loaded {
+    fn fill(&mut self, config: &KvConfig, disk: &Disk, random: &mut Stream) {
+        self.service.tick(Time::ZERO, UNIX);
+        let client = self.service.open();
+        (0..config.items).for_each(|item| self.set(client, item, config.value));
+        let around = disk.blocks * tailcut_host::BLOCK_BYTES / config.footprint();
+        for _ in config.items..around {
+            self.set(client, random.below(config.items), config.value);
+        }
+        self.service.engine_mut().sync();
+        while !self.service.engine().is_idle() {
+            self.settle();
+        }
+        self.service.close(client);
+    }
+
+    fn set(&mut self, client: u32, item: u64, bytes: u64) {
+        self.last += 1;
+        self.versions[item as usize] = self.last;
+        let mut text = Vec::new();
+        append_set(item, self.last, bytes as usize, &mut text);
+        self.service.receive(client, &mut &text[..]);
+        self.settle();
+        while !self.service.is_answered(client) {
+            self.service.engine_mut().sync();
+            self.settle();
+        }
+        let answer = std::mem::take(self.service.output(client));
+        assert_eq!(answer, b"STORED\r\n", "item {item}: {}", String::from_utf8_lossy(&answer));
+    }
+
+    /// Lets the disk answer everything.
+    fn settle(&mut self) {
+        while let Some(request) = self.service.next_request() {
+            self.service.respond(answer_at_once(request, &mut self.blocks));
+            self.service.turn(&mut Vec::new());
+        }
+    }
+}
+
+/// A disk that takes no time.
+fn answer_at_once(request: Request<Bytes>, blocks: &mut [Bytes]) -> Response<Bytes> {
+    let Request { id, op, block, blocks: count, mut data, .. } = request;
+    let range = block as usize..block as usize + count as usize;
+    match op {
+        Op::Read => data.extend_from_slice(&blocks[range]),
+        Op::Write => blocks[range].clone_from_slice(&data),
+        Op::Trim | Op::Flush => {}
+    }
+    Response { id, status: Status::Success, data, busy_for: Nanos::ZERO, spans: Spans::new() }
+}
+
+/// When virtual time begins, in seconds of Unix time: any moment will do, as long as it is the same.
+pub const UNIX: u64 = 1_700_000_000;

@@ -1,0 +1,234 @@
+//! The thread that serves, as in real time (`tailcut_rt::kv::worker`): a turn receives from those who have sent something, hands to the disk what the
+//! engine wants and takes what the disk has answered, and sends. Then it looks what has come, and sleeps if that is nothing.
+
+use super::SimulatedServer;
+use super::alarms::Alarm;
+use super::costs;
+use crate::cpu::costs as cores;
+use crate::cpu::{Level, Piece, Spent, ThreadId};
+use crate::storage::Storage;
+use std::collections::VecDeque;
+use tailcut_base::{Cause, Class, Nanos, Op, Time};
+use tailcut_host::{Bytes, Request};
+
+/// The thread's side of the server.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub thread: ThreadId,
+    stage: Stage,
+    phase: Phase,
+    /// Connections that have sent something since the thread has looked.
+    pub readable: VecDeque<u32>,
+    /// Requests that the disk has answered.
+    pub answered: VecDeque<u32>,
+    /// To be received from in this turn.
+    listed: VecDeque<u32>,
+    /// With an answer to be sent.
+    answering: VecDeque<u32>,
+    /// The request that is being handed over.
+    request: Option<Request<Bytes>>,
+    /// When the piece of work began.
+    began: Time,
+    /// Who can go on, by name in the service.
+    movers: Vec<u32>,
+}
+
+/// What the thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Asleep,
+    Looking,
+    Receiving(u32),
+    Handing,
+    Taking(u32),
+    Sending(u32),
+}
+
+/// How far its turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Receive,
+    CarryOut,
+    Answer,
+    Over,
+}
+
+impl Worker {
+    pub fn new(thread: ThreadId) -> Worker {
+        Worker {
+            thread,
+            stage: Stage::Asleep,
+            phase: Phase::Over,
+            readable: VecDeque::new(),
+            answered: VecDeque::new(),
+            listed: VecDeque::new(),
+            answering: VecDeque::new(),
+            request: None,
+            began: Time::ZERO,
+            movers: Vec::new(),
+        }
+    }
+}
+
+impl<S: Storage> SimulatedServer<S> {
+    /// The thread has come to the end of a piece of work, or has been woken.
+    pub(super) fn thread_goes_on(&mut self, now: Time, cpu: usize) {
+        match self.worker.stage {
+            Stage::Asleep => {
+                for &client in &self.worker.readable {
+                    self.connections[client as usize].lap(now, Cause::Scheduling);
+                }
+                return self.look(now, cpu);
+            }
+            Stage::Looking => {
+                self.service.tick(now, super::loading::UNIX + now.0 / Nanos::secs(1).0);
+                std::mem::swap(&mut self.worker.listed, &mut self.worker.readable);
+                let has_work = !self.worker.listed.is_empty()
+                    || !self.worker.answered.is_empty()
+                    || self.service.next_event() <= now;
+                if !has_work {
+                    return self.sleep(now, cpu);
+                }
+                self.worker.phase = Phase::Receive;
+            }
+            Stage::Receiving(client) => self.received(now, client),
+            Stage::Handing => self.handed_over(now),
+            Stage::Taking(request) => self.taken(now, request),
+            Stage::Sending(client) => self.sent(now, client),
+        }
+        self.next_piece(now, cpu);
+    }
+
+    fn look(&mut self, now: Time, cpu: usize) {
+        self.begin(now, cpu, Stage::Looking, costs::LOOK, Spent::Poll);
+    }
+
+    fn begin(&mut self, now: Time, cpu: usize, stage: Stage, work: Nanos, on: Spent) {
+        (self.worker.stage, self.worker.began) = (stage, now);
+        self.machine.run(now, cpu, Level::Thread, Piece::kernel(work, on));
+    }
+
+    fn sleep(&mut self, now: Time, cpu: usize) {
+        self.worker.stage = Stage::Asleep;
+        self.machine.block(now, cpu);
+        let next = self.service.next_event();
+        if next != Time::NEVER {
+            self.alarms.set(next.max(now), Alarm::Engine);
+        }
+    }
+
+    /// What comes next in the turn.
+    fn next_piece(&mut self, now: Time, cpu: usize) {
+        if self.worker.phase == Phase::Receive {
+            if let Some(client) = self.worker.listed.pop_front() {
+                self.connections[client as usize].lap(now, Cause::HostQueue);
+                let work = costs::RECEIVE + costs::COMMAND;
+                return self.begin(now, cpu, Stage::Receiving(client), work, Spent::Application);
+            }
+            self.worker.phase = Phase::CarryOut;
+        }
+        if self.worker.phase == Phase::CarryOut {
+            self.worker.request = self.service.next_request();
+            if self.worker.request.is_some() {
+                let work = self.path.issue();
+                return self.begin(now, cpu, Stage::Handing, work, Spent::Issue);
+            }
+            if let Some(request) = self.worker.answered.pop_front() {
+                let work = cores::CHECK + cores::RETURN;
+                return self.begin(now, cpu, Stage::Taking(request), work, Spent::Finish);
+            }
+            if self.go_on_without_disk(now) {
+                return self.next_piece(now, cpu);
+            }
+            self.worker.phase = Phase::Answer;
+        }
+        if self.worker.phase == Phase::Answer {
+            if let Some(client) = self.worker.answering.pop_front() {
+                self.connections[client as usize].lap(now, Cause::HostQueue);
+                return self.begin(now, cpu, Stage::Sending(client), costs::SEND, Spent::Application);
+            }
+            self.worker.phase = Phase::Over;
+        }
+        self.look(now, cpu);
+    }
+
+    /// The service has carried out what a client has sent.
+    fn received(&mut self, now: Time, client: u32) {
+        let connection = &mut self.connections[client as usize];
+        connection.lap(now, Cause::HostWork);
+        let mut input = &connection.sent[..];
+        self.service.receive(connection.name, &mut input);
+        assert!(input.is_empty(), "a client with one command at a time is never put off");
+        self.note_answer(client);
+    }
+
+    fn note_answer(&mut self, client: u32) {
+        let connection = &mut self.connections[client as usize];
+        if !connection.is_answering && !self.service.output(connection.name).is_empty() {
+            connection.is_answering = true;
+            self.worker.answering.push_back(client);
+        }
+    }
+
+    /// The disk has a request.
+    fn handed_over(&mut self, now: Time) {
+        let request = self.worker.request.take().expect("it was being handed over");
+        let is_of_user = request.op == Op::Read && request.class == Class::DEFAULT;
+        let trail = self.trails.of(request.id);
+        (trail.begun, trail.handed, trail.is_of_user) = (self.worker.began, now, is_of_user);
+        self.disk.submit(now, request);
+    }
+
+    /// The service has an answer of the disk.
+    fn taken(&mut self, now: Time, request: u32) {
+        let response = self.trails.of(request).response.take().expect("the disk has answered");
+        let spans = response.spans;
+        self.service.respond(response);
+        let mut movers = std::mem::take(&mut self.worker.movers);
+        self.service.turn(&mut movers);
+        let trail = *self.trails.of(request).times();
+        for name in movers.drain(..) {
+            let client = self.clients[name as usize];
+            let connection = &mut self.connections[client as usize];
+            // What was asked for before this client asked was not asked for its sake.
+            if trail.is_of_user && trail.begun >= connection.mark {
+                connection.lap(trail.begun, Cause::HostQueue);
+                connection.lap(trail.handed, Cause::HostWork);
+                connection.spans.extend(&spans);
+                connection.mark = trail.answered;
+                connection.lap(trail.fetched, Cause::Interrupt);
+                connection.lap(trail.finished, Cause::SoftInterrupt);
+                connection.lap(self.worker.began, Cause::HostQueue);
+                connection.lap(now, Cause::HostWork);
+                connection.is_from_flash = true;
+            } else {
+                connection.lap(now, Cause::Cache);
+            }
+            self.note_answer(client);
+        }
+        self.worker.movers = movers;
+    }
+
+    /// Clients go on for whom the engine has found room by itself; false if there are none.
+    fn go_on_without_disk(&mut self, now: Time) -> bool {
+        let mut movers = std::mem::take(&mut self.worker.movers);
+        self.service.turn(&mut movers);
+        let has_some = !movers.is_empty();
+        for name in movers.drain(..) {
+            let client = self.clients[name as usize];
+            self.connections[client as usize].lap(now, Cause::Cache);
+            self.note_answer(client);
+        }
+        self.worker.movers = movers;
+        has_some
+    }
+
+    /// An answer is on its way.
+    fn sent(&mut self, now: Time, client: u32) {
+        let connection = &mut self.connections[client as usize];
+        connection.lap(now, Cause::HostWork);
+        connection.is_answering = false;
+        std::mem::swap(&mut connection.answer, self.service.output(connection.name));
+        self.send_to_client(now, client);
+    }
+}
