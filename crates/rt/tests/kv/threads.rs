@@ -22,11 +22,11 @@ fn converse(mut client: Client, number: u64, rounds: u64) {
     for round in 0..rounds {
         let (mut said, mut answers) = (Vec::new(), Vec::new());
         for at in 0..random.below(40) {
-            let key = random.below(300);
+            let key = random.below(150);
             let name = format!("client{number}key{key}");
             match random.below(8) {
                 0..3 => {
-                    let content = value((round * 64 + at) as usize, random.below(9000) as usize);
+                    let content = value((round * 64 + at) as usize, random.below(20_000) as usize);
                     said.extend(set(&name, &content));
                     answers.extend(b"STORED\r\n");
                     held.insert(key, content);
