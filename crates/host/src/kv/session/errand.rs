@@ -1,6 +1,7 @@
 //! What a client wants of the items, and who gets the answer.
 
 use super::clients::Tally;
+use super::latency::Source;
 use super::statistics::Sums;
 use super::verb::{KeptKey, Verb};
 use crate::wire::memcached::Key;
@@ -123,8 +124,8 @@ impl Kept {
 /// How far an errand has come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done, and the answer is where it was wanted.
-    Done,
+    /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means nothing.
+    Done(Source),
     /// The answer comes as a [`Reply`].
     Later {
         /// Something else may come between: the client's next command has to wait for it.
@@ -144,8 +145,8 @@ pub struct Reply {
 /// What an answer is.
 #[derive(Debug)]
 pub enum Content {
-    /// What the client is told.
-    Text(Vec<u8>),
+    /// What the client is told, of an item that was found there.
+    Text(Vec<u8>, Source),
     /// What was counted.
     Sums(Box<Sums>),
     /// The disk has failed, and what was done can not be made durable.

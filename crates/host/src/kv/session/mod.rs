@@ -17,6 +17,7 @@ mod about;
 mod carry_out;
 pub mod clients;
 pub mod errand;
+pub mod latency;
 pub mod service;
 pub mod shard;
 mod statistics;
@@ -35,7 +36,9 @@ use crate::wire::memcached::{
 use about::About;
 use carry_out::counted_bytes;
 use errand::{Asker, Content, Errand, Progress};
+use latency::{Kind, Stopwatch};
 use std::collections::VecDeque;
+use tailcut_base::Time;
 use verb::{Answer, KeptKey, Store, Verb};
 
 /// A client's side of the conversation.
@@ -69,8 +72,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply.
-    Reply,
+    /// For a reply to a command of this kind that was received then.
+    Reply(Kind, Time),
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
@@ -91,6 +94,7 @@ enum Then {
 struct Ways<'a, S> {
     pub shards: &'a mut S,
     pub about: About,
+    pub watch: &'a mut Stopwatch,
     /// Whose session it is, among all that share the shards.
     pub group: u32,
     pub client: u32,
@@ -225,9 +229,13 @@ impl Session {
     fn carry_out<S: Shards>(&mut self, key: Key<'_>, verb: &Verb, data: &[u8], ways: &mut Ways<'_, S>) {
         let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
         let errand = Errand::Item { key, verb, data };
-        if let Progress::Later { is_open } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
-            self.is_blocked |= is_open;
-            self.wait(What::Reply);
+        let kind = Kind::of(verb);
+        match ways.shards.carry_out(shard, asker, errand, self.tail()) {
+            Progress::Done(source) => ways.watch.note(kind, source),
+            Progress::Later { is_open } => {
+                self.is_blocked |= is_open;
+                self.wait(What::Reply(kind, ways.watch.received()));
+            }
         }
     }
 
@@ -288,7 +296,10 @@ impl Session {
                     sums.add(&more);
                 }
             }
-            (what, Content::Text(text)) => {
+            (what, Content::Text(text, source)) => {
+                if let What::Reply(kind, since) = *what {
+                    ways.watch.note_late(kind, source, since);
+                }
                 *what = What::Others;
                 waiting.put_first(text);
             }
@@ -360,7 +371,7 @@ fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>)
     let mut left = 0;
     for shard in 0..ways.shards.count() {
         let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
-        left += u32::from(progress != Progress::Done);
+        left += u32::from(matches!(progress, Progress::Later { .. }));
     }
     left
 }

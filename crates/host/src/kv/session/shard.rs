@@ -2,6 +2,7 @@
 
 use super::carry_out::{Outcome, Work};
 use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
+use super::latency::Source;
 use super::statistics::{Statistics, Sums};
 use super::verb::Verb;
 use crate::block::Bytes;
@@ -62,7 +63,7 @@ enum Stage {
     /// For a disk that is behind.
     Disk(Box<Kept>),
     /// It is done, and this is the answer when it is durable.
-    Durable(Vec<u8>),
+    Durable(Vec<u8>, Source),
 }
 
 impl Shard {
@@ -185,11 +186,11 @@ impl Shard {
             Errand::Item { key, verb, data } => self.receive_item(asker, (key, verb, data), out),
             Errand::Flush(moment) => {
                 self.flush(moment);
-                self.promise(asker, Vec::new())
+                self.promise(asker, Vec::new(), Source::Memory)
             }
             Errand::Reset => {
                 self.statistics = Statistics::default();
-                Progress::Done
+                Progress::Done(Source::Memory)
             }
             Errand::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
@@ -210,10 +211,10 @@ impl Shard {
         let changes = !verb.only_looks();
         self.is_touched |= changes;
         match self.work(None, out).carry_out(key, verb, data) {
-            Outcome::Done if changes && self.settings.is_durable => {
-                self.promise(asker, out.split_off(before))
+            Outcome::Done(source) if changes && self.settings.is_durable => {
+                self.promise(asker, out.split_off(before), source)
             }
-            Outcome::Done => Progress::Done,
+            Outcome::Done(source) => Progress::Done(source),
             Outcome::OnFlash { counts } => {
                 let kept = self.keep(key, verb, data);
                 self.fetch(asker, kept, counts);
@@ -237,12 +238,12 @@ impl Shard {
     }
 
     /// Something is done: it is answered when it is durable, if that is promised.
-    fn promise(&mut self, asker: Asker, text: Vec<u8>) -> Progress {
+    fn promise(&mut self, asker: Asker, text: Vec<u8>, source: Source) -> Progress {
         if !self.settings.is_durable {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
-            return Progress::Done;
+            return Progress::Done(source);
         }
-        let name = self.name(UnderWay { asker, stage: Stage::Durable(text) });
+        let name = self.name(UnderWay { asker, stage: Stage::Durable(text, source) });
         self.unsynced.push(name);
         Progress::Later { is_open: false }
     }
@@ -273,10 +274,12 @@ impl Shard {
         match self.work(fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
             Outcome::Busy => return self.wait_for_disk(asker, kept),
             Outcome::OnFlash { counts } => return self.fetch(asker, kept, counts),
-            Outcome::Done if changes && self.settings.is_durable => {
-                self.promise(asker, text);
+            Outcome::Done(source) if changes && self.settings.is_durable => {
+                self.promise(asker, text, source);
             }
-            Outcome::Done => self.replies.push_back(Reply { asker, content: Content::Text(text) }),
+            Outcome::Done(source) => {
+                self.replies.push_back(Reply { asker, content: Content::Text(text, source) });
+            }
         }
         if self.spare.len() < MOST_SPARE {
             kept.clear();
@@ -307,10 +310,10 @@ impl Shard {
                 return;
             }
             self.syncing.pop_front();
-            let Some(UnderWay { asker, stage: Stage::Durable(text) }) = self.take(name) else {
+            let Some(UnderWay { asker, stage: Stage::Durable(text, source) }) = self.take(name) else {
                 panic!("what is to be durable is done")
             };
-            let content = if has_failed { Content::Failed } else { Content::Text(text) };
+            let content = if has_failed { Content::Failed } else { Content::Text(text, source) };
             self.replies.push_back(Reply { asker, content });
         }
     }
@@ -318,7 +321,7 @@ impl Shard {
     fn work<'a>(&'a mut self, fetched: Option<&'a Fetched>, out: &'a mut Vec<u8>) -> Work<'a> {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
-        Work { engine, statistics, out, scratch, unix, most_item, fetched }
+        Work { engine, statistics, out, scratch, unix, most_item, fetched, source: Source::Memory }
     }
 
     fn name(&mut self, under_way: UnderWay) -> u32 {

@@ -167,8 +167,8 @@ impl Yields {
         match left {
             Left::Errand(asker, kept) => {
                 let mut text = Vec::new();
-                if shard.receive(asker, kept.errand(), &mut text) == Progress::Done {
-                    self.sort(Reply { asker, content: Content::Text(text) });
+                if let Progress::Done(source) = shard.receive(asker, kept.errand(), &mut text) {
+                    self.sort(Reply { asker, content: Content::Text(text, source) });
                 }
             }
             Left::Response(response) => {

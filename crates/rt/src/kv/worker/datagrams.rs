@@ -116,6 +116,7 @@ impl<D: Drive> Worker<D> {
             }
         }
         self.buffer = buffer;
+        self.note_sending();
         // Its requests are for the next turn.
         self.is_told = true;
     }
@@ -129,6 +130,7 @@ impl<D: Drive> Worker<D> {
         self.traffic.datagrams += 1;
         self.traffic.received += datagram.len() as u64;
         let name = self.name(Origin::Nobody);
+        self.clients.note_receipt(self.clock.now());
         self.clients.receive(name, &mut content, &mut self.reach);
         let rest = content.to_vec();
         let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });

@@ -140,7 +140,7 @@ impl<D: Drive> Worker<D> {
         let Some(patience) = self.limits.idle.filter(|_| self.idle_check <= now) else { return };
         for seat in 0..self.seats.len() as u32 {
             let client = self.seats[seat as usize].client.as_ref();
-            if client.is_some_and(|client| now.since(client.heard) >= patience) {
+            if client.is_some_and(|client| now.0.saturating_sub(client.heard.0) >= patience.0) {
                 self.traffic.idle += 1;
                 self.close(seat);
             }

@@ -179,9 +179,10 @@ impl<D: Drive> Worker<D> {
         self.reach.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
-            self.receive(seat, now);
+            self.receive(seat);
         }
         self.carry_out(now);
+        self.note_sending();
         self.answer();
         self.open_door_again(now);
         self.see_off_the_idle(now);
@@ -232,6 +233,13 @@ impl<D: Drive> Worker<D> {
             }
         }
         has_any
+    }
+
+    /// What is answered leaves now.
+    fn note_sending(&mut self) {
+        if self.clients.has_answered() {
+            self.clients.note_sending(self.clock.now());
+        }
     }
 
     /// Another thread has something to say.
