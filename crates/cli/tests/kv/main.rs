@@ -4,6 +4,9 @@
 mod support;
 
 mod clients;
+mod exposition;
+mod failing;
+mod figures;
 mod operating;
 mod outliving;
 mod server;

@@ -1,6 +1,7 @@
 //! A running server, and a client for it.
 
 use crate::support::Place;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -57,6 +58,31 @@ impl Server {
         assert!(status.success());
     }
 
+    /// The next line that it says.
+    pub fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("the output is text");
+        line
+    }
+
+    /// What `stats` says, by its names.
+    pub fn stats(&self) -> BTreeMap<String, String> {
+        let mut client = self.client();
+        let mut all = BTreeMap::new();
+        let mut line = client.say("stats").expect("it answers");
+        while line != "END" {
+            let mut words = line.splitn(3, ' ').skip(1).map(String::from);
+            all.insert(words.next().expect("a name"), words.next().unwrap_or_default());
+            line = client.hear().expect("it answers to the end");
+        }
+        all
+    }
+
+    /// What `tailcut ctl` or another command says of it; it must succeed.
+    pub fn tell(&self, arguments: &[&str]) -> String {
+        self.run(env!("CARGO_BIN_EXE_tailcut"), arguments)
+    }
+
     /// Stops it; its last words, and how it ended.
     pub fn stop(&mut self) -> (String, Option<i32>) {
         self.signal("-TERM");
@@ -93,6 +119,11 @@ impl Drop for Server {
 pub struct Client(BufReader<TcpStream>);
 
 impl Client {
+    /// None where nobody listens.
+    pub fn at(address: &str) -> Option<Client> {
+        TcpStream::connect(address).ok().map(Client::to)
+    }
+
     fn to(stream: TcpStream) -> Client {
         // A test that would hang fails.
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");

@@ -1,8 +1,8 @@
 //! What can be asked of a drive in service beyond its control interface.
 
-use super::figures;
+use super::{Health, figures};
 use crate::drive::Drive;
-use crate::{AnyDrive, MemoryDrive};
+use crate::{AnyDrive, EmulatedSsd, MemoryDrive};
 use std::path::Path;
 use tailcut_base::Time;
 use tailcut_base::quantity::show_bytes;
@@ -18,6 +18,11 @@ pub trait Steered: Drive {
     /// Adds its counters.
     fn count(&self, metrics: &mut Metrics) {
         figures::count_size(self.bytes(), metrics);
+    }
+
+    /// How it is, as far as there is anything to be told.
+    fn health(&self) -> Health {
+        Health::default()
     }
 
     /// Begins to read and compare all that it stores.
@@ -49,6 +54,8 @@ const NO_ARRAY: &str = "it is a single drive: only an array has drives to compar
 
 impl Steered for MemoryDrive {}
 
+impl Steered for EmulatedSsd {}
+
 impl Steered for AnyDrive {
     fn tell(&self) -> String {
         figures::status(self)
@@ -56,6 +63,10 @@ impl Steered for AnyDrive {
 
     fn count(&self, metrics: &mut Metrics) {
         figures::count(self, metrics);
+    }
+
+    fn health(&self) -> Health {
+        Health::of(self)
     }
 
     fn scrub(&mut self, now: Time) -> Result<(), String> {

@@ -11,6 +11,7 @@ mod client;
 pub mod figures;
 pub mod finding;
 mod parts;
+mod questions;
 pub mod server;
 mod shards;
 mod worker;

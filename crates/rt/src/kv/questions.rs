@@ -70,7 +70,8 @@ impl Store {
         for (kind, source, times) in self.common.latencies().iter() {
             let [half, p99, p999] = [50.0, 99.0, 99.9].map(|p| times.percentile(p).0 as f64 / 1e3);
             let (kind, source, count) = (kind.name(), source.name(), times.count());
-            text += &format!("{kind} {source} {count}; p50 {half:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us\n");
+            text +=
+                &format!("{kind} {source} {count}; p50 {half:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us\n");
         }
         let lost = sums.engine.damaged + sums.engine.failed_reads;
         if lost > 0 {
@@ -175,4 +176,5 @@ fn count_traffic(traffic: &Traffic, metrics: &mut Metrics) {
 const NAME: &str = "kv";
 const COMMANDS: &str = "Commands by kind; each key of a get is one.";
 const HITS: &str = "Items found, by where they were.";
-const LATENCY: &str = "From the receipt of a command until the sending of answers began with its own among them.";
+const LATENCY: &str =
+    "From the receipt of a command until the sending of answers began with its own among them.";

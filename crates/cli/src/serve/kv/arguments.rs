@@ -73,6 +73,13 @@ pub struct KvArguments {
     /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a core to spare for it
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
     pub busy_poll: Nanos,
+    /// Where `tailcut status` and `tailcut ctl` reach it; when left out, beside its unix socket, as in socket.ctl, or by its port, as
+    /// in tailcut-11211.ctl
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -82,6 +89,17 @@ pub struct KvArguments {
     /// What is not done here, or done anyway.
     #[command(flatten)]
     pub others: Others,
+}
+
+impl KvArguments {
+    /// Where the control socket is if nobody has said.
+    pub fn usual_control(&self) -> PathBuf {
+        match (&self.unix_socket, self.port) {
+            (Some(socket), _) => socket.with_extension("ctl"),
+            (None, port @ 1..) => PathBuf::from(format!("tailcut-{port}.ctl")),
+            (None, _) => PathBuf::from("tailcut-kv.ctl"),
+        }
+    }
 }
 
 /// What memcached has and what is not done here, or done anyway.

@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod options;
 pub mod page;
 pub mod store;
+pub mod windows;
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use store::Store;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::wire::memcached::Users;
-use tailcut_rt::kv::{CannotServe, Doors, Limits, Server};
+use tailcut_rt::kv::{CannotServe, Doors, Limits, Served, Server};
 use tailcut_rt::serve::{Address, CannotListen};
 use tailcut_rt::{AnyDrive, Clock};
 
@@ -31,6 +32,7 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     let options = Options::read(arguments)?;
     let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
     options.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let (windows, open) = windows::open(arguments)?;
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
@@ -39,20 +41,21 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
         busy_poll: arguments.busy_poll,
         ..Limits::default()
     };
-    let server = Server::start(doors, move || making.make(clock), settings(arguments), limits, clock)
-        .map_err(complaint)?;
+    let make = move || making.make(clock);
+    let server =
+        Server::start(doors, windows, make, settings(arguments), limits, clock).map_err(complaint)?;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
-        out.write_all(page::greeting(&server, &store).as_bytes())?;
+        out.write_all(page::greeting(&server, &store, &open).as_bytes())?;
         out.flush()?;
     }
     watch(&server, &interrupt, arguments.quiet);
-    let figures = server.stop().figures;
+    let Served { figures, latencies, .. } = server.stop();
     if !is_json_only {
-        out.write_all(page::report(&figures, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::report(&figures, &latencies, Tone::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
-        write_json(&page::to_json(&figures), file, out)?;
+        write_json(&page::to_json(&figures, &latencies), file, out)?;
     }
     match figures.is_durable {
         true => Ok(()),

@@ -24,9 +24,18 @@ impl About {
     }
 
     /// Answers one of the `stats` commands.
-    pub fn tell(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
+    pub fn tell(
+        &self,
+        stats: Stats,
+        sums: &Sums,
+        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
         match stats {
-            Stats::General => self.tell_all(sums, out),
+            Stats::General => {
+                self.tell_all(sums, out);
+                tell_of_disk(out);
+            }
             Stats::Settings => self.tell_settings(sums, out),
             _ => {}
         }
@@ -40,7 +49,7 @@ impl About {
         reply::stat_number(out, "time", self.unix);
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
-        let lines: [(&str, u64); 34] = [
+        let lines: [(&str, u64); 36] = [
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
@@ -75,6 +84,8 @@ impl About {
             ("extstore_bytes_written", figures.written),
             ("extstore_page_reclaims", figures.reclaimed),
             ("extstore_bytes_copied", figures.copied),
+            ("badcrc_from_extstore", figures.damaged),
+            ("flash_failed_reads", figures.failed_reads),
         ];
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
     }

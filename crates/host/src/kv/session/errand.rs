@@ -166,6 +166,9 @@ pub trait Shards {
         Tally::default()
     }
 
+    /// Appends what `stats` tells of the disk, in its lines.
+    fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
+
     /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
     /// order, unless [`Progress::Later`] says that it is open.
     fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress;

@@ -322,7 +322,8 @@ impl Session {
                     continue;
                 }
                 What::All { left: 0, then } => {
-                    let text = then.text(&ways.about.with(&ways.shards.elsewhere()));
+                    let about = ways.about.with(&ways.shards.elsewhere());
+                    let text = then.text(&about, |out| ways.shards.tell_of_disk(out));
                     waiting.put_first(text);
                 }
                 _ => break,
@@ -354,12 +355,12 @@ impl Waiting {
 }
 
 impl Then {
-    fn text(&self, about: &About) -> Vec<u8> {
+    fn text(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut text = Vec::new();
         match self {
             Then::Flushed { noreply } => reply::ok(&mut text, *noreply),
             Then::Reset => reply::reset(&mut text),
-            Then::Told { stats, sums } => about.tell(*stats, sums, &mut text),
+            Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, &mut text),
         }
         text
     }

@@ -13,15 +13,20 @@ mod reach;
 
 pub use reach::Reach;
 
+use super::questions::Told;
+use crate::ctl::Question;
 use crate::serve::mailbox::Mailbox;
 use place::Place;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
 use tailcut_host::kv::hash::part_of;
 use tailcut_host::kv::session::clients::Tally;
 use tailcut_host::kv::session::errand::Reply;
+use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Shard, Sums};
 use tailcut_host::{Bytes, Request};
 
@@ -35,6 +40,10 @@ pub struct Common {
     pub connections: AtomicUsize,
     /// Threads that have nothing more to ask for.
     pub finished: AtomicUsize,
+    /// How long commands took, as far as threads have told.
+    latencies: Mutex<Latencies>,
+    /// What `stats` tells of the drive.
+    health: Mutex<Vec<u8>>,
 }
 
 /// What threads know of another.
@@ -54,6 +63,10 @@ pub enum Notice {
     Replies(Vec<Reply>),
     /// What shards want of the drive, which is yours.
     Requests(Vec<(u32, Request<Bytes>)>),
+    /// What the drive, which is yours, is asked.
+    Question(Question),
+    /// What you have counted is wanted.
+    Tell(Sender<Told>),
     /// Something has changed: look when there is something to do next.
     Look,
     /// End.
@@ -72,6 +85,8 @@ impl Common {
             threads: threads?,
             connections: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
+            latencies: Mutex::default(),
+            health: Mutex::default(),
         })
     }
 
@@ -124,6 +139,21 @@ impl Common {
             self.post(0, Notice::Look);
         }
         result
+    }
+
+    /// How long commands took, as far as threads have told.
+    pub fn latencies(&self) -> MutexGuard<'_, Latencies> {
+        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `stats` is to tell of the drive, in its lines.
+    pub fn set_health(&self, lines: Vec<u8>) {
+        *self.health.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Appends that.
+    fn tell_health(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.health.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// So many threads will not ask for anything, as they could not be started.

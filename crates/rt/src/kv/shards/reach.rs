@@ -218,6 +218,10 @@ impl Shards for Reach {
         self.common.tallied_but_of(self.yields.thread)
     }
 
+    fn tell_of_disk(&self, out: &mut Vec<u8>) {
+        self.common.tell_health(out);
+    }
+
     #[inline]
     fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
         if let Some(progress) = self.with(shard, |shard| shard.receive(asker, errand, out)) {

@@ -3,7 +3,7 @@
 //! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on the way.
 
 use super::{LETTERS, Origin, Worker};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -102,7 +102,7 @@ impl Letters {
     }
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     pub(super) fn receive_letters(&mut self, number: u64) {
         let socket = (number - LETTERS) as usize;
         let mut buffer = std::mem::take(&mut self.buffer);

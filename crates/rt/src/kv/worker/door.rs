@@ -3,7 +3,7 @@
 use super::super::client::Client;
 use super::super::shards::Notice;
 use super::{ARRIVING, DOORS, IDLE_EVERY, Origin, Seat, Stopping, Worker, token};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use crate::serve::address::Listener;
 use crate::serve::entrance::is_exhausted;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -55,7 +55,7 @@ impl Door {
     }
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     pub(super) fn receive_guests(&mut self, number: u64) {
         let now = self.clock.now();
         for _ in 0..AT_ONCE {

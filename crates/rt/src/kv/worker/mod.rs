@@ -6,6 +6,7 @@
 mod datagrams;
 mod door;
 mod ending;
+mod questions;
 mod receiving;
 mod resting;
 mod sending;
@@ -19,10 +20,12 @@ use super::parts::Parts;
 use super::server::Limits;
 use super::shards::{Common, Notice, Reach};
 use crate::Clock;
+use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
 use crate::serve::spin::Spin;
 use datagrams::Letters;
 use ending::Stopping;
+use questions::Checkup;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -30,6 +33,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
 
@@ -78,6 +82,8 @@ pub struct Worker<D> {
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
     traffic: Traffic,
+    steering: Steering,
+    checkup: Checkup,
     stopping: Stopping,
 }
 
@@ -85,6 +91,8 @@ pub struct Worker<D> {
 pub struct Ended<D> {
     /// What happened on its sockets.
     pub traffic: Traffic,
+    /// How long commands took since somebody has asked.
+    pub latencies: Latencies,
     /// What was written is on the drive for good, if it was the one to see to that.
     pub is_durable: bool,
     /// The drive, if it had it.
@@ -109,7 +117,7 @@ enum Origin {
     Nobody,
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// A worker, the first one if it has a drive or entries. Fails when the system has no descriptors left.
     pub fn new(
         thread: u32,
@@ -125,6 +133,7 @@ impl<D: Drive> Worker<D> {
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
+        let checkup = Checkup::new(drive.as_ref());
         let disk = drive.as_ref().map(Drive::disk);
         let parts = disk.map_or(Parts::NONE, |disk| Parts::new(&disk, common.shards()));
         let Entries { door, datagrams, users } = entries;
@@ -156,6 +165,8 @@ impl<D: Drive> Worker<D> {
             is_told: false,
             idle_check: Time::NEVER,
             traffic: Traffic::default(),
+            steering: Steering::default(),
+            checkup,
             stopping: Stopping::Not,
         })
     }
@@ -165,7 +176,8 @@ impl<D: Drive> Worker<D> {
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
-                return Ended { traffic: self.traffic, is_durable, drive: self.drive };
+                let latencies = self.clients.take_latencies();
+                return Ended { traffic: self.traffic, latencies, is_durable, drive: self.drive };
             }
             self.rest();
         }
@@ -187,6 +199,7 @@ impl<D: Drive> Worker<D> {
         self.open_door_again(now);
         self.see_off_the_idle(now);
         self.wind_down(now);
+        self.check_up(now);
         self.reach.common().tally(self.thread, self.clients.tally());
     }
 
@@ -209,6 +222,7 @@ impl<D: Drive> Worker<D> {
                 self.reach.respond(shard, response);
                 has_moved = true;
             }
+            self.steering.replied(self.answers.replies.drain(..));
             if !has_moved {
                 break;
             }
@@ -251,6 +265,8 @@ impl<D: Drive> Worker<D> {
                 Notice::Replies(replies) => self.reach.take_replies(replies),
                 Notice::Requests(requests) => self.reach.take_over(requests),
                 Notice::Look => self.reach.go_on_everywhere(),
+                Notice::Question(question) => self.answer_question(question),
+                Notice::Tell(answer) => self.tell(&answer),
                 Notice::Stop => self.begin_end(),
             }
         }

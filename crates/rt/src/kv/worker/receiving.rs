@@ -3,12 +3,12 @@
 use super::super::client::{Client, Moved};
 use super::super::shards::Reach;
 use super::{Stopping, Worker};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use tailcut_host::kv::session::Clients;
 use tailcut_host::wire::memcached::reply::{self, Stored};
 use tailcut_host::wire::memcached::{Attempt, Users};
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// Receives from a client that has sent something, once: others come first then.
     pub(super) fn receive(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
