@@ -10,3 +10,4 @@ mod figures;
 mod operating;
 mod outliving;
 mod server;
+mod several;
