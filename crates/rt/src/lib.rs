@@ -21,6 +21,7 @@ pub mod memory;
 pub mod path;
 pub mod probe;
 pub mod serve;
+pub mod supervisor;
 mod system;
 
 pub use any::AnyDrive;
@@ -31,3 +32,4 @@ pub use drive::{Announcement, Answers, Drive, Extent};
 pub use emulated::EmulatedSsd;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
+pub use supervisor::Supervisor;

@@ -11,3 +11,4 @@ mod operating;
 mod outliving;
 mod server;
 mod several;
+mod supervised;

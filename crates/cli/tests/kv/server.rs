@@ -26,7 +26,13 @@ impl Server {
 
     /// In a folder in which there is something already.
     pub fn start_in(place: Place, arguments: &[&str]) -> Server {
+        Server::start_as(place, arguments, |_| {})
+    }
+
+    /// With something else about the process.
+    pub fn start_as(place: Place, arguments: &[&str], set_up: impl FnOnce(&mut Command)) -> Server {
         let mut command = place.command(&["serve", "kv", "--quiet", "-p", "-1"]);
+        set_up(&mut command);
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let mut out = BufReader::new(child.stdout.take().expect("its output is ours"));
         let mut greeting = String::new();

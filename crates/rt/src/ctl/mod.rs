@@ -13,7 +13,7 @@ mod steered;
 mod steering;
 
 pub use figures::histogram;
-pub use health::Health;
+pub use health::{ArrayHealth, Health, presence_name};
 pub use http::MetricsPage;
 pub use steered::Steered;
 pub use steering::{Answer, Question, Steering};

@@ -1,5 +1,6 @@
 //! A server: its sockets, and the threads that serve.
 
+use super::events::Events;
 use super::figures::{Figures, Glance};
 use super::questions::Store;
 use super::shards::{Common, Notice};
@@ -120,7 +121,7 @@ enum NotBegun<E> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Listens at `doors`, answers questions at `windows`, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
+    /// Listens at `doors`, answers questions at `windows`, tells `events` what happens, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
     /// makes them, as io_uring wants one and the same; clients that come before they are there wait.
     ///
     /// # Errors
@@ -128,6 +129,7 @@ impl<D: Steered + Send + 'static> Server<D> {
     pub fn start<E: Send + 'static>(
         doors: Doors,
         windows: Windows,
+        events: Events,
         make: impl FnOnce() -> Result<(Vec<Engine>, Option<D>), E> + Send + 'static,
         settings: ServiceSettings,
         limits: Limits,
@@ -144,7 +146,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
             let shards = engines.into_iter().map(|engine| Shard::new(engine, settings)).collect();
-            let common = Arc::new(Common::new(shards, limits.threads).map_err(NotBegun::System)?);
+            let common = Arc::new(Common::new(shards, limits.threads, events).map_err(NotBegun::System)?);
             let worker = Worker::new(0, Arc::clone(&common), drive, entries, settings, limits, clock);
             Ok((worker.map_err(NotBegun::System)?, common))
         };
@@ -203,6 +205,11 @@ impl<D: Steered + Send + 'static> Server<D> {
     pub fn glance(&self) -> Glance {
         let connections = self.common.connections.load(Ordering::Relaxed) as u64;
         Glance { connections, sums: self.common.sums() }
+    }
+
+    /// True if all threads have gone on since this was asked before. A thread that does not is asked no second time.
+    pub fn beat(&self) -> bool {
+        self.common.beat()
     }
 
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.

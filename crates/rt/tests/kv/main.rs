@@ -16,7 +16,7 @@ use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::kv::{Append, Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::finding::{self, CannotFind};
-use tailcut_rt::kv::{Doors, Limits, Making, Served, Server};
+use tailcut_rt::kv::{Doors, Events, Limits, Making, Served, Server};
 use tailcut_rt::serve::{Address, Windows};
 use tailcut_rt::{Clock, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
@@ -71,7 +71,8 @@ impl<D: Steered + Send + 'static> Rig<D> {
         };
         let service = ServiceSettings { most_item: MOST_ITEM, is_durable, process: 1 };
         let server =
-            Server::start(doors, Windows::default(), make, service, limits, clock).expect("it listens");
+            Server::start(doors, Windows::default(), Events::default(), make, service, limits, clock)
+                .expect("it listens");
         Rig { server, folder }
     }
 

@@ -1,5 +1,6 @@
 //! The command line of `tailcut serve kv`: memcached's own options, and ours.
 
+use super::log::Form;
 use crate::serve::arguments::short_time;
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -80,6 +81,12 @@ pub struct KvArguments {
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// Say more on standard error: -v slow reads, -vv clients that come and go
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// How events are told on standard error
+    #[arg(long, value_name = "FORM", default_value = "human")]
+    pub log: Form,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -109,9 +116,6 @@ pub struct Others {
     /// Protocol: ascii or auto
     #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
-    /// Say more
-    #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
     /// Refuse flush_all
     #[arg(short = 'F', long)]
     pub disable_flush_all: bool,

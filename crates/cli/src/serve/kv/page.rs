@@ -17,15 +17,12 @@ use tailcut_rt::serve::Address;
 
 /// Where it is and how to connect.
 pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String {
-    let tcp = server.addresses().iter().map(Address::to_string);
-    let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));
-    let places: Vec<String> = tcp.chain(udp).collect();
     let netcat = match server.addresses().first() {
         Some(Address::Tcp(at)) => format!("nc -N {} {}", at.ip(), at.port()),
         Some(Address::Unix(path)) => format!("nc -NU {}", path.display()),
         None => String::from("a client"),
     };
-    let mut text = format!("serving {} at {}\n", store.description(), places.join(", "));
+    let mut text = format!("serving {} at {}\n", store.description(), places(server).join(", "));
     if let Some(metrics) = &open.metrics {
         text += &format!("metrics at http://{metrics}/metrics\n");
     }
@@ -34,6 +31,13 @@ pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String
         text += &format!("  tailcut status {}\n", control.display());
     }
     text + "Ctrl-C stops it\n"
+}
+
+/// Where clients come in.
+pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
+    let tcp = server.addresses().iter().map(Address::to_string);
+    let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));
+    tcp.chain(udp).collect()
 }
 
 /// What a server does, in words, with what has happened since `before`.

@@ -14,6 +14,8 @@ pub struct Open {
     pub control: Option<PathBuf>,
     /// That of Prometheus.
     pub metrics: Option<Address>,
+    /// What is missing that nobody has asked for, in a sentence.
+    pub note: Option<String>,
 }
 
 /// Opens them.
@@ -23,10 +25,11 @@ pub struct Open {
 /// a note: memcached can be started in a folder that it may not write to.
 pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
     let path = arguments.control.clone().unwrap_or_else(|| arguments.usual_control());
+    let mut note = None;
     let control = match ControlSocket::bind(&path) {
         Ok(control) => Some(control),
         Err(why) if arguments.control.is_none() => {
-            eprintln!("note: no control socket: {why}; --control PATH says where there is to be one");
+            note = Some(format!("no control socket: {why}; --control PATH says where there is to be one"));
             None
         }
         Err(why) => return Err(cannot_listen(why)),
@@ -36,6 +39,7 @@ pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
     let open = Open {
         control: control.is_some().then_some(path),
         metrics: metrics.as_ref().map(|page| page.address().clone()),
+        note,
     };
     Ok((Windows { control, metrics }, open))
 }

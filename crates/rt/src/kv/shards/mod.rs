@@ -13,8 +13,9 @@ mod reach;
 
 pub use reach::Reach;
 
+use super::events::{Event, Events};
 use super::questions::Told;
-use crate::ctl::Question;
+use crate::ctl::{Health, Question};
 use crate::serve::mailbox::Mailbox;
 use place::Place;
 use std::io;
@@ -42,6 +43,10 @@ pub struct Common {
     pub finished: AtomicUsize,
     /// How long commands took, as far as threads have told.
     latencies: Mutex<Latencies>,
+    /// Who is told what happens.
+    events: Events,
+    /// How often threads were asked whether they go on.
+    beats: AtomicU64,
     /// What `stats` tells of the drive.
     health: Mutex<Vec<u8>>,
 }
@@ -52,6 +57,8 @@ struct Thread {
     mailbox: Mailbox<Notice>,
     /// Clients that are there, those that have ever come, and what they have sent, in bytes.
     tally: [AtomicU64; 3],
+    /// How often it has said that it goes on.
+    beats: AtomicU64,
 }
 
 /// What a thread is told by another.
@@ -67,6 +74,8 @@ pub enum Notice {
     Question(Question),
     /// What you have counted is wanted.
     Tell(Sender<Told>),
+    /// Say that you go on.
+    Beat,
     /// Something has changed: look when there is something to do next.
     Look,
     /// End.
@@ -75,9 +84,10 @@ pub enum Notice {
 
 impl Common {
     /// For so many threads. Fails when the system has no descriptors left.
-    pub fn new(shards: Vec<Shard>, threads: u32) -> io::Result<Common> {
+    pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
-        let thread = |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default() });
+        let thread =
+            |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default(), beats: AtomicU64::new(0) });
         let threads: io::Result<_> = (0..threads).map(thread).collect();
         Ok(Common {
             places: shards.into_iter().map(Place::new).collect(),
@@ -86,6 +96,8 @@ impl Common {
             connections: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
             latencies: Mutex::default(),
+            events,
+            beats: AtomicU64::new(0),
             health: Mutex::default(),
         })
     }
@@ -144,6 +156,32 @@ impl Common {
     /// How long commands took, as far as threads have told.
     pub fn latencies(&self) -> MutexGuard<'_, Latencies> {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever wants to know what happens.
+    pub fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+
+    /// The same for what has changed with the drive.
+    pub fn tell_change(&self, before: &Health, now: &Health) {
+        self.events.tell_change(before, now);
+    }
+
+    /// True if all threads have said that they go on since they were asked; then they are asked again. For one caller.
+    pub fn beat(&self) -> bool {
+        let asked = self.beats.load(Ordering::Relaxed);
+        let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);
+        if go_on {
+            self.beats.store(asked + 1, Ordering::Relaxed);
+            (0..self.threads()).for_each(|thread| self.post(thread, Notice::Beat));
+        }
+        go_on
+    }
+
+    /// A thread goes on.
+    pub fn note_beat(&self, thread: u32) {
+        self.threads[thread as usize].beats.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What `stats` is to tell of the drive, in its lines.

@@ -267,6 +267,7 @@ impl<D: Steered> Worker<D> {
                 Notice::Look => self.reach.go_on_everywhere(),
                 Notice::Question(question) => self.answer_question(question),
                 Notice::Tell(answer) => self.tell(&answer),
+                Notice::Beat => self.reach.common().note_beat(self.thread),
                 Notice::Stop => self.begin_end(),
             }
         }

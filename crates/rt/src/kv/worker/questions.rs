@@ -69,6 +69,7 @@ impl<D: Steered> Worker<D> {
         self.checkup.is_stale = true;
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
         let health = drive.health();
+        self.reach.common().tell_change(&self.checkup.health, &health);
         let is_the_same = self.checkup.health == health;
         self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false };
         if !is_the_same {
