@@ -14,6 +14,7 @@ pub mod client;
 pub mod clock;
 pub mod ctl;
 pub mod drive;
+pub mod embedded;
 pub mod emulated;
 pub mod file;
 pub mod kv;
