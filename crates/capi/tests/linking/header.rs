@@ -46,7 +46,8 @@ fn every_function_of_the_header_is_exported_and_nothing_else() {
 fn comparison() -> String {
     let mut text = String::from("#include <stddef.h>\n#include <tailcut.h>\n");
     let mut same = |what: String, number: i64| {
-        writeln!(text, "_Static_assert((long long)({what}) == {number}LL, \"{what}\");").expect("a text takes all");
+        writeln!(text, "_Static_assert((long long)({what}) == {number}LL, \"{what}\");")
+            .expect("a text takes all");
     };
     same("TAILCUT_ABI".into(), ABI.into());
     same("TAILCUT_MOST_KEY".into(), tailcut_rt::embedded::MOST_KEY as i64);

@@ -30,7 +30,9 @@ pub fn installed(library: Library) -> Option<&'static Installed> {
     static SHARED: OnceLock<Option<Installed>> = OnceLock::new();
     static STATIC: OnceLock<Option<Installed>> = OnceLock::new();
     let place = if library == Library::Shared { &SHARED } else { &STATIC };
-    place.get_or_init(|| ["cc", "pkg-config"].iter().all(|name| is_there(name)).then(|| install(library))).as_ref()
+    place
+        .get_or_init(|| ["cc", "pkg-config"].iter().all(|name| is_there(name)).then(|| install(library)))
+        .as_ref()
 }
 
 /// True if there is such a program; else says that a test is skipped.

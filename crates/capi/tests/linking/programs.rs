@@ -61,7 +61,11 @@ fn misuse_is_an_error_and_harms_nothing() {
 #[test]
 fn misuse_harms_nothing_that_the_compiler_checks() {
     // Leaks are looked for in the other program: here a queue is closed with operations under way.
-    program("misuse.c", Library::Static, &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    program(
+        "misuse.c",
+        Library::Static,
+        &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    );
 }
 
 #[test]
