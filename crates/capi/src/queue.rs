@@ -44,14 +44,14 @@ impl Handle {
     }
 
     fn submit(&self, operation: Operation, user_data: *mut c_void) -> Result<Status, Failure> {
-        let token = user_data.expose_provenance() as u64;
-        self.queue.submit(operation, token).map_err(|refused| refused.why)?;
+        let user_data = user_data.expose_provenance() as u64;
+        self.queue.submit(operation, user_data).map_err(|refused| refused.why)?;
         Ok(Status::Ok)
     }
 
     /// As the other side sees it. The memory of operations that have found nothing is kept for others.
     fn told(&self, completion: Completion) -> Ended {
-        let user_data = with_exposed_provenance_mut(completion.token as usize);
+        let user_data = with_exposed_provenance_mut(completion.user_data as usize);
         let (status, mut value) = (status_from(completion.result) as i32, null_mut());
         let version = match completion.result {
             Ok(Outcome::Found { version, .. } | Outcome::Stored { version }) => version,

@@ -51,9 +51,10 @@ pub fn root() -> &'static Path {
 
 fn install(library: Library) -> Installed {
     let folder = tempfile::tempdir().expect("a folder");
-    // Cargo leaves the libraries beside the tests that are linked with them.
+    // Cargo leaves the libraries beside the tests that are linked with them. Others may be named, as those of a release.
     let test = std::env::current_exe().expect("this program has a name");
-    let built = test.parent().expect("it is in a folder");
+    let beside = || test.parent().expect("it is in a folder").to_path_buf();
+    let built = std::env::var_os("TAILCUT_LIBRARIES").map_or_else(beside, PathBuf::from);
     run(Command::new(root().join("install.sh")).arg(folder.path()).arg(built));
     // The linker takes a shared library if it finds one.
     if library == Library::Static {

@@ -60,7 +60,6 @@ fn misuse_is_an_error_and_harms_nothing() {
 
 #[test]
 fn misuse_harms_nothing_that_the_compiler_checks() {
-    // Leaks are looked for in the other program: here a queue is closed with operations under way.
     program(
         "misuse.c",
         Library::Static,
@@ -83,4 +82,30 @@ fn nothing_is_lost_or_read_before_it_is_written() {
     command.env("LD_LIBRARY_PATH", installed.library_folder());
     command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
     run(command.arg(program));
+}
+
+/// The commands of a section of the README.
+fn commands(section: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("../../README.md")).expect("it is there");
+    let rest = text.split_once(&format!("## {section}\n")).expect("it has the section").1;
+    let lines = rest.lines().skip_while(|line| !line.starts_with("    "));
+    lines.map_while(|line| Some(line.strip_prefix("    ")?.to_string())).collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    let Some(installed) = installed(Library::Shared) else { return };
+    let commands = commands("As a library");
+    // The tests have installed it already, elsewhere.
+    assert_eq!(commands[0], "crates/capi/install.sh /usr/local");
+    let folder = tempfile::tempdir().expect("a folder");
+    let crates = format!("{}/../", root().display());
+    let mut said = String::new();
+    for line in &commands[1..] {
+        let mut shell = installed.command("sh".as_ref());
+        shell.env("PKG_CONFIG_PATH", installed.library_folder().join("pkgconfig"));
+        shell.current_dir(folder.path()).arg("-c").arg(line.replace("crates/", &crates));
+        said += &String::from_utf8_lossy(&run(&mut shell).stdout);
+    }
+    assert_eq!((commands.len(), said.as_str()), (3, SAYS));
 }

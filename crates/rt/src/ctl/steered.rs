@@ -22,7 +22,8 @@ pub trait Steered: Drive {
         figures::count_size(self.bytes(), metrics);
     }
 
-    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with [`Drive::poll`].
+    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
+    /// [`Drive::poll`].
     ///
     /// # Errors
     /// See [`CannotCall`].

@@ -16,17 +16,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Asynchronously**, through a [`Queue`] with room for so many operations: [`Queue::submit`] never waits, and says so when there is no room;
-//! [`Queue::completions`] takes what has ended, in any order, each with the token that it was submitted with. No code of the caller runs on the thread of the engine,
-//! as with callbacks it would: a slow one would hold up everybody, and one that waits for the store would wait for ever.
+//! **Asynchronously**, through a [`Queue`] with room for so many operations: [`Queue::submit`] never waits, and says so when there is no
+//! room; [`Queue::completions`] takes what has ended, in any order, each with the number that it was submitted with. No code of the
+//! caller runs on the thread of the engine, as with callbacks it would: a slow one would hold up everybody, and one that waits for the
+//! store would wait for ever.
 //!
 //! ```
 //! use tailcut_rt::embedded::{Operation, Options, Store, Wait};
 //!
 //! let store = Store::open(Options::in_memory())?;
 //! let queue = store.queue(64);
-//! for token in 0..10u64 {
-//!     queue.submit(Operation::set(&token.to_le_bytes(), b"value")?, token)?;
+//! for number in 0..10u64 {
+//!     queue.submit(Operation::set(&number.to_le_bytes(), b"value")?, number)?;
 //! }
 //! let mut completions = Vec::new();
 //! while completions.len() < 10 {

@@ -75,7 +75,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Completion {
     /// What the operation was submitted with.
-    pub token: u64,
+    pub user_data: u64,
     /// What came of it.
     pub result: Result<Outcome, Error>,
     pub(super) data: Data,
@@ -141,8 +141,8 @@ impl Operation {
         Operation::of(Verb::Delete, Vec::new(), key, &[])
     }
 
-    /// Makes durable what was changed by operations that have completed before it is submitted. In a cache that is what it has on its drive: what
-    /// is only in memory is lost with it.
+    /// Makes durable what was changed by operations that have completed before it is submitted. In a cache that is what it has on its
+    /// drive: what is only in memory is lost with it.
     pub fn flush() -> Operation {
         Operation { verb: Verb::Flush, data: Data::default() }
     }
@@ -165,7 +165,8 @@ impl Operation {
         self
     }
 
-    /// What is set or touched is there for a time. It is counted in seconds by the clock on the wall, and begun ones count as whole, but that which is running.
+    /// What is set or touched is there for a time, rounded up to seconds. The first one is what is left of the second that runs on the
+    /// clock on the wall.
     #[must_use]
     pub fn for_a_time(mut self, time: Duration) -> Operation {
         if let Verb::Set { lifetime, .. } | Verb::Touch { lifetime } = &mut self.verb {

@@ -26,7 +26,8 @@ pub struct Options {
     pub keep: Keep,
     /// What is changed is durable when its operation completes. Only for a store with a drive.
     pub is_durable: bool,
-    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If not, what is there is opened, and made where there are only zeros.
+    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If not, what is there is
+    /// opened, and made where there are only zeros.
     pub create: bool,
     /// The longest time for which the end waits for a drive that answers nothing.
     pub patience: Nanos,

@@ -51,7 +51,7 @@ struct State {
 pub struct Asker {
     /// None once it was told.
     core: Option<Arc<Core>>,
-    token: u64,
+    user_data: u64,
 }
 
 impl Queue {
@@ -60,18 +60,18 @@ impl Queue {
         Queue { core: Arc::new(Core { state, came, room: room.max(1) }), inbox }
     }
 
-    /// Hands over an operation, and never waits. Its completion has the same `token`, which need not differ from others.
+    /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not differ from others.
     ///
     /// # Errors
     /// [`Error::Busy`] if there is no room, [`Error::Closed`]; the operation comes back with them.
-    pub fn submit(&self, operation: Operation, token: u64) -> Result<(), NotTaken> {
+    pub fn submit(&self, operation: Operation, user_data: u64) -> Result<(), NotTaken> {
         let mut state = self.core.lock();
         if state.taken_room >= self.core.room {
             return Err(NotTaken { why: Error::Busy, operation });
         }
         state.taken_room += 1;
         drop(state);
-        let asker = Asker { core: Some(Arc::clone(&self.core)), token };
+        let asker = Asker { core: Some(Arc::clone(&self.core)), user_data };
         match self.inbox.post(Letter::Operation(operation, asker)) {
             Ok(()) => Ok(()),
             Err(Letter::Operation(operation, mut asker)) => {
@@ -161,7 +161,7 @@ impl Asker {
 
     fn tell_once(&mut self, result: Result<Outcome, Error>, data: Data) {
         if let Some(core) = self.core.take() {
-            core.complete(Completion { token: self.token, result, data });
+            core.complete(Completion { user_data: self.user_data, result, data });
         }
     }
 }

@@ -19,7 +19,8 @@ use tailcut_host::kv::Engine;
 
 /// A store, and the thread that it works on. Any number of threads may use it at the same time.
 ///
-/// Dropped, it ends as with [`Store::close`], only that nobody is told whether all is on the drive. After `fork` the child must not use it: it has no such thread.
+/// Dropped, it ends as with [`Store::close`], only that nobody is told whether all is on the drive. After `fork` the child must not use
+/// it: it has no such thread.
 #[derive(Debug)]
 pub struct Store {
     inbox: Arc<Inbox<Letter>>,
@@ -160,10 +161,11 @@ impl Store {
         self.ask(Question::Status)
     }
 
-    /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an array. Moments are those of [`Store::now`].
+    /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an array. Moments are those of
+    /// [`Store::now`]. What a drive does not know it answers with [`ControlReply::Unsupported`].
     ///
     /// # Errors
-    /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer, where the array does that by itself. What a drive does not know it answers with [`ControlReply::Unsupported`].
+    /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer, where the array does that by itself.
     pub fn control(&self, drive: usize, call: Control) -> Result<ControlReply, Error> {
         self.ask(|answer| Question::Call { drive, call, answer })?
     }

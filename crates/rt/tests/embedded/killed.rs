@@ -38,7 +38,7 @@ fn child() {
         }
         for completion in completions.drain(..) {
             completion.result.expect("it is stored");
-            println!("\nstored {}", completion.token);
+            println!("\nstored {}", completion.user_data);
         }
         std::io::stdout().flush().expect("somebody listens");
     }

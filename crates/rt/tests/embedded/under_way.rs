@@ -23,8 +23,8 @@ fn operation(kind: u8, key: u64) -> Operation {
 }
 
 /// Whoever finds no room takes completions, as a caller would.
-fn submit(queue: &Queue, mut operation: Operation, token: u64, completions: &mut Vec<Completion>) {
-    while let Err(refused) = queue.submit(operation, token) {
+fn submit(queue: &Queue, mut operation: Operation, user_data: u64, completions: &mut Vec<Completion>) {
+    while let Err(refused) = queue.submit(operation, user_data) {
         assert_eq!(refused.why, Error::Busy);
         operation = refused.operation;
         queue.completions(completions, Wait::ForOne);
@@ -54,8 +54,8 @@ proptest! {
                 taken
             };
             let others: Vec<_> = (1..takers).map(|_| scope.spawn(take)).collect();
-            for (&(kind, key), token) in kinds.iter().zip(0..) {
-                submit(&queue, operation(kind, key), token, &mut completions);
+            for (&(kind, key), user_data) in kinds.iter().zip(0..) {
+                submit(&queue, operation(kind, key), user_data, &mut completions);
                 assert!(queue.under_way() <= room);
             }
             is_over.store(true, Ordering::Release);
@@ -64,18 +64,18 @@ proptest! {
             }
             others.into_iter().for_each(|other| completions.extend(other.join().expect("it takes")));
         });
-        let mut tokens = BTreeMap::new();
+        let mut times = BTreeMap::new();
         for completion in &completions {
-            *tokens.entry(completion.token).or_insert(0) += 1;
-            let (kind, key) = kinds[completion.token as usize];
+            *times.entry(completion.user_data).or_insert(0) += 1;
+            let (kind, key) = kinds[completion.user_data as usize];
             match completion.result {
                 Ok(Outcome::Found { .. }) => prop_assert_eq!(completion.value(), value(key, 0)),
                 Err(why) => prop_assert!(kind == 11 && matches!(why, Error::TooLarge { .. }), "{why}"),
                 Ok(_) => prop_assert!(kind < 11),
             }
         }
-        prop_assert_eq!(tokens.len(), kinds.len());
-        prop_assert!(tokens.values().all(|&times| times == 1));
+        prop_assert_eq!(times.len(), kinds.len());
+        prop_assert!(times.values().all(|&count| count == 1));
     }
 }
 
@@ -84,7 +84,7 @@ fn a_full_queue_says_busy_and_gives_the_operation_back() {
     let store = on_memory();
     let queue = store.queue(3);
     let get = || Operation::get(b"some key").expect("it is a key");
-    (0..3).for_each(|token| queue.submit(get(), token).expect("there is room"));
+    (0..3).for_each(|number| queue.submit(get(), number).expect("there is room"));
     let refused = queue.submit(get(), 3).expect_err("there is none");
     assert_eq!((refused.why, refused.operation.key()), (Error::Busy, &b"some key"[..]));
     assert_eq!((queue.under_way(), queue.room()), (3, 3));
@@ -96,7 +96,7 @@ fn a_full_queue_says_busy_and_gives_the_operation_back() {
     while queue.under_way() > 0 {
         queue.completions(&mut completions, Wait::ForOne);
     }
-    assert_eq!(completions.iter().map(|completion| completion.token).sum::<u64>(), 6);
+    assert_eq!(completions.iter().map(|completion| completion.user_data).sum::<u64>(), 6);
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn memory_of_a_completion_is_used_again() {
 fn the_end_completes_what_is_under_way_and_takes_nothing_more() {
     let store = on_memory();
     let queue = store.queue(100);
-    (0..100u64).for_each(|token| {
-        let set = Operation::set(&token.to_le_bytes(), &[1; 20_000]).expect("it is a key");
-        queue.submit(set, token).expect("there is room");
+    (0..100u64).for_each(|number| {
+        let set = Operation::set(&number.to_le_bytes(), &[1; 20_000]).expect("it is a key");
+        queue.submit(set, number).expect("there is room");
     });
     let all = store.close().expect("the drive takes everything");
     let mut completions = Vec::new();
@@ -153,9 +153,9 @@ fn a_drive_that_says_nothing_is_given_up_at_the_end_and_everybody_is_told() {
     store.set(b"before", b"it").expect("it answers");
     is_deaf.store(true, Ordering::Relaxed);
     let queue = store.queue(8);
-    (0..8u64).for_each(|token| {
-        let set = Operation::set(&token.to_le_bytes(), b"never durable").expect("it is a key");
-        queue.submit(set, token).expect("there is room");
+    (0..8u64).for_each(|number| {
+        let set = Operation::set(&number.to_le_bytes(), b"never durable").expect("it is a key");
+        queue.submit(set, number).expect("there is room");
     });
     assert_eq!(queue.completions(&mut Vec::new(), Wait::AtMost(Duration::from_millis(20))), 0);
     assert_eq!(store.close().map(|_| ()), Err(Error::DriveFailed));

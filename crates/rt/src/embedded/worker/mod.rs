@@ -1,7 +1,7 @@
 //! The thread of a store: it has the engine and its drive, and nobody else does.
 //!
-//! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell who asked. If there is nothing to do, it sleeps
-//! until the drive or a caller wakes it.
+//! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell who asked. If there is
+//! nothing to do, it sleeps until the drive or a caller wakes it.
 
 mod attempt;
 mod ending;
