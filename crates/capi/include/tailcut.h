@@ -14,7 +14,8 @@
  * is copied before it returns.
  *
  * THREADS. A store and a queue may be used by several threads at a time, but nobody may use what somebody closes at the same time.
- * Options, values and completions are used by one thread at a time. After fork() a child must not use what its parent has opened.
+ * Options, values and completions are used by one thread at a time. After fork() a child must not use what its parent has opened. Threads of the
+ * library take no signals but those of their own faults.
  *
  * BINARY INTERFACE. Programs that were built with this header work with every library whose tailcut_abi() is TAILCUT_ABI. Structures that
  * the caller makes begin with their size, so that they can grow.
@@ -58,7 +59,8 @@ enum {
     TAILCUT_ERROR_STEERED = -11,     /* the array steers its drives by itself */
     TAILCUT_ERROR_UNSUPPORTED = -12, /* the drive does not know the call */
     TAILCUT_ERROR_REFUSED = -13,     /* the values of the call do not fit the drive or its state */
-    TAILCUT_ERROR_BUG = -14          /* of tailcut: please report the message; what has changed is not known */
+    TAILCUT_ERROR_BUG = -14,         /* of tailcut: please report the message; what has changed is not known */
+    TAILCUT_ERROR_SYSTEM = -15       /* the system refuses a descriptor */
 };
 
 /*
@@ -225,6 +227,12 @@ typedef struct tailcut_completion {
  * all, TAILCUT_FOREVER; not at all where nothing is under way. Returns TAILCUT_OK, also with none.
  */
 int tailcut_wait(tailcut_queue *queue, tailcut_completion *completions, size_t room, int64_t timeout, size_t *count);
+
+/*
+ * A descriptor that is readable while there are completions, for poll() and its like; `*descriptor`. It belongs to the queue and goes with it. Who has seen it readable takes
+ * completions with a timeout of 0 until there are none.
+ */
+int tailcut_queue_descriptor(tailcut_queue *queue, int *descriptor);
 
 /* What tailcut_error() would say of a status; it belongs to the library. Never NULL. */
 const char *tailcut_status_text(int status);

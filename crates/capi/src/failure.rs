@@ -42,11 +42,13 @@ pub enum Status {
     Refused = -13,
     /// A panic.
     Bug = -14,
+    /// The system refuses something.
+    System = -15,
 }
 
 impl Status {
     /// All of them.
-    pub const ALL: [Status; 17] = [
+    pub const ALL: [Status; 18] = [
         Status::Ok,
         Status::NotFound,
         Status::NotStored,
@@ -64,6 +66,7 @@ impl Status {
         Status::Unsupported,
         Status::Refused,
         Status::Bug,
+        Status::System,
     ];
 
     /// What it means, for completions, which have no message of their own.
@@ -88,6 +91,7 @@ impl Status {
             Status::Unsupported => c"the drive does not know this call: emulated drives do",
             Status::Refused => c"the values do not fit the drive or its state",
             Status::Bug => c"a bug in tailcut",
+            Status::System => c"the system refuses a descriptor or a thread",
         }
     }
 }

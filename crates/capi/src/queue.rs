@@ -4,6 +4,7 @@ use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
 use crate::failure::{Failure, Status, status_from};
 use crate::store::{Write, for_a_time, set_in};
 use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -206,6 +207,27 @@ pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mu
         // SAFETY: queues are there until they are closed.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
         queue.submit(Operation::flush(), user_data)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor: *mut c_int) -> c_int {
+    cross(|| {
+        // SAFETY: queues are there until they are closed.
+        let queue: &Handle = unsafe { behind(queue, "queue") }?;
+        // SAFETY: it is a place for a number.
+        let descriptor = unsafe { behind_mut(descriptor, "descriptor") }?;
+        let wakes = queue.queue.wakes();
+        let wakes = wakes.map_err(|why| Failure {
+            status: Status::System,
+            message: format!("the system refuses a descriptor: {why}"),
+        });
+        *descriptor = wakes?.as_raw_fd();
+        Ok(Status::Ok)
     })
 }
 

@@ -73,6 +73,11 @@ fn threads_share_a_store_and_its_queues() {
 }
 
 #[test]
+fn signals_and_event_loops_stay_those_of_the_program() {
+    program("signals.c", Library::Shared, &[]);
+}
+
+#[test]
 fn nothing_is_lost_or_read_before_it_is_written() {
     let Some(installed) = installed(Library::Shared).filter(|_| is_there("valgrind")) else { return };
     let folder = tempfile::tempdir().expect("a folder");

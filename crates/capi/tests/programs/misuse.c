@@ -128,6 +128,11 @@ static void queues(tailcut_store *store) {
     /* What was refused has taken no room, and nothing is under way: nobody waits. */
     IS(tailcut_wait(queue, completions, 4, TAILCUT_FOREVER, &count), TAILCUT_OK);
     TRUE(count == 0);
+    int descriptor = -1;
+    SAYS(tailcut_queue_descriptor(queue, NULL), TAILCUT_ERROR_ARGUMENT, "descriptor is NULL");
+    SAYS(tailcut_queue_descriptor(NULL, &descriptor), TAILCUT_ERROR_ARGUMENT, "queue is NULL");
+    IS(tailcut_queue_descriptor(queue, &descriptor), TAILCUT_OK);
+    TRUE(descriptor >= 0);
     IS(tailcut_submit_set(queue, "q", 1, "1", 1, NULL, completions), TAILCUT_OK);
     IS(tailcut_submit_flush(queue, NULL), TAILCUT_OK);
     SAYS(tailcut_submit_delete(queue, "q", 1, NULL), TAILCUT_ERROR_BUSY, "full");

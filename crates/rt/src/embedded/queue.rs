@@ -4,8 +4,12 @@ use super::error::{Error, NotTaken};
 use super::inbox::Inbox;
 use super::operation::{Completion, Data, Operation, Outcome};
 use super::worker::Letter;
+use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A place from which operations are submitted, and to which their completions come: a ring such as drives have.
@@ -35,13 +39,15 @@ struct Core {
     /// There is a completion, or nothing is under way any more.
     came: Condvar,
     room: usize,
+    /// Operations that were submitted and whose completions were not taken. It becomes less only while the state is locked.
+    under_way: AtomicUsize,
+    /// Readable while there are completions, if anybody has asked for it.
+    bell: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     completions: VecDeque<Completion>,
-    /// Operations that were submitted and whose completions were not taken.
-    taken_room: usize,
     /// Threads that wait.
     waiting: usize,
 }
@@ -56,8 +62,14 @@ pub struct Asker {
 
 impl Queue {
     pub(super) fn new(room: usize, inbox: Arc<Inbox<Letter>>) -> Queue {
-        let (state, came) = (Mutex::default(), Condvar::new());
-        Queue { core: Arc::new(Core { state, came, room: room.max(1) }), inbox }
+        let core = Core {
+            state: Mutex::default(),
+            came: Condvar::new(),
+            room: room.max(1),
+            under_way: AtomicUsize::new(0),
+            bell: OnceLock::new(),
+        };
+        Queue { core: Arc::new(core), inbox }
     }
 
     /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not differ from others.
@@ -65,12 +77,10 @@ impl Queue {
     /// # Errors
     /// [`Error::Busy`] if there is no room, [`Error::Closed`]; the operation comes back with them.
     pub fn submit(&self, operation: Operation, user_data: u64) -> Result<(), NotTaken> {
-        let mut state = self.core.lock();
-        if state.taken_room >= self.core.room {
+        let one_more = |count| (count < self.core.room).then_some(count + 1);
+        if self.core.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return Err(NotTaken { why: Error::Busy, operation });
         }
-        state.taken_room += 1;
-        drop(state);
         let asker = Asker { core: Some(Arc::clone(&self.core)), user_data };
         match self.inbox.post(Letter::Operation(operation, asker)) {
             Ok(()) => Ok(()),
@@ -93,13 +103,36 @@ impl Queue {
         let mut state = self.core.wait(wait);
         let count = state.completions.len().min(most);
         completions.extend(state.completions.drain(..count));
+        if let Some(bell) = self.core.bell.get().filter(|_| state.completions.is_empty()) {
+            let _ = rustix::io::read(bell, &mut [0u8; 8]);
+        }
         self.core.release(&mut state, count);
         count
     }
 
+    /// A descriptor that is readable while there are completions, for event loops; whoever has seen that takes all of them with [`Wait::Not`].
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn wakes(&self) -> io::Result<BorrowedFd<'_>> {
+        let state = self.core.lock();
+        let bell = match self.core.bell.get() {
+            Some(bell) => bell,
+            None => {
+                let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+                let bell = self.core.bell.get_or_init(|| bell);
+                if !state.completions.is_empty() {
+                    ring(bell);
+                }
+                bell
+            }
+        };
+        Ok(bell.as_fd())
+    }
+
     /// How many operations were submitted and not taken as completions.
     pub fn under_way(&self) -> usize {
-        self.core.lock().taken_room
+        self.core.under_way.load(Ordering::Acquire)
     }
 
     /// How many there can be.
@@ -122,7 +155,7 @@ impl Core {
             Wait::AtMost(time) => Instant::now().checked_add(time),
         };
         state.waiting += 1;
-        while state.completions.is_empty() && state.taken_room > 0 {
+        while state.completions.is_empty() && self.under_way.load(Ordering::Acquire) > 0 {
             let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
             state = match rest {
                 Some(Duration::ZERO) => break,
@@ -136,39 +169,78 @@ impl Core {
 
     /// So much room is free again. Who waits although nothing is under way any more waits for nothing.
     fn release(&self, state: &mut MutexGuard<'_, State>, count: usize) {
-        state.taken_room -= count;
-        if state.taken_room == 0 && state.waiting > 0 {
+        let before = self.under_way.fetch_sub(count, Ordering::AcqRel);
+        if before == count && state.waiting > 0 {
             self.came.notify_all();
         }
     }
 
-    fn complete(&self, completion: Completion) {
-        let mut state = self.lock();
-        state.completions.push_back(completion);
+    fn complete(&self, completions: impl ExactSizeIterator<Item = Completion>) {
+        let (count, mut state) = (completions.len(), self.lock());
+        let was_empty = state.completions.is_empty();
+        state.completions.extend(completions);
+        if let Some(bell) = self.bell.get().filter(|_| was_empty) {
+            ring(bell);
+        }
         let is_awaited = state.waiting > 0;
         drop(state);
-        if is_awaited {
-            self.came.notify_one();
+        match count {
+            _ if !is_awaited => {}
+            1 => self.came.notify_one(),
+            _ => self.came.notify_all(),
         }
     }
 }
 
-impl Asker {
-    /// Tells what came of it.
-    pub fn tell(mut self, result: Result<Outcome, Error>, data: Data) {
-        self.tell_once(result, data);
-    }
-
-    fn tell_once(&mut self, result: Result<Outcome, Error>, data: Data) {
-        if let Some(core) = self.core.take() {
-            core.complete(Completion { user_data: self.user_data, result, data });
-        }
-    }
+fn ring(bell: &OwnedFd) {
+    // A bell that cannot ring any louder has been heard of already.
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
 impl Drop for Asker {
     /// Nobody has told, and nobody will.
     fn drop(&mut self) {
-        self.tell_once(Err(Error::Closed), Data::default());
+        if let Some(core) = self.core.take() {
+            let (result, data) = (Err(Error::Closed), Data::default());
+            core.complete(std::iter::once(Completion { user_data: self.user_data, result, data }));
+        }
     }
 }
+
+/// What came of operations that are told together, as long as they are of one queue: a lock for each of them would be taken just when
+/// whoever submits or takes wants it.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Whose they are; none where there are none.
+    core: Option<Arc<Core>>,
+    completions: Vec<Completion>,
+}
+
+impl News {
+    /// One more. Whoever is first does not wait for more than a few others.
+    pub fn add(&mut self, mut asker: Asker, result: Result<Outcome, Error>, data: Data) {
+        let Some(core) = asker.core.take() else { return };
+        let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
+        if is_other || self.completions.len() >= MOST_NEWS {
+            self.tell();
+        }
+        self.core = Some(core);
+        self.completions.push(Completion { user_data: asker.user_data, result, data });
+    }
+
+    /// Tells them.
+    pub fn tell(&mut self) {
+        if let Some(core) = self.core.take() {
+            core.complete(self.completions.drain(..));
+        }
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// Completions that are told together at the most.
+const MOST_NEWS: usize = 32;

@@ -9,6 +9,7 @@ use super::statistics::Statistics;
 use super::worker::{Ended, Letter, Question, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
+use crate::system;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,6 +66,8 @@ impl Store {
         let (says, hears) = channel();
         let theirs = Arc::clone(&inbox);
         let begin = move || {
+            // The process is somebody else's, and so are its signals.
+            system::take_no_signals();
             let (engine, drive) = make()?;
             Ok(Worker::new(engine, drive, settings, theirs, clock)?)
         };

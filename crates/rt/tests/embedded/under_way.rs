@@ -3,6 +3,7 @@
 use super::deaf::{deaf, opened};
 use super::{on_memory, value};
 use proptest::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -105,6 +106,34 @@ fn nobody_waits_where_nothing_is_under_way() {
     let queue = store.queue(1);
     assert_eq!(queue.completions(&mut Vec::new(), Wait::ForOne), 0);
     assert_eq!(queue.completions(&mut Vec::new(), Wait::Not), 0);
+}
+
+#[test]
+fn a_descriptor_is_readable_as_long_as_there_are_completions() {
+    let store = on_memory();
+    let queue = store.queue(4);
+    let get = || Operation::get(b"key").expect("it is a key");
+    queue.submit(get(), 0).expect("there is room");
+    let is_readable = |millis: i64| {
+        let wakes = queue.wakes().expect("there is a descriptor");
+        let time = Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 };
+        poll(&mut [PollFd::from_borrowed_fd(wakes, PollFlags::IN)], Some(&time)).expect("it can be asked") > 0
+    };
+    let mut completions = Vec::new();
+    for round in 1..4 {
+        // What comes is seen, whenever it was asked for, and until all of it was taken.
+        assert!(is_readable(60_000));
+        queue.submit(get(), round).expect("there is room");
+        while queue.under_way() > 1 {
+            assert!(is_readable(60_000));
+            assert_eq!(queue.take(&mut completions, 1, Wait::Not), 1);
+        }
+        assert!(is_readable(60_000));
+        queue.completions(&mut completions, Wait::Not);
+        assert!(!is_readable(0));
+        queue.submit(get(), round).expect("there is room");
+    }
+    assert_eq!(completions.len(), 6);
 }
 
 #[test]

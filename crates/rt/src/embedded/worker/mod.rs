@@ -14,7 +14,7 @@ pub use questions::Question;
 use super::error::Error;
 use super::inbox::Inbox;
 use super::operation::{Operation, Outcome};
-use super::queue::Asker;
+use super::queue::{Asker, News};
 use super::statistics::Statistics;
 use super::store::Settings;
 use crate::Clock;
@@ -62,6 +62,8 @@ pub struct Worker<D> {
     stuck: VecDeque<u32>,
     /// Operations that are done, and wait until it is durable, in the order of their points; without one before the next sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Asker)>,
+    /// Operations that have ended.
+    news: News,
     calls: Calls,
     statistics: Statistics,
     ending: Ending,
@@ -106,6 +108,7 @@ impl<D: Steered> Worker<D> {
             vacant: Vec::new(),
             stuck: VecDeque::new(),
             undurable: VecDeque::new(),
+            news: News::default(),
             calls: Calls::default(),
             statistics: Statistics::default(),
             ending: Ending::Not,
@@ -144,6 +147,7 @@ impl<D: Steered> Worker<D> {
             }
         }
         self.letters = letters;
+        self.news.tell();
     }
 
     /// What the drive takes, and what it has ready.
@@ -173,6 +177,7 @@ impl<D: Steered> Worker<D> {
             }
             has_moved |= self.retry(has_moved);
             self.tell_durable();
+            self.news.tell();
             if !has_moved {
                 break;
             }
@@ -225,7 +230,7 @@ impl<D: Steered> Worker<D> {
 
     fn tell(&mut self, result: Result<Outcome, Error>, operation: Operation, asker: Asker) {
         self.note(&operation, result);
-        asker.tell(result, operation.data);
+        self.news.add(asker, result, operation.data);
     }
 
     /// What was done is on its way to the drive.
