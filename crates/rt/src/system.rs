@@ -60,6 +60,21 @@ fn schedule(policy: i32) -> io::Result<()> {
     }
 }
 
+/// Signals that are sent to the process go to other threads than the one that calls and those that it starts. What it brings upon itself by a
+/// fault is still its own.
+pub fn take_no_signals() {
+    // SAFETY: it is a plain structure of integers, for which zeros are valid.
+    let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigfillset(&raw mut signals) };
+    for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS] {
+        // SAFETY: the set is ours, and the number that of a signal.
+        unsafe { libc::sigdelset(&raw mut signals, fault) };
+    }
+    // SAFETY: the set outlives the call, and nobody asks for the one before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, std::ptr::null_mut()) };
+}
+
 /// Time of processors that the process has used.
 pub fn processor_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -1,10 +1,12 @@
 //! What can be asked of a drive in service beyond its control interface.
 
 use super::figures;
+use crate::array::CannotCall;
 use crate::drive::Drive;
 use crate::{AnyDrive, MemoryDrive};
 use std::path::Path;
 use tailcut_base::Time;
+use tailcut_base::control::Control;
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::wire::metrics::Metrics;
 
@@ -18,6 +20,19 @@ pub trait Steered: Drive {
     /// Adds its counters.
     fn count(&self, metrics: &mut Metrics) {
         figures::count_size(self.bytes(), metrics);
+    }
+
+    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
+    /// [`Drive::poll`].
+    ///
+    /// # Errors
+    /// See [`CannotCall`].
+    fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {
+        if member > 0 {
+            return Err(CannotCall::NoDrive);
+        }
+        self.control(now, call);
+        Ok(())
     }
 
     /// Begins to read and compare all that it stores.
@@ -56,6 +71,17 @@ impl Steered for AnyDrive {
 
     fn count(&self, metrics: &mut Metrics) {
         figures::count(self, metrics);
+    }
+
+    fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {
+        match self {
+            AnyDrive::Array(array, _) => array.call(now, member, call),
+            _ if member > 0 => Err(CannotCall::NoDrive),
+            single => {
+                single.control(now, call);
+                Ok(())
+            }
+        }
     }
 
     fn scrub(&mut self, now: Time) -> Result<(), String> {
