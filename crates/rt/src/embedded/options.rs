@@ -135,10 +135,11 @@ impl Options {
             return Err(CannotOpen::Options(problems.join("; ")));
         }
         let Some(mut drive) = self.drive(clock)? else {
-            return Ok((finding::in_memory(self.engine()).map_err(CannotOpen::Store)?, None));
+            let engine = finding::in_memory(self.engine(), 1).map_err(CannotOpen::Store)?.pop();
+            return Ok((engine.expect("one part has one engine"), None));
         };
         let making = if self.create { finding::Making::Create } else { finding::Making::OpenOrCreate };
-        match finding::find(&mut drive, self.engine(), making, &mut clock, |_, _| {}) {
+        match finding::find_whole(&mut drive, self.engine(), making, &mut clock, |_, _| {}) {
             Ok(engine) => Ok((engine, Some(drive))),
             Err(CannotFind::NotEmpty) => Err(CannotOpen::NotEmpty(self.place.name())),
             Err(why) => Err(CannotOpen::Store(why)),

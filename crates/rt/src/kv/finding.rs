@@ -31,6 +31,11 @@ pub enum CannotFind {
          and all it holds is lost"
     )]
     NotEmpty,
+    /// Several threads were to share it.
+    #[error(
+        "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is opened here: serve it, or give another drive"
+    )]
+    InParts(u32),
     /// The settings do not fit together.
     #[error("{0}")]
     Settings(String),
@@ -49,6 +54,33 @@ pub fn find<D: Drive>(
     settings: impl Fn(u32) -> Settings,
     (making, parts): (Making, u32),
     pace: &mut impl Pace,
+    progress: impl FnMut(u32, u32),
+) -> Result<Vec<Engine>, CannotFind> {
+    find_if(drive, |of| Ok(settings(of)), (making, parts), pace, progress)
+}
+
+/// The same for a store in one part, for who has one user for it.
+///
+/// # Errors
+/// See [`CannotFind`].
+pub fn find_whole<D: Drive>(
+    drive: &mut D,
+    settings: Settings,
+    making: Making,
+    pace: &mut impl Pace,
+    progress: impl FnMut(u32, u32),
+) -> Result<Engine, CannotFind> {
+    let whole = |of| if of == 1 { Ok(settings) } else { Err(CannotFind::InParts(of)) };
+    let mut engines = find_if(drive, whole, (making, 1), pace, progress)?;
+    Ok(engines.pop().expect("one part has one engine"))
+}
+
+/// Of a store that is there, `settings` are asked whether so many parts are taken.
+fn find_if<D: Drive>(
+    drive: &mut D,
+    settings: impl Fn(u32) -> Result<Settings, CannotFind>,
+    (making, parts): (Making, u32),
+    pace: &mut impl Pace,
     mut progress: impl FnMut(u32, u32),
 ) -> Result<Vec<Engine>, CannotFind> {
     let there = read_beginning(drive, pace)?;
@@ -60,7 +92,7 @@ pub fn find<D: Drive>(
         (Making::OpenOrCreate, Beginning::Other(other)) => return Err(CannotOpen::from(*other).into()),
         (Making::OpenOrCreate, Beginning::Zeros) | (Making::Create, _) => parts,
     };
-    let settings = settings(of);
+    let settings = settings(of)?;
     check(&settings)?;
     let parts = Parts::new(&drive.disk(), of);
     let (store, seed) = (system::random()?, system::random()? as u64);

@@ -36,7 +36,7 @@ pub fn opened(mut drive: Deaf, is_durable: bool) -> Store {
     let make = move || {
         let settings =
             EngineSettings { memory, most_item, keep: Keep::Everything, ..EngineSettings::default() };
-        let engine = finding::find(&mut drive, settings, Making::Create, &mut clock, |_, _| {});
+        let engine = finding::find_whole(&mut drive, settings, Making::Create, &mut clock, |_, _| {});
         Ok((engine.expect("it answers so far"), Some(drive)))
     };
     Store::over(make, Settings { is_durable, patience: Nanos::millis(20) }, clock).expect("it is made")
