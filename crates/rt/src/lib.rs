@@ -32,3 +32,4 @@ pub use drive::{Announcement, Answers, Drive, Extent};
 pub use emulated::EmulatedSsd;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
+pub use system::wait_readable;

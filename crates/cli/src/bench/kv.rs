@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tailcut_base::quantity::parse_time;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_rt::Clock;
+use tailcut_rt::wait_readable;
 use tailcut_sim::workload::zipf::Zipf;
 
 /// `tailcut bench kv`.
@@ -179,19 +181,29 @@ fn processor_time(pid: u32) -> io::Result<Duration> {
 }
 
 /// What can be spoken through.
-trait Line: Read + Write + Send {}
-impl<T: Read + Write + Send> Line for T {}
+trait Line: Read + Write + Send {
+    /// Waits until something has come, as event loops do. Whoever sleeps in a call to receive from a unix socket is also woken when the server takes what was
+    /// sent, for nothing and at the server's expense.
+    fn wait(&self) -> io::Result<()>;
+}
+
+impl<T: Read + Write + Send + AsFd> Line for T {
+    fn wait(&self) -> io::Result<()> {
+        match wait_readable(self.as_fd(), PATIENCE)? {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::TimedOut, "it says nothing")),
+        }
+    }
+}
 
 fn connect(arguments: &KvBench) -> io::Result<Box<dyn Line>> {
     match &arguments.unix {
         Some(path) => {
             let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
             Ok(Box::new(stream))
         }
         None => {
             let stream = TcpStream::connect(arguments.tcp)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
             stream.set_nodelay(true)?;
             Ok(Box::new(stream))
         }
@@ -321,6 +333,7 @@ impl Load {
         self.at = 0;
         let before = self.received.len();
         self.received.resize(before + RECEIVE_BYTES, 0);
+        self.line.wait()?;
         let count = self.line.read(&mut self.received[before..])?;
         self.received.truncate(before + count);
         if count == 0 {

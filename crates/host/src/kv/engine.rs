@@ -175,6 +175,11 @@ impl Engine {
         self.unix = unix;
     }
 
+    /// The memory for items, for who may give it a hint to the system.
+    pub fn memory(&self) -> &[u8] {
+        self.front.memory()
+    }
+
     /// The seed of the keys' hashes.
     pub fn seed(&self) -> u64 {
         self.seed

@@ -49,6 +49,11 @@ impl Fetched {
         !self.blocks.is_empty()
     }
 
+    /// Bytes of the value, if it is there.
+    pub fn bytes(&self) -> usize {
+        if self.is_there() { self.header.value as usize } else { 0 }
+    }
+
     /// The key that was asked for.
     pub fn key(&self) -> &[u8] {
         self.key.as_slice()

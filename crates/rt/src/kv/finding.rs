@@ -107,7 +107,7 @@ fn find_if<D: Drive>(
             making = kv::Making::Create { store, seed };
         }
         let opening = Opening::new(settings, disk, making).of_part(Part { number: part, of });
-        engines.push(settle(&mut slice, opening, pace, &mut progress)?);
+        engines.push(ready(settle(&mut slice, opening, pace, &mut progress)?));
     }
     engines.reverse();
     Ok(engines)
@@ -120,7 +120,12 @@ fn find_if<D: Drive>(
 pub fn in_memory(settings: Settings, parts: u32) -> Result<Vec<Engine>, CannotFind> {
     check(&settings)?;
     let seed = system::random()? as u64;
-    Ok((0..parts).map(|_| Engine::in_memory(settings, seed)).collect())
+    Ok((0..parts).map(|_| ready(Engine::in_memory(settings, seed))).collect())
+}
+
+fn ready(engine: Engine) -> Engine {
+    system::prefer_large_pages(engine.memory());
+    engine
 }
 
 /// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for its items.

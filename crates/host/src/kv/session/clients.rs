@@ -3,7 +3,7 @@
 use super::about::About;
 use super::errand::{Reply, Shards};
 use super::shard::ServiceSettings;
-use super::{Session, Ways};
+use super::{Session, Texts, Ways};
 use crate::wire::memcached::Reason;
 
 /// Everybody who is served in one place.
@@ -14,6 +14,7 @@ pub struct Clients {
     settings: ServiceSettings,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
+    texts: Texts,
     unix: u64,
     tally: Tally,
 }
@@ -37,7 +38,15 @@ impl Clients {
     /// Nobody yet, in one place of so many that share the shards.
     pub fn new(group: u32, threads: u32, settings: ServiceSettings) -> Clients {
         let tally = Tally { threads: u64::from(threads), ..Tally::default() };
-        Clients { group, settings, sessions: Vec::new(), vacant: Vec::new(), unix: 0, tally }
+        Clients {
+            group,
+            settings,
+            sessions: Vec::new(),
+            vacant: Vec::new(),
+            texts: Texts::default(),
+            unix: 0,
+            tally,
+        }
     }
 
     /// What time it is, in seconds of Unix time.
@@ -135,6 +144,6 @@ impl Clients {
         let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
-        work(session, &mut Ways { shards, about, group: self.group, client });
+        work(session, &mut Ways { shards, about, group: self.group, client, texts: &mut self.texts });
     }
 }

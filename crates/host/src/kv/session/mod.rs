@@ -94,6 +94,26 @@ struct Ways<'a, S> {
     /// Whose session it is, among all that share the shards.
     pub group: u32,
     pub client: u32,
+    /// Memory for answers that wait.
+    pub texts: &'a mut Texts,
+}
+
+/// Memory for answers that wait, used again and again.
+#[derive(Debug, Default)]
+struct Texts(Vec<Vec<u8>>);
+
+impl Texts {
+    fn take(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// It is not needed any more.
+    fn give_back(&mut self, mut text: Vec<u8>) {
+        if self.0.len() < MOST_SPARE && (1..=MOST_KEPT_TEXT).contains(&text.capacity()) {
+            text.clear();
+            self.0.push(text);
+        }
+    }
 }
 
 impl Session {
@@ -200,7 +220,7 @@ impl Session {
             Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
-                self.wait(What::Flush(flush));
+                self.wait(What::Flush(flush), ways);
                 self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
@@ -227,7 +247,7 @@ impl Session {
         let errand = Errand::Item { key, verb, data };
         if let Progress::Later { is_open } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
             self.is_blocked |= is_open;
-            self.wait(What::Reply);
+            self.wait(What::Reply, ways);
         }
     }
 
@@ -267,12 +287,12 @@ impl Session {
     fn ask_all<S: Shards>(&mut self, errand: &Errand<'_>, then: Then, ways: &mut Ways<'_, S>) {
         let asker = self.next_asker(ways);
         let left = ask_all(errand, asker, ways);
-        self.wait(What::All { left, then });
+        self.wait(What::All { left, then }, ways);
         self.advance(ways);
     }
 
-    fn wait(&mut self, what: What) {
-        self.waiting.push_back(Waiting { what, text: Vec::new() });
+    fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
+        self.waiting.push_back(Waiting { what, text: ways.texts.take() });
     }
 
     /// An answer has come.
@@ -290,7 +310,14 @@ impl Session {
             }
             (what, Content::Text(text)) => {
                 *what = What::Others;
-                waiting.put_first(text);
+                if at == 0 {
+                    self.out.extend_from_slice(&text);
+                    ways.texts.give_back(text);
+                } else {
+                    let behind = std::mem::replace(&mut waiting.text, text);
+                    waiting.text.extend_from_slice(&behind);
+                    ways.texts.give_back(behind);
+                }
             }
             (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
         }
@@ -311,13 +338,13 @@ impl Session {
                     continue;
                 }
                 What::All { left: 0, then } => {
-                    let text = then.text(&ways.about.with(&ways.shards.elsewhere()));
-                    waiting.put_first(text);
+                    then.tell(&ways.about.with(&ways.shards.elsewhere()), &mut self.out);
                 }
                 _ => break,
             }
-            self.out.append(&mut waiting.text);
-            self.waiting.pop_front();
+            self.out.extend_from_slice(&waiting.text);
+            let answered = self.waiting.pop_front().expect("it is at the front");
+            ways.texts.give_back(answered.text);
             self.first += 1;
         }
         if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others)) {
@@ -334,23 +361,13 @@ impl Session {
     }
 }
 
-impl Waiting {
-    /// What it has waited for comes before the answers behind it.
-    fn put_first(&mut self, mut text: Vec<u8>) {
-        text.append(&mut self.text);
-        self.text = text;
-    }
-}
-
 impl Then {
-    fn text(&self, about: &About) -> Vec<u8> {
-        let mut text = Vec::new();
+    fn tell(&self, about: &About, out: &mut Vec<u8>) {
         match self {
-            Then::Flushed { noreply } => reply::ok(&mut text, *noreply),
-            Then::Reset => reply::reset(&mut text),
-            Then::Told { stats, sums } => about.tell(*stats, sums, &mut text),
+            Then::Flushed { noreply } => reply::ok(out, *noreply),
+            Then::Reset => reply::reset(out),
+            Then::Told { stats, sums } => about.tell(*stats, sums, out),
         }
-        text
     }
 }
 
@@ -374,3 +391,6 @@ const MOST_WAITING: usize = 128;
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.
 const MOST_KEPT: usize = 64 << 10;
+/// Answers that wait whose memory is kept, and the most of each, for all clients of one place together.
+const MOST_SPARE: usize = 512;
+const MOST_KEPT_TEXT: usize = 16 << 10;

@@ -269,7 +269,7 @@ impl Shard {
     fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
         let changes = !kept.verb().only_looks();
         self.is_touched |= changes;
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + MOST_AROUND);
         match self.work(fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
             Outcome::Busy => return self.wait_for_disk(asker, kept),
             Outcome::OnFlash { counts } => return self.fetch(asker, kept, counts),
@@ -336,6 +336,8 @@ impl Shard {
     }
 }
 
+/// Bytes of an answer around the value, for most.
+const MOST_AROUND: usize = 128;
 /// Errands whose memory is kept.
 const MOST_SPARE: usize = 256;
 
