@@ -1,8 +1,8 @@
 //! What was served.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use tailcut_host::kv;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tailcut_host::kv::session::Statistics;
+use tailcut_host::kv::{self, Engine};
 
 /// What a server has done until its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Figures {
     pub traffic: Traffic,
     /// Everything that was written to the drive is there for good; false where the drive has failed, or did not answer any more.
     pub is_durable: bool,
+    /// This block of the drive could not be read, so what is on it could not be found, and the server has ended.
+    pub unreadable: Option<u64>,
 }
 
 /// What happened on sockets.
@@ -49,13 +51,20 @@ pub struct Live {
     pub commands: AtomicU64,
     /// Items at the moment.
     pub items: AtomicU64,
+    /// While it finds what is on the drive: segments of which it knows what they hold.
+    pub known: AtomicU32,
+    /// And all of them; 0 when everything is known.
+    pub segments: AtomicU32,
 }
 
 impl Live {
     /// Only one thread may.
-    pub(super) fn set(&self, connections: u64, statistics: &Statistics, items: u64) {
+    pub(super) fn set(&self, connections: u64, statistics: &Statistics, engine: &Engine) {
         self.connections.store(connections, Ordering::Relaxed);
         self.commands.store(statistics.cmd_get + statistics.cmd_set, Ordering::Relaxed);
-        self.items.store(items, Ordering::Relaxed);
+        self.items.store(engine.items(), Ordering::Relaxed);
+        let (known, segments) = engine.recovered().unwrap_or_default();
+        self.known.store(known, Ordering::Relaxed);
+        self.segments.store(segments, Ordering::Relaxed);
     }
 }

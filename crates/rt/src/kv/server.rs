@@ -156,6 +156,11 @@ impl<D: Drive + Send + 'static> Server<D> {
         &self.live
     }
 
+    /// True if it serves no more, because the drive does not give back what is on it.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
         self.stop.post(());

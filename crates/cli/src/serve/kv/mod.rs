@@ -53,9 +53,13 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&figures), file, out)?;
     }
-    match figures.is_durable {
-        true => Ok(()),
-        false => Err(Failure::Operation("what was changed last may not be on the drive".into())),
+    match (figures.unreadable, figures.is_durable) {
+        (Some(block), _) => Err(Failure::Operation(format!(
+            "block {block} of the drive cannot be read, so what is on it cannot be found; try \
+             again, or restore the drive from a copy"
+        ))),
+        (None, true) => Ok(()),
+        (None, false) => Err(Failure::Operation("what was changed last may not be on the drive".into())),
     }
 }
 
@@ -110,7 +114,7 @@ fn complaint(error: CannotServe<String>) -> Failure {
 fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = page::Glance::of(server.live());
-    while !interrupt.wait(GLANCE_EVERY) {
+    while !interrupt.wait(GLANCE_EVERY) && !server.has_ended() {
         let now = page::Glance::of(server.live());
         waiting.say(now.line(&before, GLANCE_EVERY));
         before = now;

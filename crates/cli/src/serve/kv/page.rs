@@ -35,6 +35,8 @@ pub struct Glance {
     commands: u64,
     connections: u64,
     items: u64,
+    /// Segments that are known, of all.
+    recovered: Option<(u32, u32)>,
 }
 
 impl Glance {
@@ -44,6 +46,8 @@ impl Glance {
             commands: live.commands.load(Ordering::Relaxed),
             connections: live.connections.load(Ordering::Relaxed),
             items: live.items.load(Ordering::Relaxed),
+            recovered: Some((live.known.load(Ordering::Relaxed), live.segments.load(Ordering::Relaxed)))
+                .filter(|&(_, segments)| segments > 0),
         }
     }
 
@@ -51,8 +55,11 @@ impl Glance {
     pub fn line(&self, before: &Glance, passed: Duration) -> String {
         // Less than before after `stats reset`.
         let rate = self.commands.saturating_sub(before.commands) as f64 / passed.as_secs_f64();
+        let recovering = self.recovered.map_or(String::new(), |(known, segments)| {
+            format!(", recovering: {known} of {segments} segments")
+        });
         format!(
-            "{} connections, {} gets and sets/s, {} items",
+            "{} connections, {} gets and sets/s, {} items{recovering}",
             self.connections,
             per_second(rate),
             show_count(self.items as f64)
@@ -68,6 +75,10 @@ pub fn report(figures: &Figures, tone: Tone) -> String {
         table.row(&[name.to_string(), value]);
     }
     text += &format!("{table}\n");
+    if let Some(block) = figures.unreadable {
+        let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
+        text += &format!("{}\n", tone.paint(Ink::Warning, &warning));
+    }
     if !figures.is_durable {
         let warning = "the drive has failed or does not answer: what was changed last may not be on it";
         text += &format!("{}\n", tone.paint(Ink::Warning, warning));
@@ -107,9 +118,10 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 
 /// The same for programs.
 pub fn to_json(figures: &Figures) -> Value {
-    let Figures { statistics, engine, items, traffic, is_durable } = figures;
+    let Figures { statistics, engine, items, traffic, is_durable, unreadable } = figures;
     json!({
         "is_durable": is_durable,
+        "unreadable_block": unreadable,
         "items": items,
         "gets": statistics.cmd_get,
         "hits": statistics.get_hits,

@@ -33,7 +33,9 @@ impl About {
         reply::stat_number(out, "time", self.unix);
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
-        let lines: [(&str, u64); 34] = [
+        let recovered = engine.recovered();
+        let (known, segments) = recovered.unwrap_or_default();
+        let lines: [(&str, u64); 37] = [
             ("curr_connections", self.clients),
             ("total_connections", self.connections),
             ("cmd_get", statistics.cmd_get),
@@ -68,6 +70,9 @@ impl About {
             ("extstore_bytes_written", figures.written),
             ("extstore_page_reclaims", figures.reclaimed),
             ("extstore_bytes_copied", figures.copied),
+            ("recovering", u64::from(recovered.is_some())),
+            ("recovering_segments", u64::from(segments)),
+            ("recovering_segments_known", u64::from(known)),
         ];
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
     }

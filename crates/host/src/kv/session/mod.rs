@@ -16,6 +16,7 @@ pub use statistics::Statistics;
 
 use super::engine::Engine;
 use super::fetch::Fetched;
+use super::settings::Keep;
 use crate::wire::memcached::receiver::Step;
 use crate::wire::memcached::reply::{self, Stored};
 use crate::wire::memcached::{
@@ -225,8 +226,9 @@ impl Session {
         match outcome {
             Outcome::Done if is_held => self.wait(What::Durable(None), held),
             Outcome::Done => {}
-            Outcome::OnFlash { counts } => {
-                self.is_blocked |= !verb.only_looks();
+            Outcome::OnFlash { counts, is_unknown } => {
+                // What is unknown is what it is when it is found: nothing behind may change it before.
+                self.is_blocked |= is_unknown || !verb.only_looks();
                 self.fetch(KeptKey::new(key), verb, counts, shared);
             }
             Outcome::Busy => {
@@ -289,7 +291,8 @@ impl Session {
         let What::Item(kept, verb) = self.waiting[at].what else {
             panic!("an item comes for who waits for it")
         };
-        let is_usable = verb.only_looks() || shared.engine.is_current(fetched);
+        // Who has only looked gets what there was, whatever has changed since.
+        let is_usable = verb.only_looks() && fetched.was_read() || shared.engine.is_current(fetched);
         self.try_again(at, kept, verb, is_usable.then_some(fetched), shared);
         self.advance(shared);
     }
@@ -312,7 +315,7 @@ impl Session {
             Outcome::Done if shared.about.settings.is_durable && !verb.only_looks() => What::Durable(None),
             Outcome::Done => What::Others,
             Outcome::Busy => What::Disk(kept, verb),
-            Outcome::OnFlash { counts } => {
+            Outcome::OnFlash { counts, .. } => {
                 let ticket = shared.tickets.take(shared.client, self.first + at as u64);
                 shared.engine.fetch(kept.key().as_bytes(), ticket, counts);
                 What::Item(kept, verb)
@@ -416,7 +419,9 @@ impl Shared<'_> {
     ) -> Outcome {
         let Shared { engine, statistics, scratch, about, .. } = self;
         let (unix, most_item) = (about.unix, about.settings.most_item);
-        Work { engine, statistics, out, scratch, unix, most_item, fetched }.carry_out(key, verb, data)
+        let may_miss = verb.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
+        Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched }
+            .carry_out(key, verb, data)
     }
 }
 

@@ -1,7 +1,7 @@
 //! All clients of one engine.
 //!
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
-//! [`Service::receive`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
+//! [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
 //! [`Service::turn`], which names the clients that can go on; and sends what [`Service::output`] holds.
 
 use super::about::About;
@@ -165,6 +165,17 @@ impl Service {
         self.engine.respond(response);
     }
 
+    /// Goes on with finding what is on flash, a little, while the engine serves; true if it can go on at once. See [`Engine::recover`].
+    pub fn recover(&mut self) -> bool {
+        if self.engine.recovered().is_none() {
+            return false;
+        }
+        let can_go_on = self.engine.recover(RECOVERED_AT_A_TIME);
+        // Room may be made from now on.
+        self.has_moved |= self.engine.recovered().is_none();
+        can_go_on
+    }
+
     /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have more to send, or take more.
     pub fn turn(&mut self, movers: &mut Vec<u32>) {
         while let Some(fetched) = self.engine.next_fetched() {
@@ -249,3 +260,6 @@ impl Service {
         Some(result)
     }
 }
+
+/// Records of a step of recovery: some ten microseconds.
+const RECOVERED_AT_A_TIME: usize = 256;

@@ -33,6 +33,17 @@ impl<D: Drive> Worker<D> {
         (0..self.seats.len() as u32).for_each(|seat| self.note_answer(seat));
     }
 
+    /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
+    pub(super) fn recover(&mut self) {
+        if let Stopping::Settling { .. } | Stopping::Done { .. } = self.stopping {
+            return;
+        }
+        self.is_told |= self.service.recover();
+        if self.service.engine().unreadable().is_some() && self.stopping == Stopping::Not {
+            self.begin_end();
+        }
+    }
+
     /// The drive has answered something.
     pub(super) fn note_progress(&mut self, now: Time) {
         if let Stopping::Settling { deadline, .. } = &mut self.stopping {
@@ -71,6 +82,7 @@ impl<D: Drive> Worker<D> {
             items: engine.items(),
             traffic: self.traffic,
             is_durable,
+            unreadable: engine.unreadable(),
         };
         (figures, self.drive)
     }

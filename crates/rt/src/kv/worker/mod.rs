@@ -166,13 +166,14 @@ impl<D: Drive> Worker<D> {
             let Some(seat) = self.listed.pop_front() else { break };
             self.receive(seat, now);
         }
+        self.recover();
         self.carry_out(now);
         self.answer();
         self.open_door_again(now);
         self.see_off_the_idle(now);
         self.wind_down(now);
         let clients = (self.seats.len() - self.vacant.len()) as u64;
-        self.live.set(clients, self.service.statistics(), self.service.engine().items());
+        self.live.set(clients, self.service.statistics(), self.service.engine());
     }
 
     /// What the drive takes, and what it has ready.
