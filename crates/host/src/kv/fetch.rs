@@ -7,7 +7,7 @@ use super::index::Entry;
 use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;
 use super::log::format::UNITS;
-use super::place::{Place, UNIT};
+use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{Checksum, Header, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
@@ -113,13 +113,22 @@ impl Place {
 impl Engine {
     /// Reads an item of which [`Engine::find`] has said that it is on flash, or may be. What came of it is returned by
     /// [`Engine::next_fetched`] under the name `ticket`: the item as it is now, even if it is changed before that, or, of one that was
-    /// not found yet, as it is when that is known. `counts` if somebody has asked for it.
-    pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) {
+    /// not found yet, as it is when that is known. `counts` if somebody has asked for it. How many bytes of memory it takes at the most is
+    /// returned.
+    pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) -> u64 {
         let hash = self.hash(key);
         let asking = Asking { ticket, key: Key::new(key), counts };
-        match self.is_unknown(hash) {
-            true => self.ask_later(hash, asking),
-            false => self.fetch_for(hash, asking),
+        if self.is_unknown(hash) {
+            self.ask_later(hash, asking);
+            return self.settings.most_item;
+        }
+        let place = self.index.find(hash).map(|entry| entry.place);
+        self.fetch_for(hash, asking);
+        match place {
+            Some(Place::Log { pages, .. }) if pages < MOST_PAGES => u64::from(pages) * BLOCK_BYTES,
+            // How long it is stands in its first block.
+            Some(Place::Log { .. }) => self.settings.most_item,
+            _ => 0,
         }
     }
 

@@ -108,7 +108,7 @@ impl Opening {
             return None;
         }
         let Some(engine) = &mut self.engine else { return self.jobs.next() };
-        while engine.has_unread_above(self.durable) && engine.recover(usize::MAX) {}
+        while engine.recover_above(self.durable, usize::MAX) {}
         if self.point.is_none() && !engine.has_unread_above(self.durable) {
             self.point = Some(engine.sync());
         }
@@ -130,7 +130,7 @@ impl Opening {
         }
     }
 
-    /// The engine, when it is done. Requests that it has made to look further are still with the disk; it gets the answers.
+    /// The engine, when it is done. What older segments hold is still to be found; see [`Engine::recover`].
     ///
     /// # Errors
     /// See [`CannotOpen`].

@@ -69,6 +69,8 @@ pub(super) struct Stretch {
     /// First block on the disk.
     pub block: u64,
     blocks: u32,
+    /// Nothing is served before it is there, or nothing goes on.
+    is_urgent: bool,
 }
 
 impl Recovery {
@@ -110,18 +112,26 @@ impl Engine {
     /// Goes on with finding what is on flash, by at most so many records; true if it can go on at once, without an answer of the disk.
     /// It is called again and again until [`Engine::recovered`] says that all is known, and whenever the disk has answered.
     pub fn recover(&mut self, most: usize) -> bool {
-        self.read_ahead();
+        self.recover_above(0, most)
+    }
+
+    /// The same for segments with sequences above this one.
+    pub(super) fn recover_above(&mut self, sequence: u64, most: usize) -> bool {
         if self.is_ready() {
             self.take_in(most);
         }
         self.look_again(most);
-        let Some(recovery) = &mut self.recovery else { return false };
-        if recovery.unread() > 0 || !recovery.asking.is_empty() {
-            return recovery.can_go_on();
+        self.read_ahead(sequence);
+        let is_over = |recovery: &mut Recovery| recovery.unread() == 0 && recovery.asking.is_empty();
+        if self.recovery.take_if(is_over).is_some() {
+            self.flash.iter_mut().for_each(|flash| flash.log.note_all_recovered());
         }
-        self.recovery = None;
-        self.flash.iter_mut().for_each(|flash| flash.log.note_all_recovered());
-        false
+        self.can_recover()
+    }
+
+    /// True if [`Engine::recover`] can go on without an answer of the disk.
+    pub fn can_recover(&self) -> bool {
+        self.recovery.as_ref().is_some_and(Recovery::can_go_on)
     }
 
     /// Segments that are known, and all that there were to know; nothing if all are.
@@ -191,10 +201,10 @@ impl Engine {
     }
 
     /// Summaries are read some segments ahead of the one that is taken in.
-    fn read_ahead(&mut self) {
+    fn read_ahead(&mut self, sequence: u64) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         while recovery.reading.len() < AHEAD && recovery.unreadable.is_none() {
-            let Some(found) = recovery.left.pop() else { return };
+            let Some(found) = recovery.left.pop_if(|found| found.sequence > sequence) else { return };
             recovery.reading.push_back(flash.begin_reading(found, self.pool.list()));
         }
     }
@@ -297,10 +307,11 @@ impl Flash {
         blocks.clear();
         blocks.resize(count as usize, Bytes::ZEROS);
         let mut reading = Reading { found, blocks, under_way: 0, left: None, tombstones: 0 };
+        let is_urgent = found.foot.is_none();
         let mut block = end - count;
         while block < end {
             let blocks = (end - block).min(u64::from(self.jobs.most_blocks())) as u32;
-            self.read_stretch(Stretch { sequence: found.sequence, block, blocks }, Vec::new());
+            self.read_stretch(Stretch { sequence: found.sequence, block, blocks, is_urgent }, Vec::new());
             reading.under_way += 1;
             block += u64::from(blocks);
         }
@@ -308,7 +319,8 @@ impl Flash {
     }
 
     fn read_stretch(&mut self, stretch: Stretch, list: Vec<Bytes>) {
-        self.jobs.read(Job::Recover(stretch), Haste::Later, stretch.block, stretch.blocks, list);
+        let haste = if stretch.is_urgent { Haste::Urgent } else { Haste::Later };
+        self.jobs.read(Job::Recover(stretch), haste, stretch.block, stretch.blocks, list);
     }
 
     /// A segment that was open when the store came to its end gets a summary.

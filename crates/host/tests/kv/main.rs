@@ -6,3 +6,4 @@ mod disk;
 mod model;
 mod opening;
 mod random;
+mod recovering;

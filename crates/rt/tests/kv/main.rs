@@ -6,6 +6,7 @@ mod beginning;
 mod conversing;
 mod ending;
 mod hostile;
+mod recovering;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

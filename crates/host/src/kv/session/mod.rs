@@ -61,8 +61,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For an item on flash.
-    Item(KeptKey, Verb),
+    /// For an item on flash, which takes so many bytes at the most.
+    Item(KeptKey, Verb, u64),
     /// For a disk that is behind.
     Disk(KeptKey, Verb),
     /// Until what was written before this point is durable; the point is not known before the next sync.
@@ -93,6 +93,13 @@ impl Session {
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
             && self.answer_bytes() < MOST_OUT
+            && self.awaited_bytes() < MOST_AWAITED
+    }
+
+    /// Bytes of items that are under way.
+    fn awaited_bytes(&self) -> u64 {
+        let bytes = |waiting: &Waiting| if let What::Item(_, _, bytes) = waiting.what { bytes } else { 0 };
+        self.waiting.iter().map(bytes).sum()
     }
 
     /// Bytes of answers that can be sent, or wait for others.
@@ -276,8 +283,8 @@ impl Session {
 
     fn fetch(&mut self, key: KeptKey, verb: Verb, counts: bool, shared: &mut Shared<'_>) {
         let ticket = shared.tickets.take(shared.client, self.first + self.waiting.len() as u64);
-        shared.engine.fetch(key.key().as_bytes(), ticket, counts);
-        self.wait(What::Item(key, verb), Vec::new());
+        let bytes = shared.engine.fetch(key.key().as_bytes(), ticket, counts);
+        self.wait(What::Item(key, verb, bytes), Vec::new());
     }
 
     fn wait(&mut self, what: What, text: Vec<u8>) {
@@ -288,7 +295,7 @@ impl Session {
     pub fn note_fetched(&mut self, number: u64, fetched: &Fetched, shared: &mut Shared<'_>) {
         // Whoever waits keeps its place until it is answered, unless all are given up.
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
-        let What::Item(kept, verb) = self.waiting[at].what else {
+        let What::Item(kept, verb, _) = self.waiting[at].what else {
             panic!("an item comes for who waits for it")
         };
         // Who has only looked gets what there was, whatever has changed since.
@@ -317,8 +324,8 @@ impl Session {
             Outcome::Busy => What::Disk(kept, verb),
             Outcome::OnFlash { counts, .. } => {
                 let ticket = shared.tickets.take(shared.client, self.first + at as u64);
-                shared.engine.fetch(kept.key().as_bytes(), ticket, counts);
-                What::Item(kept, verb)
+                let bytes = shared.engine.fetch(kept.key().as_bytes(), ticket, counts);
+                What::Item(kept, verb, bytes)
             }
         };
         if outcome == Outcome::Done {
@@ -430,6 +437,8 @@ impl Shared<'_> {
 const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
+/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least, however long.
+const MOST_AWAITED: u64 = 4 << 20;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.

@@ -165,15 +165,14 @@ impl Service {
         self.engine.respond(response);
     }
 
-    /// Goes on with finding what is on flash, a little, while the engine serves; true if it can go on at once. See [`Engine::recover`].
-    pub fn recover(&mut self) -> bool {
+    /// Goes on with finding what is on flash, a little, while the engine serves; see [`Engine::recover`].
+    pub fn recover(&mut self) {
         if self.engine.recovered().is_none() {
-            return false;
+            return;
         }
-        let can_go_on = self.engine.recover(RECOVERED_AT_A_TIME);
+        self.engine.recover(RECOVERED_AT_A_TIME);
         // Room may be made from now on.
         self.has_moved |= self.engine.recovered().is_none();
-        can_go_on
     }
 
     /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have more to send, or take more.

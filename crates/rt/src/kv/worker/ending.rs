@@ -35,13 +35,22 @@ impl<D: Drive> Worker<D> {
 
     /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
     pub(super) fn recover(&mut self) {
-        if let Stopping::Settling { .. } | Stopping::Done { .. } = self.stopping {
+        if !self.is_served() {
             return;
         }
-        self.is_told |= self.service.recover();
+        self.service.recover();
         if self.service.engine().unreadable().is_some() && self.stopping == Stopping::Not {
             self.begin_end();
         }
+    }
+
+    /// True if that can go on in another turn.
+    pub(super) fn can_recover(&self) -> bool {
+        self.is_served() && self.service.engine().can_recover()
+    }
+
+    fn is_served(&self) -> bool {
+        matches!(self.stopping, Stopping::Not | Stopping::Emptying { .. })
     }
 
     /// The drive has answered something.
