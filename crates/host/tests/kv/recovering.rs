@@ -42,7 +42,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Sync),
         1 => Just(Step::FlushAll),
         2 => Just(Step::Cut),
-        1 => (1u64..60, 0usize..4096).prop_map(|(segment, byte)| Step::Damage(segment, byte)),
+        1 => (1u64..16, 0usize..1000).prop_map(|(segment, byte)| Step::Damage(segment, byte)),
         1 => Just(Step::End),
     ]
 }
