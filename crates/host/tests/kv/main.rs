@@ -7,3 +7,4 @@ mod model;
 mod opening;
 mod random;
 mod recovering;
+mod rig;

@@ -1,6 +1,7 @@
 //! Commands between arbitrary steps of recovery, and losses of power in the middle of it.
 
-use crate::random::{Rig, cases, settings};
+use crate::random::cases;
+use crate::rig::{Rig, settings};
 use proptest::prelude::*;
 use tailcut_host::kv::{Append, Keep, Settings};
 

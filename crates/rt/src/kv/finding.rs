@@ -38,7 +38,7 @@ pub enum CannotFind {
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it is ready. `progress` is told from time to time how many segments of how many were
+/// Opens or makes a store on a drive, and waits until it can serve. `progress` is told from time to time how many segments of how many were
 /// looked at.
 ///
 /// # Errors
