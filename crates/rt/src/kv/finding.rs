@@ -44,7 +44,7 @@ pub enum CannotFind {
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it is ready. A store that is made has so many parts; one that is there has as many as it was
+/// Opens or makes a store on a drive, and waits until it can serve. A store that is made has so many parts; one that is there has as many as it was
 /// made with. `settings` are those of each part. `progress` is told from time to time how many segments of how many were looked at.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ pub fn find<D: Drive>(
     find_if(drive, |of| Ok(settings(of)), (making, parts), pace, progress)
 }
 
-/// The same for a store in one part, for who has one user for it.
+/// The same for a store in one part, for who has one user for it: it waits until everything on it is known.
 ///
 /// # Errors
 /// See [`CannotFind`].
@@ -72,7 +72,9 @@ pub fn find_whole<D: Drive>(
 ) -> Result<Engine, CannotFind> {
     let whole = |of| if of == 1 { Ok(settings) } else { Err(CannotFind::InParts(of)) };
     let mut engines = find_if(drive, whole, (making, 1), pace, progress)?;
-    Ok(engines.pop().expect("one part has one engine"))
+    let mut engine = engines.pop().expect("one part has one engine");
+    recover(drive, &mut engine, pace)?;
+    Ok(engine)
 }
 
 /// Of a store that is there, `settings` are asked whether so many parts are taken.
@@ -162,6 +164,28 @@ fn settle<D: Drive>(
         }
     }
     opening.end()
+}
+
+/// Waits until everything is known that is on a drive.
+fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -> Result<(), CannotOpen> {
+    let mut now = pace.go_on(Time::ZERO);
+    let mut answers = Answers::default();
+    while engine.recovered().is_some() {
+        let goes_on = engine.recover(usize::MAX);
+        while let Some(request) = engine.next_request() {
+            drive.submit(now, request);
+        }
+        drive.poll(now, &mut answers);
+        let is_answered = !answers.responses.is_empty();
+        answers.responses.drain(..).for_each(|response| engine.respond(response));
+        if let Some(block) = engine.unreadable() {
+            return Err(CannotOpen::Disk(block));
+        }
+        if !goes_on && !is_answered && engine.recovered().is_some() {
+            now = pace.go_on(drive.next_event());
+        }
+    }
+    Ok(())
 }
 
 /// What the first blocks of a drive hold.

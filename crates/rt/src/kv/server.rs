@@ -182,6 +182,11 @@ impl<D: Drive + Send + 'static> Server<D> {
         Glance { connections, sums: self.common.sums() }
     }
 
+    /// True if it serves no more, because the drive does not give back what is on it.
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
         (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Notice::Stop));
@@ -192,6 +197,7 @@ impl<D: Drive + Send + 'static> Server<D> {
             let ended = ended.expect("a server that runs has begun");
             figures.traffic.add(&ended.traffic);
             figures.is_durable &= ended.is_durable;
+            figures.unreadable = figures.unreadable.or(ended.unreadable);
             drive = drive.or(ended.drive);
         }
         figures.sums = self.common.sums();

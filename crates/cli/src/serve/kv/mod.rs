@@ -111,7 +111,7 @@ fn complaint(error: CannotServe<String>) -> Failure {
 fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = server.glance();
-    while !interrupt.wait(GLANCE_EVERY) {
+    while !interrupt.wait(GLANCE_EVERY) && !server.has_ended() {
         let now = server.glance();
         waiting.say(page::line(&now, &before, GLANCE_EVERY));
         before = now;

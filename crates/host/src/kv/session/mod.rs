@@ -69,8 +69,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply.
-    Reply,
+    /// For a reply, and so many bytes are under way for it at the most.
+    Reply(u64),
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
@@ -123,6 +123,13 @@ impl Session {
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
             && self.answer_bytes() < MOST_OUT
+            && self.awaited_bytes() < MOST_AWAITED
+    }
+
+    /// Bytes of items that are under way.
+    fn awaited_bytes(&self) -> u64 {
+        let bytes = |waiting: &Waiting| if let What::Reply(bytes) = waiting.what { bytes } else { 0 };
+        self.waiting.iter().map(bytes).sum()
     }
 
     /// Bytes of answers that can be sent, or wait for others.
@@ -245,9 +252,9 @@ impl Session {
     fn carry_out<S: Shards>(&mut self, key: Key<'_>, verb: &Verb, data: &[u8], ways: &mut Ways<'_, S>) {
         let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
         let errand = Errand::Item { key, verb, data };
-        if let Progress::Later { is_open } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
+        if let Progress::Later { is_open, bytes } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
             self.is_blocked |= is_open;
-            self.wait(What::Reply, ways);
+            self.wait(What::Reply(bytes), ways);
         }
     }
 
@@ -387,6 +394,8 @@ fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>)
 const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
+/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least, however long.
+const MOST_AWAITED: u64 = 4 << 20;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.

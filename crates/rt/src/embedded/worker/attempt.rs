@@ -80,7 +80,7 @@ impl<D: Steered> Worker<D> {
             Some(_) => return Attempt::Done(Ok(Outcome::NotFound)),
             None => match self.engine.find(operation.data.key(), true) {
                 Found::Item(item) => item,
-                Found::OnFlash => return Attempt::OnFlash { counts: true },
+                Found::OnFlash | Found::Unknown => return Attempt::OnFlash { counts: true },
                 Found::Nothing => return Attempt::Done(Ok(Outcome::NotFound)),
             },
         };
@@ -99,7 +99,7 @@ impl<D: Steered> Worker<D> {
         }
         match self.engine.find(operation.key(), false) {
             Found::Item(item) => Old::Item(item.header),
-            Found::OnFlash => Old::OnFlash,
+            Found::OnFlash | Found::Unknown => Old::OnFlash,
             Found::Nothing => Old::Nothing,
         }
     }

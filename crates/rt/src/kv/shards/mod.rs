@@ -15,6 +15,7 @@ pub use reach::Reach;
 
 use crate::serve::mailbox::Mailbox;
 use place::Place;
+pub use place::Recovery;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -113,6 +114,12 @@ impl Common {
             self.with(shard, |shard| sums.add(&shard.sums()));
         }
         sums
+    }
+
+    /// Which block of which shard cannot be read, so that what is on the drive cannot be found.
+    pub fn unreadable(&self) -> Option<(u32, u64)> {
+        (0..self.shards())
+            .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())?)))
     }
 
     /// Uses a shard, when nobody else does: only for who may wait.

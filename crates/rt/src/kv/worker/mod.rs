@@ -75,6 +75,8 @@ pub struct Worker<D> {
     turns: u32,
     /// There is something for the next turn.
     is_told: bool,
+    /// Everything on the drive is known.
+    is_recovered: bool,
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
     traffic: Traffic,
@@ -87,6 +89,8 @@ pub struct Ended<D> {
     pub traffic: Traffic,
     /// What was written is on the drive for good, if it was the one to see to that.
     pub is_durable: bool,
+    /// A block that could not be read, so that the store could not be found.
+    pub unreadable: Option<u64>,
     /// The drive, if it had it.
     pub drive: Option<D>,
 }
@@ -154,6 +158,7 @@ impl<D: Drive> Worker<D> {
             spin: Spin::new(limits.busy_poll),
             turns: 0,
             is_told: false,
+            is_recovered: false,
             idle_check: Time::NEVER,
             traffic: Traffic::default(),
             stopping: Stopping::Not,
@@ -165,7 +170,9 @@ impl<D: Drive> Worker<D> {
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
-                return Ended { traffic: self.traffic, is_durable, drive: self.drive };
+                let unreadable = self.reach.common().unreadable();
+                let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
+                return Ended { traffic: self.traffic, is_durable, unreadable, drive: self.drive };
             }
             self.rest();
         }
@@ -181,6 +188,7 @@ impl<D: Drive> Worker<D> {
             let Some(seat) = self.listed.pop_front() else { break };
             self.receive(seat, now);
         }
+        self.recover();
         self.carry_out(now);
         self.answer();
         self.open_door_again(now);
