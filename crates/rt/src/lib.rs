@@ -1,6 +1,6 @@
 //! Real time: the machines of the other crates, against the monotonic clock.
 //!
-//! This crate is the only home of clocks, threads, sockets and `unsafe`. It decides nothing that a
+//! This crate is the only home of clocks, threads and sockets, and of `unsafe` but for the border to C (`tailcut-capi`). It decides nothing that a
 //! simulation would have to decide as well: what a drive does stands in `tailcut_ssd`, what an array does
 //! and what a protocol means in `tailcut_host`. What is left is to hand over requests and answers at the
 //! right moment, and to say how far from the right moment it was.
@@ -14,6 +14,7 @@ pub mod client;
 pub mod clock;
 pub mod ctl;
 pub mod drive;
+pub mod embedded;
 pub mod emulated;
 pub mod file;
 pub mod kv;
@@ -33,3 +34,4 @@ pub use emulated::EmulatedSsd;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
 pub use supervisor::Supervisor;
+pub use system::wait_readable;

@@ -1,10 +1,14 @@
 //! What a thread asks of the system for itself.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU64;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// Binds the thread that calls to a core.
 ///
@@ -59,6 +63,50 @@ fn schedule(policy: i32) -> io::Result<()> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+/// Signals that are sent to the process go to other threads than the one that calls and those that it starts. What it brings upon itself by a
+/// fault is still its own.
+pub fn take_no_signals() {
+    // SAFETY: it is a plain structure of integers, for which zeros are valid.
+    let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours.
+    unsafe { libc::sigfillset(&raw mut signals) };
+    for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS] {
+        // SAFETY: the set is ours, and the number that of a signal.
+        unsafe { libc::sigdelset(&raw mut signals, fault) };
+    }
+    // SAFETY: the set outlives the call, and nobody asks for the one before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, std::ptr::null_mut()) };
+}
+
+/// Waits until something can be received from a descriptor. False if nothing has come in time.
+///
+/// # Errors
+/// Whatever the system says.
+pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    loop {
+        match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&patience)) {
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Asks for large pages for memory that is used here and there, so that the processor finds it without looking up where it is each time. A
+/// system that has none leaves it as it is.
+pub fn prefer_large_pages(memory: &[u8]) {
+    let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
+    let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
+    if begin < end {
+        // SAFETY: the range is within memory that is there, and what it holds stays as it is.
+        unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// Bytes of a large page of x86-64 and of most others; elsewhere fewer of them come about.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// Time of processors that the process has used.
 pub fn processor_time() -> std::time::Duration {

@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tailcut_base::quantity::parse_time;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_rt::Clock;
+use tailcut_rt::wait_readable;
 use tailcut_sim::workload::zipf::Zipf;
 
 /// `tailcut bench kv`.
@@ -48,6 +50,12 @@ pub struct KvBench {
     /// Store all items first
     #[arg(long)]
     pub load: bool,
+    /// Store what a get has not found, as users of a cache do
+    #[arg(long)]
+    pub fill: bool,
+    /// The server's process, to tell how much processor time it takes
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
     /// How long
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub time: Nanos,
@@ -70,11 +78,19 @@ struct Measured {
     commands: u64,
     gets: u64,
     hits: u64,
+    /// Sets that were refused.
+    refused: u64,
     mean_ns: f64,
     p50_ns: u64,
     p99_ns: u64,
     p999_ns: u64,
     max_ns: u64,
+    /// Of gets alone, whether they found something or not.
+    get_p50_ns: u64,
+    get_p99_ns: u64,
+    get_p999_ns: u64,
+    /// For each second of processor time of the server.
+    commands_per_cpu_s: Option<f64>,
 }
 
 /// Does what the arguments ask and prints to `out`.
@@ -94,6 +110,9 @@ pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
             short_time(measured.p999_ns as f64),
             short_time(measured.max_ns as f64),
         )?;
+        if let Some(rate) = measured.commands_per_cpu_s {
+            writeln!(out, "{} for each second of the server's processor time", per_second(rate))?;
+        }
     }
     match &arguments.json {
         Some(file) => write_json(&serde_json::to_value(&measured).expect("figures are JSON"), file, out),
@@ -109,6 +128,7 @@ fn measure(arguments: &KvBench) -> io::Result<Measured> {
     if arguments.load {
         clients[0].store_all(arguments)?;
     }
+    let busy_before = arguments.pid.map(processor_time).transpose()?;
     let begin = clock.now();
     let threads: Vec<_> = clients
         .into_iter()
@@ -117,42 +137,73 @@ fn measure(arguments: &KvBench) -> io::Result<Measured> {
             std::thread::spawn(move || client.run(until))
         })
         .collect();
-    let (mut latency, mut gets, mut hits) = (LatencyHistogram::new(), 0, 0);
+    let (mut latency, mut get_latency) = (LatencyHistogram::new(), LatencyHistogram::new());
+    let (mut gets, mut hits, mut refused) = (0, 0, 0);
     for thread in threads {
         let load = thread.join().map_err(|_| io::Error::other("a client has panicked"))??;
         latency.merge(&load.latency);
+        get_latency.merge(&load.get_latency);
         gets += load.gets;
         hits += load.hits;
+        refused += load.refused;
     }
     let seconds = clock.now().since(begin).as_secs_f64();
+    let busy = arguments.pid.map(processor_time).transpose()?.zip(busy_before);
+    let busy = busy.map(|(after, before)| (after - before).as_secs_f64());
     let percentile = |percent| latency.percentile(percent).0;
     Ok(Measured {
         commands_per_s: latency.count() as f64 / seconds,
         commands: latency.count(),
         gets,
         hits,
+        refused,
         mean_ns: latency.mean(),
         p50_ns: percentile(50.0),
         p99_ns: percentile(99.0),
         p999_ns: percentile(99.9),
         max_ns: latency.max().0,
+        get_p50_ns: get_latency.percentile(50.0).0,
+        get_p99_ns: get_latency.percentile(99.0).0,
+        get_p999_ns: get_latency.percentile(99.9).0,
+        commands_per_cpu_s: busy.map(|busy| latency.count() as f64 / busy),
     })
 }
 
+/// For how long all threads of a process have run.
+fn processor_time(pid: u32) -> io::Result<Duration> {
+    let mut all = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let Ok(text) = std::fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        let run: Option<u64> = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+        all += run.ok_or_else(|| io::Error::other(format!("/proc/{pid}: no times in schedstat")))?;
+    }
+    Ok(Duration::from_nanos(all))
+}
+
 /// What can be spoken through.
-trait Line: Read + Write + Send {}
-impl<T: Read + Write + Send> Line for T {}
+trait Line: Read + Write + Send {
+    /// Waits until something has come, as event loops do. Whoever sleeps in a call to receive from a unix socket is also woken when the server takes what was
+    /// sent, for nothing and at the server's expense.
+    fn wait(&self) -> io::Result<()>;
+}
+
+impl<T: Read + Write + Send + AsFd> Line for T {
+    fn wait(&self) -> io::Result<()> {
+        match wait_readable(self.as_fd(), PATIENCE)? {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::TimedOut, "it says nothing")),
+        }
+    }
+}
 
 fn connect(arguments: &KvBench) -> io::Result<Box<dyn Line>> {
     match &arguments.unix {
         Some(path) => {
             let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
             Ok(Box::new(stream))
         }
         None => {
             let stream = TcpStream::connect(arguments.tcp)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
             stream.set_nodelay(true)?;
             Ok(Box::new(stream))
         }
@@ -169,14 +220,26 @@ struct Load {
     next: usize,
     value: Vec<u8>,
     out: Vec<u8>,
-    /// For each command under way, whether it is a get.
-    asked: Vec<bool>,
+    /// Commands under way.
+    asked: Vec<Asked>,
+    /// What was asked for and not found, if it is to be stored.
+    missed: Vec<u32>,
+    fills: bool,
     received: Vec<u8>,
     /// Of what was received, so much was understood.
     at: usize,
     latency: LatencyHistogram,
+    get_latency: LatencyHistogram,
     gets: u64,
     hits: u64,
+    refused: u64,
+}
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    item: u32,
+    is_get: bool,
 }
 
 impl Load {
@@ -196,11 +259,15 @@ impl Load {
             value: [&vec![b'v'; arguments.value as usize][..], b"\r\n"].concat(),
             out: Vec::new(),
             asked: Vec::new(),
+            missed: Vec::new(),
+            fills: arguments.fill,
             received: Vec::new(),
             at: 0,
             latency: LatencyHistogram::new(),
+            get_latency: LatencyHistogram::new(),
             gets: 0,
             hits: 0,
+            refused: 0,
         })
     }
 
@@ -212,11 +279,15 @@ impl Load {
             self.exchange()?;
         }
         self.latency = LatencyHistogram::new();
+        self.refused = 0;
         Ok(())
     }
 
     fn run(mut self, until: Time) -> io::Result<Load> {
         while self.clock.now() < until {
+            for item in std::mem::take(&mut self.missed) {
+                self.ask(item, false)?;
+            }
             for _ in 0..self.depth {
                 let (item, is_get) = self.choices[self.next];
                 self.next = (self.next + 1) % self.choices.len();
@@ -228,7 +299,7 @@ impl Load {
     }
 
     fn ask(&mut self, item: u32, is_get: bool) -> io::Result<()> {
-        self.asked.push(is_get);
+        self.asked.push(Asked { item, is_get });
         if is_get {
             self.gets += 1;
             return write!(self.out, "get key:{item:010}\r\n");
@@ -247,7 +318,11 @@ impl Load {
             while !self.take(self.asked[number])? {
                 self.receive()?;
             }
-            self.latency.record(self.clock.now().since(since));
+            let took = self.clock.now().since(since);
+            self.latency.record(took);
+            if self.asked[number].is_get {
+                self.get_latency.record(took);
+            }
         }
         self.asked.clear();
         Ok(())
@@ -258,6 +333,7 @@ impl Load {
         self.at = 0;
         let before = self.received.len();
         self.received.resize(before + RECEIVE_BYTES, 0);
+        self.line.wait()?;
         let count = self.line.read(&mut self.received[before..])?;
         self.received.truncate(before + count);
         if count == 0 {
@@ -267,12 +343,22 @@ impl Load {
     }
 
     /// An answer, if it is complete.
-    fn take(&mut self, is_get: bool) -> io::Result<bool> {
+    fn take(&mut self, Asked { item, is_get }: Asked) -> io::Result<bool> {
         let rest = &self.received[self.at..];
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
         let line = rest[..=end].trim_ascii_end();
         let bytes = match (is_get, line) {
-            (true, b"END") | (false, b"STORED") => end + 1,
+            (false, b"STORED") => end + 1,
+            (true, b"END") => {
+                if self.fills {
+                    self.missed.push(item);
+                }
+                end + 1
+            }
+            (false, _) if line.starts_with(b"SERVER_ERROR") => {
+                self.refused += 1;
+                end + 1
+            }
             (true, _) if line.starts_with(b"VALUE key:") => {
                 let bytes = end + 1 + self.value.len() + HIT_END.len();
                 if rest.len() < bytes {

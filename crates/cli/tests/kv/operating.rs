@@ -83,7 +83,7 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
         (&["-o", "no_such"], "there are idle_timeout=SECONDS"),
         (&["-o", "ext_path=/tmp/x:1G"], "--device PATH"),
         (&["-o", "idle_timeout=soon"], "idle_timeout=60"),
-        (&["--durable"], "--durable needs -M"),
+        (&["--durable", "--memory-only"], "cannot be used with"),
         (&["-I", "8m"], "need -m 128 at least"),
         (&["-I", "8x"], "512k or 2m"),
         (&["-F"], "flush_all is always understood"),

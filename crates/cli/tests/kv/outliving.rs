@@ -18,10 +18,19 @@ fn check_all(server: &Server, items: usize) {
 /// What was acknowledged is there after `kill -9` in the middle of more.
 #[test]
 fn what_is_durable_outlives_a_kill() {
+    is_there_after_kills(&["-M", "--durable", "--device", "file"]);
+}
+
+/// In a cache, too, while there is room for it.
+#[test]
+fn what_is_durable_in_a_cache_outlives_a_kill() {
+    is_there_after_kills(&["--durable", "--device", "file"]);
+}
+
+fn is_there_after_kills(arguments: &[&str]) {
     let place = Place::new();
     place.sparse("file", 256 << 20);
-    let arguments = ["-M", "--durable", "--device", "file"];
-    let mut server = Server::start_in(place, &arguments);
+    let mut server = Server::start_in(place, arguments);
     let mut acknowledged = 0;
     for round in 1..4 {
         let (tells, hears) = channel();
@@ -39,7 +48,10 @@ fn what_is_durable_outlives_a_kill() {
         hears.iter().take(150 * round).for_each(|()| {});
         server.kill();
         acknowledged += writer.join().expect("it ends when the server does");
-        server = server.start_again(&arguments);
+        server = server.start_again(arguments);
+        if !arguments.contains(&"-M") {
+            server.client().wait_for_recovery();
+        }
         check_all(&server, acknowledged);
     }
 }

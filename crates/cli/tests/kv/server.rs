@@ -154,6 +154,21 @@ impl Client {
         told.as_deref() == Some("STORED")
     }
 
+    /// Asks until the server has found everything on its drives; a cache may say before that an item is not there.
+    pub fn wait_for_recovery(&mut self) {
+        loop {
+            let mut line = self.say("stats");
+            let mut is_recovering = false;
+            while line.as_deref().expect("the server is there") != "END" {
+                is_recovering |= line.as_deref() == Some("STAT recovering 1");
+                line = self.hear();
+            }
+            if !is_recovering {
+                return;
+            }
+        }
+    }
+
     pub fn get(&mut self, key: &str) -> Option<String> {
         let head = self.say(&format!("get {key}"))?;
         if head == "END" {

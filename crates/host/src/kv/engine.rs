@@ -9,6 +9,7 @@ use super::index::Index;
 use super::item::Item;
 use super::place::Place;
 use super::record::State;
+use super::recovery::Recovery;
 use super::settings::Settings;
 use crate::pool::Pool;
 use std::collections::VecDeque;
@@ -19,7 +20,7 @@ use tailcut_base::Time;
 /// Its user tells it what time it is ([`Engine::tick`]), looks for items ([`Engine::find`]; [`Engine::fetch`] where that says that
 /// one is on flash) and changes them ([`Engine::change`]). After each batch of calls it gives the disk what
 /// [`Engine::next_request`] returns, each answer of the disk to [`Engine::respond`], and takes what was fetched from
-/// [`Engine::next_fetched`].
+/// [`Engine::next_fetched`]. One that was opened serves while it finds what is on flash; for that, [`Engine::recover`] is called.
 ///
 /// One store has one user, a thread or an event loop: nothing in it is shared.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Engine {
     pub(super) index: Index,
     pub(super) front: Front,
     pub(super) flash: Option<Flash>,
+    /// While something on flash is not known.
+    pub(super) recovery: Option<Recovery>,
     pub(super) pool: Pool,
     pub(super) ghost: Ghost,
     pub(super) now: Time,
@@ -49,6 +52,8 @@ pub enum Found<'a> {
     OnFlash,
     /// There is none.
     Nothing,
+    /// It was not found yet, and may be; see [`Engine::recover`]. [`Engine::fetch`] waits until that is known.
+    Unknown,
 }
 
 /// What is to become of an item.
@@ -158,6 +163,7 @@ impl Engine {
             settings,
             seed,
             flash,
+            recovery: None,
             pool: Pool::default(),
             now: Time::ZERO,
             unix: 1,
@@ -173,6 +179,11 @@ impl Engine {
         // Several threads may have looked at the clock, and come in another order.
         self.now = self.now.max(now);
         self.unix = unix;
+    }
+
+    /// The memory for items, for who may give it a hint to the system.
+    pub fn memory(&self) -> &[u8] {
+        self.front.memory()
     }
 
     /// The seed of the keys' hashes.
@@ -191,7 +202,9 @@ impl Engine {
     pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
         let hash = self.hash(key);
         let entry = if counts { self.index.ask(hash) } else { self.index.find(hash) };
-        let Some(entry) = entry else { return Found::Nothing };
+        let Some(entry) = entry else {
+            return if self.is_unknown(hash) { Found::Unknown } else { Found::Nothing };
+        };
         let Place::Front { unit } = entry.place else { return Found::OnFlash };
         let header = self.front.header(unit);
         if header.is_expired(self.unix) {
@@ -222,13 +235,7 @@ impl Engine {
         match change {
             Change::Put(put) => self.put(key, fetched, &put),
             Change::Amend { expires, state } => self.amend(key, fetched, expires, state),
-            Change::Remove => {
-                let hash = self.hash(key);
-                match self.index.find(hash) {
-                    Some(entry) if !self.drop_entry(hash, entry) => Err(self.why_no_room()),
-                    _ => Ok(0),
-                }
-            }
+            Change::Remove => self.remove(key),
         }
     }
 
@@ -237,13 +244,14 @@ impl Engine {
         self.last_cas += 1;
         self.index.clear();
         self.front.clear();
+        self.end_search();
         if let Some(flash) = &mut self.flash {
             flash.superblock.flushed = flash.log.begin_anew(&mut self.pool);
             flash.has_dirty_superblock = true;
         }
     }
 
-    /// Items in it, those included whose time is over and that nobody has come across.
+    /// Items in it, those included whose time is over and that nobody has come across; while it is recovering, those that were found.
     pub fn items(&self) -> u64 {
         self.index.items()
     }

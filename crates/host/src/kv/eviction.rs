@@ -84,7 +84,7 @@ impl Engine {
             self.figures.moved_to_flash += 1;
             return;
         }
-        self.index.remove(hash);
+        self.forget(hash);
         self.ghost.remember(hash);
         self.figures.evicted += 1;
         self.figures.not_admitted += u64::from(!is_admitted);

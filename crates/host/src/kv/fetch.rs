@@ -2,11 +2,12 @@
 
 use super::engine::Engine;
 use super::flash::Job;
+use super::hash::KeyHash;
 use super::index::Entry;
 use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;
 use super::log::format::UNITS;
-use super::place::{Place, UNIT};
+use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{Checksum, Header, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
@@ -20,6 +21,14 @@ pub(super) struct Fetching {
     counts: bool,
     segment: u32,
     blocks: Vec<Bytes>,
+}
+
+/// Somebody who wants an item.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking {
+    ticket: u32,
+    key: Key,
+    counts: bool,
 }
 
 /// The bytes of a key, kept in place.
@@ -47,6 +56,16 @@ impl Fetched {
     /// True if the item was found.
     pub fn is_there(&self) -> bool {
         !self.blocks.is_empty()
+    }
+
+    /// Bytes of the value, if it is there.
+    pub fn bytes(&self) -> usize {
+        if self.is_there() { self.header.value as usize } else { 0 }
+    }
+
+    /// True if there was something to be read. Otherwise it is in memory by now, or there is none, and its user looks again.
+    pub fn was_read(&self) -> bool {
+        matches!(self.place, Place::Log { .. })
     }
 
     /// The key that was asked for.
@@ -79,6 +98,13 @@ impl Key {
     }
 }
 
+impl Asking {
+    fn in_vain(self, is_lost: bool) -> Fetched {
+        let (place, header, blocks) = (Place::Front { unit: 0 }, Header::default(), Vec::new());
+        Fetched { ticket: self.ticket, is_lost, key: self.key, place, header, blocks }
+    }
+}
+
 impl Place {
     /// Where it begins in its first block; 0 in memory.
     fn offset(self) -> usize {
@@ -90,29 +116,44 @@ impl Place {
 }
 
 impl Engine {
-    /// Reads an item of which [`Engine::find`] has said that it is on flash. What came of it is returned by [`Engine::next_fetched`] under the
-    /// name `ticket`: the item as it is now, even if it is changed before that. `counts` if somebody has asked for it.
-    pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) {
+    /// Reads an item of which [`Engine::find`] has said that it is on flash, or may be. What came of it is returned by
+    /// [`Engine::next_fetched`] under the name `ticket`: the item as it is now, even if it is changed before that, or, of one that was
+    /// not found yet, as it is when that is known. `counts` if somebody has asked for it. How many bytes of memory it takes at the most is
+    /// returned.
+    pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) -> u64 {
         let hash = self.hash(key);
+        let asking = Asking { ticket, key: Key::new(key), counts };
+        if self.is_unknown(hash) {
+            self.ask_later(hash, asking);
+            return self.settings.most_item;
+        }
+        let place = self.index.find(hash).map(|entry| entry.place);
+        self.fetch_for(hash, asking);
+        match place {
+            Some(Place::Log { pages, .. }) if pages < MOST_PAGES => u64::from(pages) * BLOCK_BYTES,
+            // How long it is stands in its first block.
+            Some(Place::Log { .. }) => self.settings.most_item,
+            _ => 0,
+        }
+    }
+
+    /// Reads an item that is known.
+    pub(super) fn fetch_for(&mut self, hash: KeyHash, asking: Asking) {
         let place = self.index.find(hash).map(|entry| entry.place);
         let (Some(flash), Some(place @ Place::Log { unit, pages })) = (&mut self.flash, place) else {
             // It is in memory by now, or gone: the asker looks again.
-            let place = Place::Front { unit: 0 };
-            let (key, header) = (Key::new(key), Header::default());
-            return self.fetched.push_back(Fetched {
-                ticket,
-                is_lost: false,
-                key,
-                place,
-                header,
-                blocks: Vec::new(),
-            });
+            return self.fetched.push_back(asking.in_vain(false));
         };
+        let Asking { ticket, key, counts } = asking;
         let segment = flash.log.segment_of(unit);
-        let fetching =
-            Fetching { ticket, key: Key::new(key), place, counts, segment, blocks: self.pool.list() };
+        let fetching = Fetching { ticket, key, place, counts, segment, blocks: self.pool.list() };
         flash.log.begin_read(segment);
         self.read_on(fetching, usize::from(pages));
+    }
+
+    /// Nobody will know whether there is such an item.
+    pub(super) fn give_up_asking(&mut self, asking: Asking) {
+        self.fetched.push_back(asking.in_vain(true));
     }
 
     /// Gets blocks until there are so many.

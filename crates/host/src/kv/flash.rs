@@ -6,6 +6,7 @@ use super::jobs::{Haste, Jobs};
 use super::log::Log;
 use super::log::format::Superblock;
 use super::reclaim::{Part, Reclaim};
+use super::recovery::Stretch;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::pool::Pool;
@@ -36,6 +37,8 @@ pub(super) enum Job {
     Flush(u64),
     /// A part of a segment that is to be used again.
     Reclaim(Part),
+    /// A part of one in which something may be found.
+    Recover(Stretch),
 }
 
 impl Engine {
@@ -63,6 +66,7 @@ impl Engine {
                 }
             }
             Job::Reclaim(part) => self.note_reclaimed(part, is_good, response.data),
+            Job::Recover(stretch) => self.note_stretch(stretch, is_good, response.data),
         }
     }
 
@@ -102,6 +106,19 @@ impl Engine {
     /// How far what was written is durable; see [`Engine::sync`].
     pub fn durable(&self) -> u64 {
         self.flash.as_ref().map_or(0, |flash| flash.log.durable())
+    }
+
+    /// The first block of a request that finds what is on flash, while the disk has it.
+    pub(super) fn block_read_by(&self, id: u32) -> Option<u64> {
+        match self.flash.as_ref()?.jobs.job(id)? {
+            Job::Recover(stretch) => Some(stretch.block),
+            _ => None,
+        }
+    }
+
+    /// True when the disk is asked for nothing.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.flash.as_ref().is_none_or(|flash| flash.jobs.is_quiet())
     }
 
     /// True when nothing is to be done for the disk.

@@ -69,6 +69,11 @@ impl Front {
         }
     }
 
+    /// All of the memory.
+    pub fn memory(&self) -> &[u8] {
+        &self.memory
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         self.memory.len() as u64

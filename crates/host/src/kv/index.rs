@@ -94,15 +94,21 @@ impl Index {
                 partition.slots[at] = slot;
                 return Some(before);
             }
-            Err(at) if partition.has_room() => partition.insert(at, slot),
-            Err(_) => {
-                partition.grow(1);
-                let at = partition.locate(tag).expect_err("growing enters nothing");
-                partition.insert(at, slot);
-            }
+            Err(at) => partition.add(at, slot),
         }
         self.items += 1;
         None
+    }
+
+    /// Enters a key of which nothing is known; false if something is, and that stays.
+    #[inline]
+    pub fn enter(&mut self, hash: KeyHash, entry: Entry) -> bool {
+        let (partition, tag) = self.split(hash);
+        let partition = &mut self.partitions[partition];
+        let Err(at) = partition.locate(tag) else { return false };
+        partition.add(at, Slot::new(tag, entry));
+        self.items += 1;
+        true
     }
 
     /// Room for about so many items in all, so that partitions need not grow one by one.
@@ -196,6 +202,16 @@ impl Partition {
 
     fn has_room(&self) -> bool {
         u64::from(self.used) * 100 < u64::from(self.homes) * MOST_PERCENT
+    }
+
+    /// Enters what is not there yet and belongs at `at`, with more room if it needs that.
+    fn add(&mut self, at: usize, slot: Slot) {
+        if self.has_room() {
+            return self.insert(at, slot);
+        }
+        self.grow(1);
+        let at = self.locate(slot.tag()).expect_err("growing enters nothing");
+        self.insert(at, slot);
     }
 
     /// Enters what is not there yet where it belongs; those behind make room.
@@ -306,13 +322,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_map(steps in prop::collection::vec((0u8..4, 0u64..300, 0u32..99), 1..3000)) {
+        fn it_agrees_with_a_map(steps in prop::collection::vec((0u8..5, 0u64..300, 0u32..99), 1..3000)) {
             let (mut index, mut model) = (Index::new(1), BTreeMap::new());
             for (kind, key, unit) in steps {
+                let is_new = !model.contains_key(&key);
                 let entry = Entry { place: place(u64::from(unit)), heat: (unit % 4) as u8 };
                 match kind {
                     0 | 1 => prop_assert_eq!(index.set(hash(key), entry), model.insert(key, entry)),
                     2 => prop_assert_eq!(index.remove(hash(key)), model.remove(&key)),
+                    3 => {
+                        prop_assert_eq!(index.enter(hash(key), entry), is_new);
+                        model.entry(key).or_insert(entry);
+                    }
                     _ => prop_assert_eq!(index.find(hash(key)), model.get(&key).copied()),
                 }
                 prop_assert_eq!(index.items(), model.len() as u64);

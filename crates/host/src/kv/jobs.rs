@@ -97,6 +97,11 @@ impl<J> Jobs<J> {
         Some(request)
     }
 
+    /// What a request is for that is with the disk.
+    pub fn job(&self, id: u32) -> Option<&J> {
+        self.jobs.get(id as usize)?.as_ref()
+    }
+
     /// What is to become of the answer to a request.
     pub fn end(&mut self, id: u32) -> J {
         self.under_way -= 1;

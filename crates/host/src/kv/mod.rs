@@ -12,7 +12,7 @@
 //! - [`front`]: what was written or asked for lately;
 //! - [`log`]: everything else, and in a store everything;
 //! - [`reclaim`]: how segments of the log come free;
-//! - [`opening`]: how a log is found again after any end.
+//! - [`opening`] and [`recovery`]: how a log is found again after any end, the latter while it is served.
 //!
 //! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss of a drive and
 //! the separation of reads from writes are the business of the array below ([`crate::array`]).
@@ -34,6 +34,8 @@ pub mod opening;
 mod place;
 mod reclaim;
 pub mod record;
+mod recovery;
+mod search;
 pub mod session;
 mod settings;
 mod writing;

@@ -1,19 +1,20 @@
 //! A store is made on a disk, or found there.
+//!
+//! Found is what superblocks and the two ends of each segment tell: which segments hold something. What they hold is found by the
+//! engine, which serves meanwhile ([`super::recovery`]). Only the last segments, which were not on the disk for good when the store came to its
+//! end, are looked through before: what is written from now on says that they are ([`Head::durable`]), so they get summaries that
+//! can be believed first.
 
 use super::engine::Engine;
-use super::fetch::{is_intact, key_in, record_in};
 use super::flash::Flash;
-use super::hash::KeyHash;
-use super::index::Entry as Known;
 use super::jobs::{Haste, Jobs};
-use super::log::format::{Entry, Foot, Head, NotOurs, Part, Superblock, summary, summary_blocks};
-use super::log::{Log, place_of};
-use super::place::{Place, UNIT};
-use super::reclaim::{Reclaim, entries_in};
-use super::record::{Header, State};
+use super::log::Log;
+use super::log::format::{Foot, Head, NotOurs, Part, Superblock};
+use super::reclaim::Reclaim;
+use super::recovery::{Found, Recovery};
 use super::settings::Settings;
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, Disk, Request, Response};
+use crate::disk::{Disk, Request, Response};
 use std::collections::BTreeMap;
 use tailcut_base::Status;
 
@@ -59,8 +60,8 @@ pub enum CannotOpen {
     Disk(u64),
 }
 
-/// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to [`Opening::respond`], until there is
-/// nothing to ask, and then call [`Opening::end`]. Nothing is written before the superblocks were read and understood.
+/// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to [`Opening::respond`], until
+/// [`Opening::is_done`], and then call [`Opening::end`]. Nothing is written before the superblocks were read and understood.
 #[derive(Debug)]
 pub struct Opening {
     settings: Settings,
@@ -68,7 +69,6 @@ pub struct Opening {
     making: Making,
     part: Part,
     jobs: Jobs<Job>,
-    step: Step,
     superblocks: [Option<Result<Superblock, NotOurs>>; 2],
     superblock: Option<Superblock>,
     /// By their sequences: segments that hold something.
@@ -78,19 +78,9 @@ pub struct Opening {
     durable: u64,
     reading: u64,
     engine: Option<Engine>,
+    /// What has to be durable before the engine serves; see [`Engine::sync`].
+    point: Option<u64>,
     failure: Option<CannotOpen>,
-    /// Summaries that are written for segments that have none.
-    sealing: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Superblocks,
-    Heads,
-    Summaries,
-    Writing,
-    Flushing,
-    Done,
 }
 
 #[derive(Debug)]
@@ -98,22 +88,6 @@ enum Job {
     Superblock(usize),
     Head(u32),
     Foot { number: u32, sequence: u64 },
-    Summary { sequence: u64, at: u64 },
-    Seal,
-    Write,
-    Flush,
-}
-
-/// A segment that holds something.
-#[derive(Debug)]
-struct Found {
-    number: u32,
-    foot: Option<Foot>,
-    /// Its summary, or all of it if it has none; as far as it was read.
-    blocks: Vec<Bytes>,
-    /// Requests that are under way.
-    under_way: u32,
-    is_asked_for: bool,
 }
 
 impl Opening {
@@ -129,7 +103,6 @@ impl Opening {
             making,
             part: Part::WHOLE,
             jobs,
-            step: Step::Superblocks,
             superblocks: [None, None],
             superblock: None,
             found: BTreeMap::new(),
@@ -137,8 +110,8 @@ impl Opening {
             durable: 0,
             reading: 0,
             engine: None,
+            point: None,
             failure: None,
-            sealing: 0,
         }
     }
 
@@ -153,7 +126,12 @@ impl Opening {
         if self.failure.is_some() {
             return None;
         }
-        self.jobs.next()
+        let Some(engine) = &mut self.engine else { return self.jobs.next() };
+        while engine.recover_above(self.durable, usize::MAX) {}
+        if self.point.is_none() && !engine.has_unread_above(self.durable) {
+            self.point = Some(engine.sync());
+        }
+        engine.next_request()
     }
 
     /// How far it is, in segments looked at and all of them.
@@ -162,12 +140,16 @@ impl Opening {
         (self.next_head, all)
     }
 
-    /// True when nothing is under way any more.
+    /// True when the engine can serve, or nothing is under way after a failure.
     pub fn is_done(&self) -> bool {
-        self.step == Step::Done || self.failure.is_some() && self.jobs.is_quiet()
+        let engine = self.engine.as_ref();
+        match self.failure {
+            Some(_) => self.jobs.is_quiet() && engine.is_none_or(Engine::is_quiet),
+            None => engine.zip(self.point).is_some_and(|(engine, point)| engine.durable() >= point),
+        }
     }
 
-    /// The engine, when it is done.
+    /// The engine, when it is done. What older segments hold is still to be found; see [`Engine::recover`].
     ///
     /// # Errors
     /// See [`CannotOpen`].
@@ -180,7 +162,13 @@ impl Opening {
 
     /// The disk has answered.
     pub fn respond(&mut self, response: Response<Bytes>) {
-        let Response { id, status, mut data, .. } = response;
+        if let Some(engine) = &mut self.engine {
+            if response.status != Status::Success && self.failure.is_none() {
+                self.failure = Some(CannotOpen::Disk(engine.block_read_by(response.id).unwrap_or(0)));
+            }
+            return engine.respond(response);
+        }
+        let Response { id, status, data, .. } = response;
         let job = self.jobs.end(id);
         if self.failure.is_some() {
             return;
@@ -198,13 +186,6 @@ impl Opening {
             }
             Job::Head(number) => self.note_head(number, &data[0]),
             Job::Foot { number, sequence } => self.note_foot(number, sequence, &data[0]),
-            Job::Summary { sequence, at } => self.note_summary(sequence, at, &mut data),
-            Job::Seal => {
-                self.sealing -= 1;
-                self.end_summaries();
-            }
-            Job::Write => self.flush(),
-            Job::Flush => self.step = Step::Done,
         }
     }
 
@@ -214,8 +195,6 @@ impl Opening {
             Job::Superblock(block) => block as u64,
             Job::Head(number) => u64::from(number) * blocks,
             Job::Foot { number, .. } => u64::from(number) * blocks + blocks - 1,
-            Job::Summary { at, .. } => at,
-            Job::Seal | Job::Write | Job::Flush => 0,
         }
     }
 
@@ -272,7 +251,6 @@ impl Opening {
             return self.fail(CannotOpen::Unsuitable(problem));
         }
         self.superblock = Some(superblock);
-        self.step = Step::Heads;
         self.read_heads();
     }
 
@@ -290,12 +268,7 @@ impl Opening {
             let later = self.durable + 1..;
             // What their summaries name may have been on its way only.
             self.found.range_mut(later).for_each(|(_, found)| found.foot = None);
-            self.step = Step::Summaries;
             self.begin_run();
-            let known = self.found.values().filter_map(|found| found.foot);
-            let items = known.map(|foot| u64::from(foot.entries)).sum();
-            self.engine.iter_mut().for_each(|engine| engine.index.reserve(items));
-            self.read_summaries();
         }
     }
 
@@ -317,8 +290,7 @@ impl Opening {
     fn note_foot(&mut self, number: u32, sequence: u64, block: &Bytes) {
         let Some(superblock) = self.superblock else { return };
         let foot = Foot::decode(block, superblock.store).filter(|foot| foot.sequence == sequence);
-        let found = Found { number, foot, blocks: Vec::new(), under_way: 0, is_asked_for: false };
-        self.found.insert(sequence, found);
+        self.found.insert(sequence, Found { number, sequence, foot });
         self.reading -= 1;
         self.read_heads();
     }
@@ -327,10 +299,12 @@ impl Opening {
     fn begin_run(&mut self) {
         let Some(superblock) = &mut self.superblock else { return };
         superblock.run += 1;
-        superblock.count += 1;
         let superblock = *superblock;
         let Superblock { store, segment_blocks, segments, run, .. } = superblock;
-        let log = Log::new(store, &self.disk, segment_blocks, segments, run);
+        let found: Vec<Found> = std::mem::take(&mut self.found).into_values().collect();
+        let mut log = Log::new(store, &self.disk, segment_blocks, segments, run);
+        log.note_heads(found.iter().map(|found| (found.number, found.sequence)));
+        let bits = self.settings.partition_bits(log.bytes());
         let flash = Flash {
             log,
             jobs: Jobs::new(&self.disk),
@@ -338,170 +312,15 @@ impl Opening {
             superblock,
             is_flushing: false,
             wanted: 0,
-            has_dirty_superblock: false,
+            has_dirty_superblock: true,
         };
-        self.engine = Some(Engine::new(self.settings, superblock.seed, Some(flash), run));
-        if self.found.is_empty() {
-            self.write_superblock();
-        }
-    }
-
-    fn write_superblock(&mut self) {
-        let Some(superblock) = self.superblock else { return };
-        self.step = Step::Writing;
-        self.jobs.write(Job::Write, Haste::Urgent, superblock.count % 2, vec![superblock.encode()]);
-    }
-
-    fn flush(&mut self) {
-        self.step = Step::Flushing;
-        self.jobs.flush(Job::Flush, Haste::Urgent);
-    }
-
-    /// Summaries are read some segments ahead of the one whose turn it is.
-    fn read_summaries(&mut self) {
-        let Some(superblock) = self.superblock else { return };
-        if self.step != Step::Summaries {
-            return;
-        }
-        let blocks = u64::from(superblock.segment_blocks);
-        let most = u64::from(self.jobs.most_blocks());
-        for (&sequence, found) in self.found.iter_mut().take(AHEAD).filter(|(_, found)| !found.is_asked_for) {
-            found.is_asked_for = true;
-            let end = (u64::from(found.number) + 1) * blocks;
-            let count = found.foot.map_or(blocks, |foot| summary_blocks(foot.entries as usize).min(blocks));
-            found.blocks = vec![Bytes::ZEROS; count as usize];
-            let mut at = end - count;
-            while at < end {
-                let part = (end - at).min(most);
-                self.jobs.read(Job::Summary { sequence, at }, Haste::Urgent, at, part as u32, Vec::new());
-                found.under_way += 1;
-                at += part;
-            }
-        }
-    }
-
-    fn note_summary(&mut self, sequence: u64, at: u64, data: &mut Vec<Bytes>) {
-        let Some(superblock) = self.superblock else { return };
-        if let Some(found) = self.found.get_mut(&sequence) {
-            let end = (u64::from(found.number) + 1) * u64::from(superblock.segment_blocks);
-            let first = (at - (end - found.blocks.len() as u64)) as usize;
-            found.blocks[first..first + data.len()]
-                .iter_mut()
-                .zip(data.drain(..))
-                .for_each(|(to, from)| *to = from);
-            found.under_way -= 1;
-        }
-        while let Some((&sequence, found)) = self.found.iter().next() {
-            if !found.is_asked_for || found.under_way > 0 {
-                break;
-            }
-            let found = self.found.remove(&sequence).expect("it is the first");
-            self.take_in(sequence, found);
-        }
-        self.read_summaries();
-        self.end_summaries();
-    }
-
-    fn end_summaries(&mut self) {
-        if self.step == Step::Summaries && self.found.is_empty() && self.sealing == 0 {
-            self.engine
-                .iter_mut()
-                .flat_map(|engine| &mut engine.flash)
-                .for_each(|flash| flash.log.note_all_found());
-            self.write_superblock();
-        }
-    }
-
-    /// What a segment holds, in the order of the log.
-    fn take_in(&mut self, sequence: u64, found: Found) {
-        let Some(engine) = &mut self.engine else { return };
-        let Some(foot) = found.foot else {
-            // It was open when the store came to its end: now it gets a summary.
-            let (entries, buried) = engine.search(sequence, &found.blocks);
-            engine.take_in(found.number, sequence, &entries, buried);
-            return self.seal(found.number, sequence, &entries, buried);
-        };
-        let entries = entries_in(&found.blocks, &foot);
-        if entries.len() == foot.entries as usize {
-            return engine.take_in(found.number, sequence, &entries, foot.buried);
-        }
-        // Its summary is not what was written: its records are searched for.
-        engine.figures.damaged += 1;
-        self.found.insert(sequence, Found { foot: None, is_asked_for: false, ..found });
-    }
-
-    fn seal(&mut self, number: u32, sequence: u64, entries: &[Entry], buried: u64) {
-        let Some(superblock) = self.superblock else { return };
-        let blocks = summary(entries, sequence, buried, superblock.store);
-        let mut at = (u64::from(number) + 1) * u64::from(superblock.segment_blocks) - blocks.len() as u64;
-        for part in blocks.chunks(self.jobs.most_blocks() as usize) {
-            self.sealing += 1;
-            self.jobs.write(Job::Seal, Haste::Urgent, at, part.to_vec());
-            at += part.len() as u64;
-        }
-    }
-}
-
-impl Engine {
-    /// The records of a segment come after all that were taken in before.
-    fn take_in(&mut self, number: u32, sequence: u64, entries: &[Entry], buried: u64) {
-        let Some(flash) = &mut self.flash else { return };
-        let tombstones = entries.iter().filter(|entry| entry.is_tombstone).count();
-        let counts = (entries.len() as u32, tombstones as u32);
-        flash.log.note_found(number, sequence, counts, buried);
-        let segment_blocks = flash.log.segment_blocks();
-        for (at, entry) in entries.iter().enumerate() {
-            if let Some(soon) = entries.get(at + SOON) {
-                self.index.draw_near(soon.hash);
-            }
-            let is_over = entry.is_tombstone || entry.expires != 0 && entry.expires <= self.unix;
-            let place = place_of(number, segment_blocks, entry.unit, u64::from(entry.bytes));
-            let before = match is_over {
-                true => self.index.remove(entry.hash),
-                false => self.index.set(entry.hash, Known { place, heat: 0 }),
-            };
-            let forgotten = before.map(|known| known.place);
-            if let Some(Place::Log { unit, .. }) = forgotten {
-                flash.log.forget(unit);
-            }
-            if let (false, Place::Log { unit, .. }) = (is_over, place) {
-                flash.log.note_valid(unit);
-            }
-        }
-    }
-
-    /// The records in a segment that has no summary: all whose checksums are right.
-    fn search(&self, sequence: u64, blocks: &[Bytes]) -> (Vec<Entry>, u64) {
-        let end = blocks.len() * BLOCK_BYTES as usize;
-        let (mut entries, mut buried) = (Vec::new(), 0);
-        let mut at = Head::BYTES;
-        while at + Header::BYTES <= end {
-            let header = record_in(blocks, at, sequence, (end - at) as u64);
-            let Some(header) = header.filter(|header| is_intact(blocks, at, header)) else {
-                at += UNIT as usize;
-                continue;
-            };
-            let is_tombstone = header.state.has(State::TOMBSTONE);
-            let mut room = [0; 256];
-            let key = key_in(blocks, at, &header, &mut room);
-            let hash = match is_tombstone {
-                true => KeyHash(u128::from_le_bytes(key.try_into().unwrap_or_default())),
-                false => self.hash(key),
-            };
-            if is_tombstone {
-                buried = buried.max(header.cas);
-            }
-            let (unit, bytes) = ((at as u64 / UNIT) as u32, header.record_bytes() as u32);
-            entries.push(Entry { hash, unit, bytes, expires: header.expires, is_tombstone });
-            at += bytes as usize;
-        }
-        (entries, buried)
+        let mut engine = Engine::new(self.settings, superblock.seed, Some(flash), run);
+        let items = found.iter().filter_map(|found| found.foot).map(|foot| u64::from(foot.entries)).sum();
+        engine.index.reserve(items);
+        engine.recovery = (!found.is_empty()).then(|| Recovery::new(found, bits));
+        self.engine = Some(engine);
     }
 }
 
 /// Segments whose heads are read at a time.
 const AT_A_TIME: u64 = 32;
-/// Entries of a summary that are drawn near before their turn.
-const SOON: usize = 8;
-/// Segments whose summaries are read ahead.
-const AHEAD: usize = 8;

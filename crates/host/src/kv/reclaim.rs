@@ -14,7 +14,7 @@ use super::hash::KeyHash;
 use super::index::Entry as Known;
 use super::item::Value;
 use super::jobs::Haste;
-use super::log::format::{Entry, Foot, Head, UNITS, summary_blocks};
+use super::log::format::{Entry, Foot, Head, UNITS, is_summary, summary_blocks};
 use super::log::{Log, Purpose, Record, place_of};
 use super::place::{Place, UNIT};
 use super::record::{Header, State};
@@ -90,6 +90,10 @@ impl Reclaim {
 impl Engine {
     /// Goes on as far as that is possible without an answer of the disk.
     pub(super) fn advance_reclaim(&mut self) {
+        if self.recovery.is_some() {
+            // What is valid in a segment is not known before.
+            return;
+        }
         loop {
             let Some(flash) = &mut self.flash else { return };
             let has_advanced = match flash.reclaim.step {
@@ -287,7 +291,14 @@ impl Engine {
         let (victim, segment_blocks) = (flash.reclaim.victim, flash.log.segment_blocks());
         let (sequence, within) = (flash.log.sequence(victim), u64::from(segment_blocks) * BLOCK_BYTES);
         let place = place_of(victim, segment_blocks, entry.unit, u64::from(entry.bytes));
-        let Some(known) = self.index.find(entry.hash).filter(|known| known.place == place) else { return };
+        let Some(known) = self.index.find(entry.hash) else { return };
+        if let Place::Front { unit } = known.place {
+            // It was asked for while it was read, and came to memory.
+            return self.consider_copy_in_memory(entry.hash, unit, place);
+        }
+        if known.place != place {
+            return;
+        }
         let header = record_in(blocks, offset, sequence, within);
         let Some(header) = header.filter(|header| is_intact(blocks, offset, header)) else {
             self.figures.damaged += 1;
@@ -469,16 +480,8 @@ impl Flash {
 }
 
 /// The entries of a summary, none if it is not intact.
-pub(super) fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
-    let bytes = foot.entries as usize * Entry::BYTES;
-    let mut sum = 0;
-    let mut left = bytes;
-    for block in blocks {
-        let count = left.min(BLOCK_BYTES as usize);
-        sum = crc32c::crc32c_append(sum, &block.as_slice()[..count]);
-        left -= count;
-    }
-    if left > 0 || sum != foot.checksum {
+fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
+    if !is_summary(blocks, foot) {
         return Vec::new();
     }
     let all = blocks.iter().flat_map(|block| block.as_slice().chunks_exact(Entry::BYTES));

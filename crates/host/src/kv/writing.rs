@@ -21,7 +21,7 @@ impl Engine {
     ) -> Result<u64, Refused> {
         let hash = self.hash(key);
         let before = self.index.find(hash);
-        if !self.settings.writes_at_once() && before.is_some_and(|before| !self.can_let_go(before)) {
+        if !self.settings.writes_at_once() && !self.can_replace(hash, before) {
             return Err(self.why_no_room());
         }
         let added = match put.content {
@@ -122,16 +122,22 @@ impl Engine {
             self.front.set_header(unit, &Header { home: place.encode(), ..header });
         }
         let heat = before.map_or(0, |entry| entry.heat);
+        let is_unknown = self.is_unknown(hash);
         self.index.set(hash, Entry { place: Place::Front { unit }, heat });
         if let Some(before) = before {
             self.let_go(hash, before, !self.settings.writes_at_once());
+        }
+        if is_unknown && !self.settings.writes_at_once() {
+            self.bury_unknown(hash);
         }
         Ok(())
     }
 
     pub(super) fn why_no_room(&mut self) -> Refused {
-        let keep = self.settings.keep;
-        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log, keep));
+        let (keep, is_recovering) = (self.settings.keep, self.recovery.is_some());
+        let has_hope = self.flash.as_mut().is_some_and(|flash| {
+            is_recovering && !flash.log.has_failed() || flash.reclaim.has_hope(&mut flash.log, keep)
+        });
         if has_hope { Refused::Busy } else { Refused::Full }
     }
 
@@ -157,12 +163,18 @@ impl Engine {
         flash.log.forget(unit);
         if needs_tombstone {
             let buried = flash.log.sequence(flash.log.segment_of(unit));
-            self.figures.tombstones += 1;
-            if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
-                // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
-                flash.superblock.flushed = flash.log.last_sequence();
-                flash.has_dirty_superblock = true;
-            }
+            self.bury(hash, buried);
+        }
+    }
+
+    /// Says on flash that no record of a key up to that sequence is valid.
+    pub(super) fn bury(&mut self, hash: KeyHash, buried: u64) {
+        let Some(flash) = &mut self.flash else { return };
+        self.figures.tombstones += 1;
+        if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
+            // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
+            flash.superblock.flushed = flash.log.last_sequence();
+            flash.has_dirty_superblock = true;
         }
     }
 
@@ -174,19 +186,46 @@ impl Engine {
         }
     }
 
-    /// True if a record that is not valid any more needs no tombstone, or there is room for one.
-    fn can_let_go(&self, entry: Entry) -> bool {
+    /// True if what is known of a key can be replaced: no tombstone is needed for it, or there is room for one.
+    fn can_replace(&self, hash: KeyHash, before: Option<Entry>) -> bool {
+        let needs_tombstone = match before {
+            Some(entry) => self.home(entry).is_some(),
+            None => self.is_unknown(hash),
+        };
         let is_ready = |flash: &Flash| flash.log.has_failed() || flash.log.has_room_for_tombstone();
-        self.home(entry).is_none() || self.flash.as_ref().is_none_or(is_ready)
+        !needs_tombstone || self.flash.as_ref().is_none_or(is_ready)
+    }
+
+    /// An item is deleted, even one that was not found yet.
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<u64, Refused> {
+        let hash = self.hash(key);
+        let is_done = match self.index.find(hash) {
+            Some(entry) => self.drop_entry(hash, entry),
+            None => self.drop_unknown(hash),
+        };
+        if is_done { Ok(0) } else { Err(self.why_no_room()) }
     }
 
     /// An item goes; false if there is no room to say so on flash, and it stays.
     pub(super) fn drop_entry(&mut self, hash: KeyHash, entry: Entry) -> bool {
-        if !self.can_let_go(entry) {
+        if !self.can_replace(hash, Some(entry)) {
             return false;
         }
-        self.index.remove(hash);
         self.let_go(hash, entry, true);
+        self.forget(hash);
+        true
+    }
+
+    /// The same for one that may be found yet.
+    fn drop_unknown(&mut self, hash: KeyHash) -> bool {
+        if !self.is_unknown(hash) {
+            return true;
+        }
+        if !self.can_replace(hash, None) {
+            return false;
+        }
+        self.bury_unknown(hash);
+        self.forget(hash);
         true
     }
 
@@ -195,7 +234,7 @@ impl Engine {
         self.figures.expired += 1;
         match self.home(entry) {
             Some(home) => drop(self.index.set(hash, Entry { place: Place::decode(home), heat: 0 })),
-            None => drop(self.index.remove(hash)),
+            None => self.forget(hash),
         }
     }
 

@@ -6,3 +6,5 @@ mod disk;
 mod model;
 mod opening;
 mod random;
+mod recovering;
+mod rig;

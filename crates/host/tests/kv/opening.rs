@@ -1,7 +1,7 @@
 //! Disks that hold a store, or something else.
 
 use crate::disk::TestDisk;
-use crate::random::{open, settings};
+use crate::rig::{open, settings};
 use tailcut_host::kv::log::format::NotOurs;
 use tailcut_host::kv::{CannotOpen, Keep, Making};
 

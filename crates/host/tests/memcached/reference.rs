@@ -80,6 +80,11 @@ impl Reference {
     }
 
     /// The version of what changes now, unless the client wishes another.
+    /// The next value gets the version behind `cas`.
+    pub fn set_cas(&mut self, cas: u64) {
+        self.cas = cas;
+    }
+
     fn next_cas(&mut self, wish: Option<u64>) -> u64 {
         self.cas += u64::from(wish.is_none());
         wish.unwrap_or(self.cas)

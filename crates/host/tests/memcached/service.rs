@@ -33,6 +33,8 @@ enum Where {
     },
     /// With so little memory that items leave it.
     MostlyDisk,
+    /// The same, in small segments.
+    SmallSegments,
 }
 
 /// The CAS values of the first run of a store on a disk.
@@ -40,29 +42,21 @@ const FIRST_CAS: u64 = 1 << 40;
 
 impl Client {
     fn new(place: Where, seed: u64) -> Client {
-        let is_small = place == Where::MostlyDisk;
+        let is_small = matches!(place, Where::MostlyDisk | Where::SmallSegments);
         let settings = Settings {
             memory: if is_small { 1 << 20 } else { 20 << 20 },
             most_item: if is_small { 1 << 16 } else { (1 << 20) + 1024 },
             keep: Keep::Everything,
             append: Append::AtOnce,
-            segment_blocks: 1024,
+            segment_blocks: if place == Where::SmallSegments { 32 } else { 1024 },
             patience: Nanos::millis(1),
         };
         let is_durable = place == Where::Disk { is_durable: true };
         let (engine, disk) = match place {
             Where::Memory => (Engine::in_memory(settings, seed), None),
-            Where::Disk { .. } | Where::MostlyDisk => {
+            _ => {
                 let mut disk = TestDisk::new(1024 * 40, true, seed);
-                let making = Making::Create { store: 1, seed };
-                let mut opening = Opening::new(settings, disk.shape.clone(), making);
-                while !opening.is_done() {
-                    while let Some(request) = opening.next_request() {
-                        disk.submit(request);
-                    }
-                    disk.answer().into_iter().for_each(|response| opening.respond(response));
-                }
-                (opening.end().expect("a new store"), Some(disk))
+                (open(settings, &mut disk, Making::Create { store: 1, seed }), Some(disk))
             }
         };
         let mut service =
@@ -71,6 +65,25 @@ impl Client {
         let name = service.open();
         let (input, received, random) = (Vec::new(), Vec::new(), Stream::new(seed, "client"));
         Client { service, disk, name, input, received, closed: None, random }
+    }
+
+    fn make_durable(&mut self) {
+        let point = self.service.engine_mut().sync();
+        while self.service.engine().durable() < point || !self.service.engine().is_idle() {
+            self.turn();
+        }
+    }
+
+    /// Ends the server, starts it again, and connects. What it has on the disk is still to be found.
+    fn start_again(&mut self) {
+        self.make_durable();
+        let disk = self.disk.as_mut().expect("it has one");
+        let engine = open(*self.service.engine().settings(), disk, Making::Open);
+        let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+        self.service = Service::new(engine, settings);
+        self.service.tick(Time(1), NOW);
+        (self.name, self.closed) = (self.service.open(), None);
+        self.input.clear();
     }
 
     fn send(&mut self, bytes: &[u8]) {
@@ -103,6 +116,11 @@ impl Client {
     /// The disk answers something.
     fn turn(&mut self) {
         let Some(disk) = &mut self.disk else { return };
+        match self.random.below(8) {
+            0 => self.service.recover(),
+            1 => drop(self.service.engine_mut().recover(1)),
+            _ => {}
+        }
         while let Some(request) = self.service.next_request() {
             disk.submit(request);
         }
@@ -129,6 +147,17 @@ impl Client {
         }
         panic!("a client is answered");
     }
+}
+
+fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Engine {
+    let mut opening = Opening::new(settings, disk.shape.clone(), making);
+    while !opening.is_done() {
+        while let Some(request) = opening.next_request() {
+            disk.submit(request);
+        }
+        disk.answer().into_iter().for_each(|response| opening.respond(response));
+    }
+    opening.end().expect("a store")
 }
 
 /// So much of it, and all other items have left memory.
@@ -167,12 +196,54 @@ fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseEr
         }
     }
     client.settle();
+    compare(&client, &session)
+}
+
+fn compare(client: &Client, session: &Session) -> Result<(), TestCaseError> {
     let (ours, theirs) = (&client.received, &session.sent);
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count().saturating_sub(60);
     let behind = |text: &[u8]| text[same..text.len().min(same + 200)].escape_ascii().to_string();
     prop_assert!(is_alike(ours, theirs), "  ours ...{}\ntheirs ...{}", behind(ours), behind(theirs));
     prop_assert_eq!(client.closed, session.closed);
     Ok(())
+}
+
+/// The same with an end of the server in the middle, which nobody notices: the rest is answered while it finds what there was.
+fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
+    let place = Where::SmallSegments;
+    let (mut client, mut session) = (Client::new(place, seed), Session::with_cas(NOW, false, FIRST_CAS));
+    (0..8).for_each(|_| push(&mut client, &mut session));
+    for request in before {
+        session.receive(request);
+        client.send(request);
+        push(&mut client, &mut session);
+    }
+    (0..20).for_each(|_| push(&mut client, &mut session));
+    client.settle();
+    client.start_again();
+    session.start_again(2 * FIRST_CAS);
+    let mut waited = false;
+    for request in after {
+        session.receive(request);
+        client.send(request);
+        waited |= client.service.engine().recovered().is_some();
+        for _ in 0..client.random.below(4) {
+            client.turn();
+        }
+    }
+    client.settle();
+    prop_assert!(waited || after.is_empty(), "it is answered before all is found");
+    compare(&client, &session)
+}
+
+/// What was begun is ended, and a segment is half full.
+fn push(client: &mut Client, session: &mut Session) {
+    for bytes in [&b"\r\n"[..], &filler()] {
+        session.receive(bytes);
+        client.send(bytes);
+    }
+    client.settle();
+    client.make_durable();
 }
 
 /// Without delayed flushes: memcached brings back with one what a flush without delay has taken.
@@ -197,11 +268,26 @@ proptest! {
     #[test]
     fn items_that_have_left_memory_are_the_same(requests in any_requests(), seed in any::<u64>()) {
         let mut requests = bytes_of(requests);
-        // Whether an item was read while it was only on flash is not kept.
-        let tells = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b" h");
-        requests.retain(|bytes| bytes.len() < 10_000 && !tells(bytes));
+        requests.retain(|bytes| is_kept_on_disk(bytes));
         check(&requests, Where::MostlyDisk, seed)?;
     }
+
+    #[test]
+    fn items_that_were_not_found_yet_are_the_same(
+        before in any_requests(),
+        after in any_requests(),
+        seed in any::<u64>(),
+    ) {
+        let (mut before, mut after) = (bytes_of(before), bytes_of(after));
+        before.retain(|bytes| is_kept_on_disk(bytes));
+        after.retain(|bytes| is_kept_on_disk(bytes));
+        check_restarted(&before, &after, seed)?;
+    }
+}
+
+/// Whether an item was read while it was only on flash is not kept.
+fn is_kept_on_disk(bytes: &[u8]) -> bool {
+    bytes.len() < 10_000 && !bytes.windows(2).any(|pair| pair == b" h")
 }
 
 #[test]
@@ -241,6 +327,35 @@ fn answers_that_wait_for_others_are_bounded() {
     let answer = [&b"VA 60000\r\n"[..], &vec![b'x'; 60_000], b"\r\n"].concat();
     let expected = [&b"VALUE far 0 3\r\nfar\r\nEND\r\n"[..], &answer.repeat(asked)].concat();
     assert!(client.received == expected);
+}
+
+/// Items that are under way are bounded by their bytes, not only by their number, and all come in the end.
+#[test]
+fn items_under_way_are_bounded() {
+    let mut client = Client::new(Where::MostlyDisk, 1);
+    let (asked, bytes) = (100, 50_000);
+    let item = |number: usize| vec![b'a' + (number % 26) as u8; bytes];
+    for number in 0..asked {
+        client.send(&[format!("ms far{number} {bytes}\r\n").as_bytes(), &item(number), b"\r\n"].concat());
+        client.settle();
+    }
+    (0..40).for_each(|_| {
+        client.send(&filler());
+        client.settle();
+        client.send(b"\r\n");
+    });
+    client.received.clear();
+    let gets: Vec<String> = (0..asked).map(|number| format!("mg far{number} v\r\n")).collect();
+    client.send(gets.concat().as_bytes());
+    let left = client.input.iter().filter(|&&byte| byte == b'\n').count();
+    // Each counts as the longest there can be, of 64 KiB.
+    assert_eq!(asked - left, (4 << 20) / (64 << 10));
+    while !client.input.is_empty() {
+        client.settle();
+    }
+    client.settle();
+    let answer = |number| [format!("VA {bytes}\r\n").as_bytes(), &item(number), b"\r\n"].concat();
+    assert!(client.received == (0..asked).flat_map(answer).collect::<Vec<u8>>());
 }
 
 #[test]

@@ -49,6 +49,13 @@ impl Session {
         }
     }
 
+    /// The server was started again: the next value gets the version behind `cas`.
+    pub fn start_again(&mut self, cas: u64) {
+        (self.receiver, self.closed) = (Receiver::default(), None);
+        self.buffer.clear();
+        self.store.set_cas(cas);
+    }
+
     /// Receives some bytes, and does all that can be done.
     pub fn receive(&mut self, bytes: &[u8]) {
         let mut rest = bytes;

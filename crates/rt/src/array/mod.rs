@@ -4,11 +4,14 @@
 //! it, drives that have died are put away, and others take their place. Nothing sleeps in here and nothing
 //! reads a clock: [`Pace`] says how time goes on where something must be waited for.
 
+mod calls;
 mod finding;
 
+pub use calls::CannotCall;
 pub use finding::{ArrayError, Pace, belong_to_none, create, open};
 
 use crate::drive::{Answers, Drive};
+use calls::Calls;
 use rustix::event::epoll;
 use std::collections::VecDeque;
 use std::io;
@@ -29,6 +32,7 @@ pub struct ServedArray<D> {
     /// The drive that has each request of the array, by its name.
     asked: Vec<usize>,
     in_flight: Vec<bool>,
+    calls: Calls,
     /// Requests that have come before the array was ready.
     waiting: VecDeque<Request<Bytes>>,
     ready: Answers,
@@ -97,9 +101,11 @@ impl<D: Drive> ServedArray<D> {
         let model = drives.iter().flatten().next().map(model).unwrap_or_default();
         let name = format!("{} over {} x {model}", array.core().config.layout, drives.len());
         let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let calls = Calls::new(drives.len());
         let mut served = ServedArray {
             array,
             drives,
+            calls,
             asked: Vec::new(),
             in_flight: Vec::new(),
             waiting: VecDeque::new(),
@@ -221,10 +227,7 @@ impl<D: Drive> ServedArray<D> {
                 self.send(now, member, request);
             }
             for (member, call) in std::mem::take(self.array.controls()) {
-                match &mut self.drives[member] {
-                    Some(drive) => drive.control(now, call),
-                    None => self.array.control_answered(now, member, call, ControlReply::Unsupported),
-                }
+                self.steer(now, member, call);
             }
             self.ready.responses.append(self.array.answers());
             if self.array.sent().is_empty() && self.array.controls().is_empty() {
@@ -253,6 +256,7 @@ impl<D: Drive> ServedArray<D> {
                 continue;
             }
             self.drives[member] = None;
+            self.forget_calls(member);
             for slot in 0..self.asked.len() {
                 if self.in_flight[slot] && self.asked[slot] == member {
                     self.answered(now, member, gone(slot as u32));
@@ -280,7 +284,7 @@ impl<D: Drive> ServedArray<D> {
             }
         }
         for (call, reply) in heard.replies.drain(..) {
-            self.array.control_answered(now, member, call, reply);
+            self.replied(now, member, call, reply);
         }
         self.heard = heard;
         is_any
@@ -330,7 +334,7 @@ impl<D: Drive> Drive for ServedArray<D> {
         }
     }
 
-    /// An array does by itself what is to be steered in its drives.
+    /// An array does by itself what is to be steered in its drives, or leaves it to [`ServedArray::call`].
     fn control(&mut self, _: Time, call: Control) {
         self.ready.replies.push((call, ControlReply::Unsupported));
     }

@@ -284,3 +284,20 @@ fn what_is_too_small_is_told_before_anything_is_written() {
     let refused = create(&config(LayoutKind::Raid5), drives, 1, &mut Fake(Time(1))).expect_err("too small");
     assert!(matches!(refused, ArrayError::Misfit { .. }), "{refused}");
 }
+
+#[test]
+fn calls_of_a_user_are_answered_even_if_their_drive_goes() {
+    let drives = (0..4).map(|_| MemoryDrive::new(2000, 8)).collect();
+    let mut pace = Fake(Time(1));
+    let mut array = create(&config(LayoutKind::Raid5), drives, 7, &mut pace).expect("a new array");
+    let now = pace.0;
+    array.call(now, 2, Control::FreeBlocks).expect("it is there");
+    array.call(now, 1, Control::IsGcRunning).expect("it is there");
+    array.remove(now, 1).expect("there is parity");
+    assert_eq!(array.call(now, 1, Control::FreeBlocks), Err(CannotCall::NoDrive));
+    assert_eq!(array.call(now, 4, Control::FreeBlocks), Err(CannotCall::NoDrive));
+    let mut answers = Answers::default();
+    array.poll(now, &mut answers);
+    let no = ControlReply::Unsupported;
+    assert_eq!(answers.replies, [(Control::IsGcRunning, no), (Control::FreeBlocks, no)]);
+}

@@ -1,10 +1,12 @@
 //! What can be asked of a drive in service beyond its control interface.
 
 use super::{Health, figures};
+use crate::array::CannotCall;
 use crate::drive::Drive;
 use crate::{AnyDrive, EmulatedSsd, MemoryDrive};
 use std::path::Path;
 use tailcut_base::Time;
+use tailcut_base::control::Control;
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::wire::metrics::Metrics;
 
@@ -23,6 +25,19 @@ pub trait Steered: Drive {
     /// How it is, as far as there is anything to be told.
     fn health(&self) -> Health {
         Health::default()
+    }
+
+    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
+    /// [`Drive::poll`].
+    ///
+    /// # Errors
+    /// See [`CannotCall`].
+    fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {
+        if member > 0 {
+            return Err(CannotCall::NoDrive);
+        }
+        self.control(now, call);
+        Ok(())
     }
 
     /// Begins to read and compare all that it stores.
@@ -67,6 +82,17 @@ impl Steered for AnyDrive {
 
     fn health(&self) -> Health {
         Health::of(self)
+    }
+
+    fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {
+        match self {
+            AnyDrive::Array(array, _) => array.call(now, member, call),
+            _ if member > 0 => Err(CannotCall::NoDrive),
+            single => {
+                single.control(now, call);
+                Ok(())
+            }
+        }
     }
 
     fn scrub(&mut self, now: Time) -> Result<(), String> {

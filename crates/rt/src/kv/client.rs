@@ -105,7 +105,8 @@ impl Client {
             }
         }
         out.drain(..sent);
-        if out.is_empty() && out.capacity() > MOST_KEPT {
+        // Who is sent much now will be sent much again.
+        if out.is_empty() && out.capacity() > MOST_KEPT.max(sent * 4) {
             *out = Vec::new();
         }
         Moved::Bytes(sent)

@@ -11,6 +11,8 @@ pub struct Figures {
     pub traffic: Traffic,
     /// Everything that was written to the drive is there for good; false where the drive has failed, or did not answer any more.
     pub is_durable: bool,
+    /// This block of the drive could not be read, so what is on it could not be found, and the server has ended.
+    pub unreadable: Option<u64>,
 }
 
 /// What a running server does.

@@ -31,6 +31,11 @@ pub enum CannotFind {
          and all it holds is lost"
     )]
     NotEmpty,
+    /// Several threads were to share it.
+    #[error(
+        "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is opened here: serve it, or give another drive"
+    )]
+    InParts(u32),
     /// The settings do not fit together.
     #[error("{0}")]
     Settings(String),
@@ -39,7 +44,7 @@ pub enum CannotFind {
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it is ready. A store that is made has so many parts; one that is there has as many as it was
+/// Opens or makes a store on a drive, and waits until it can serve. A store that is made has so many parts; one that is there has as many as it was
 /// made with. `settings` are those of each part. `progress` is told from time to time how many segments of how many were looked at.
 ///
 /// # Errors
@@ -47,6 +52,35 @@ pub enum CannotFind {
 pub fn find<D: Drive>(
     drive: &mut D,
     settings: impl Fn(u32) -> Settings,
+    (making, parts): (Making, u32),
+    pace: &mut impl Pace,
+    progress: impl FnMut(u32, u32),
+) -> Result<Vec<Engine>, CannotFind> {
+    find_if(drive, |of| Ok(settings(of)), (making, parts), pace, progress)
+}
+
+/// The same for a store in one part, for who has one user for it: it waits until everything on it is known.
+///
+/// # Errors
+/// See [`CannotFind`].
+pub fn find_whole<D: Drive>(
+    drive: &mut D,
+    settings: Settings,
+    making: Making,
+    pace: &mut impl Pace,
+    progress: impl FnMut(u32, u32),
+) -> Result<Engine, CannotFind> {
+    let whole = |of| if of == 1 { Ok(settings) } else { Err(CannotFind::InParts(of)) };
+    let mut engines = find_if(drive, whole, (making, 1), pace, progress)?;
+    let mut engine = engines.pop().expect("one part has one engine");
+    recover(drive, &mut engine, pace)?;
+    Ok(engine)
+}
+
+/// Of a store that is there, `settings` are asked whether so many parts are taken.
+fn find_if<D: Drive>(
+    drive: &mut D,
+    settings: impl Fn(u32) -> Result<Settings, CannotFind>,
     (making, parts): (Making, u32),
     pace: &mut impl Pace,
     mut progress: impl FnMut(u32, u32),
@@ -60,7 +94,7 @@ pub fn find<D: Drive>(
         (Making::OpenOrCreate, Beginning::Other(other)) => return Err(CannotOpen::from(*other).into()),
         (Making::OpenOrCreate, Beginning::Zeros) | (Making::Create, _) => parts,
     };
-    let settings = settings(of);
+    let settings = settings(of)?;
     check(&settings)?;
     let parts = Parts::new(&drive.disk(), of);
     let (store, seed) = (system::random()?, system::random()? as u64);
@@ -75,7 +109,7 @@ pub fn find<D: Drive>(
             making = kv::Making::Create { store, seed };
         }
         let opening = Opening::new(settings, disk, making).of_part(Part { number: part, of });
-        engines.push(settle(&mut slice, opening, pace, &mut progress)?);
+        engines.push(ready(settle(&mut slice, opening, pace, &mut progress)?));
     }
     engines.reverse();
     Ok(engines)
@@ -88,7 +122,12 @@ pub fn find<D: Drive>(
 pub fn in_memory(settings: Settings, parts: u32) -> Result<Vec<Engine>, CannotFind> {
     check(&settings)?;
     let seed = system::random()? as u64;
-    Ok((0..parts).map(|_| Engine::in_memory(settings, seed)).collect())
+    Ok((0..parts).map(|_| ready(Engine::in_memory(settings, seed))).collect())
+}
+
+fn ready(engine: Engine) -> Engine {
+    system::prefer_large_pages(engine.memory());
+    engine
 }
 
 /// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for its items.
@@ -125,6 +164,28 @@ fn settle<D: Drive>(
         }
     }
     opening.end()
+}
+
+/// Waits until everything is known that is on a drive.
+fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -> Result<(), CannotOpen> {
+    let mut now = pace.go_on(Time::ZERO);
+    let mut answers = Answers::default();
+    while engine.recovered().is_some() {
+        let goes_on = engine.recover(usize::MAX);
+        while let Some(request) = engine.next_request() {
+            drive.submit(now, request);
+        }
+        drive.poll(now, &mut answers);
+        let is_answered = !answers.responses.is_empty();
+        answers.responses.drain(..).for_each(|response| engine.respond(response));
+        if let Some(block) = engine.unreadable() {
+            return Err(CannotOpen::Disk(block));
+        }
+        if !goes_on && !is_answered && engine.recovered().is_some() {
+            now = pace.go_on(drive.next_event());
+        }
+    }
+    Ok(())
 }
 
 /// What the first blocks of a drive hold.

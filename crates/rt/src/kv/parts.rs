@@ -26,8 +26,13 @@ impl Parts {
     /// A part's request, as the drive's.
     #[inline]
     pub fn request(&self, part: u32, request: Request<Bytes>) -> Request<Bytes> {
-        let (id, block) = (request.id * self.of + part, request.block + u64::from(part) * self.blocks);
+        let (id, block) = (request.id * self.of + part, self.block(part, request.block));
         Request { id, block, ..request }
+    }
+
+    /// A part's block, as the drive's.
+    pub fn block(&self, part: u32, block: u64) -> u64 {
+        block + u64::from(part) * self.blocks
     }
 
     /// The drive's answer, as that for a part.

@@ -152,6 +152,7 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
         ("kv_items", "Items that are there.", sums.items),
         ("kv_memory_bytes", "Memory for items.", sums.memory),
         ("kv_index_bytes", "Memory of the index.", sums.index_bytes),
+        ("kv_recovering", "1 while it finds what is on flash.", u64::from(sums.recovered.is_some())),
     ] {
         metrics.add(Kind::Gauge, name, help, &[], value as f64);
     }

@@ -212,6 +212,11 @@ impl<D: Steered + Send + 'static> Server<D> {
         self.common.beat()
     }
 
+    /// True if it serves no more, because the drive does not give back what is on it.
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
         // While threads are there to answer.
@@ -228,6 +233,7 @@ impl<D: Steered + Send + 'static> Server<D> {
             figures.traffic.add(&ended.traffic);
             self.common.latencies().merge(ended.latencies);
             figures.is_durable &= ended.is_durable;
+            figures.unreadable = figures.unreadable.or(ended.unreadable);
             drive = drive.or(ended.drive);
         }
         figures.sums = self.common.sums();

@@ -5,7 +5,7 @@ use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
 use tailcut_host::{Block, Bytes, Request};
 use tailcut_rt::kv::Making;
-use tailcut_rt::kv::finding::{CannotFind, find};
+use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
 fn attempt(drive: &mut MemoryDrive, making: Making) -> Result<(), CannotFind> {
@@ -38,6 +38,16 @@ fn a_store_has_the_parts_that_it_was_made_with() {
     assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 4);
     let taken = attempt_parts(&mut drive, Making::Create, 2);
     assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
+}
+
+#[test]
+fn who_wants_it_whole_is_told_of_parts() {
+    let mut drive = memory_drive();
+    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    let before = read(&mut drive, 0, 2);
+    let whole = find_whole(&mut drive, SMALL, Making::OpenOrCreate, &mut Clock::start(), |_, _| {});
+    assert!(matches!(whole, Err(CannotFind::InParts(2))), "{whole:?}");
+    assert!(read(&mut drive, 0, 2) == before, "nothing was written");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod beginning;
 mod conversing;
 mod ending;
 mod hostile;
+mod recovering;
 mod threads;
 
 use std::io::{Read, Write};

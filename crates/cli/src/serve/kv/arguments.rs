@@ -28,7 +28,7 @@ pub struct KvArguments {
     /// Keep items in memory only
     #[arg(long, conflicts_with_all = ["scenario", "sets", "devices", "create", "durable"])]
     pub memory_only: bool,
-    /// Acknowledge what is changed when it is durable; needs -M
+    /// Acknowledge what is changed when it is durable; without -M it may be given up for others later
     #[arg(long)]
     pub durable: bool,
     /// TCP port; 0 for none, -1 for any that is free

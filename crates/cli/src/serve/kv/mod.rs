@@ -72,7 +72,7 @@ fn serve_with(
         out.flush()?;
     }
     reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
-    watch(&server, interrupt, reporter, arguments.quiet);
+    watch(&server, interrupt, reporter, (arguments.quiet, clock));
     reporter.stopping();
     let Served { figures, latencies, .. } = server.stop();
     reporter.stopped(&figures);
@@ -136,14 +136,22 @@ fn complaint(error: CannotServe<String>) -> Failure {
 }
 
 /// Shows what is going on until somebody asks to stop.
-fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, reporter: &Reporter, quiet: bool) {
+fn watch(
+    server: &Server<AnyDrive>,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+    (quiet, clock): (bool, Clock),
+) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = server.glance();
     let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
-    while !interrupt.wait(every) {
+    while !interrupt.wait(every) && !server.has_ended() {
         let now = server.glance();
         let line = page::line(&now, &before, every);
         reporter.going_on(&line, server.beat());
+        if before.sums.recovered.is_some() && now.sums.recovered.is_none() {
+            reporter.recovered(clock.now().since(Time::ZERO), now.sums.items);
+        }
         waiting.say(line);
         before = now;
     }

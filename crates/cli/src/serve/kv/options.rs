@@ -68,10 +68,6 @@ fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let all = [
         (
-            arguments.durable && !arguments.disable_evictions,
-            "--durable needs -M: a cache writes only what leaves its memory, and gives up items anyway",
-        ),
-        (
             others.protocol == Protocol::Binary,
             "-B binary: the binary protocol is not spoken (memcached gives it up, too); set clients to ascii",
         ),

@@ -46,7 +46,15 @@ pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
     // Less than before after `stats reset`.
     let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
     let items = show_count(now.sums.items as f64);
-    format!("{} connections, {} gets and sets/s, {items} items", now.connections, per_second(rate))
+    let recovering = now
+        .sums
+        .recovered
+        .map_or(String::new(), |(known, segments)| format!(", recovering: {known} of {segments} segments"));
+    format!(
+        "{} connections, {} gets and sets/s, {items} items{recovering}",
+        now.connections,
+        per_second(rate)
+    )
 }
 
 /// What was served.
@@ -57,6 +65,10 @@ pub fn report(figures: &Figures, latencies: &Latencies, tone: Tone) -> String {
         table.row(&[name.to_string(), value]);
     }
     text += &format!("{table}\n{}\n", times(latencies, tone));
+    if let Some(block) = figures.unreadable {
+        let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
+        text += &format!("{}\n", tone.paint(Ink::Warning, &warning));
+    }
     if !figures.is_durable {
         let warning = "the drive has failed or does not answer: what was changed last may not be on it";
         text += &format!("{}\n", tone.paint(Ink::Warning, warning));
@@ -109,7 +121,7 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 
 /// The same for programs.
 pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
-    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable } = figures;
+    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
     let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {
         let percentile = |percentile| times.percentile(percentile).0;
         json!({
@@ -126,6 +138,7 @@ pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
     json!({
         "latencies": latencies.iter().map(of).collect::<Vec<_>>(),
         "is_durable": is_durable,
+        "unreadable_block": unreadable,
         "items": items,
         "gets": statistics.cmd_get,
         "hits": statistics.get_hits,

@@ -64,6 +64,14 @@ impl Reporter {
         self.log.tell(entry.with("items", items).with("addresses", places));
     }
 
+    /// Everything that is on flash was found, after it has served for a while.
+    pub fn recovered(&self, took: Nanos, items: u64) {
+        let seconds = took.0 as f64 / 1e9;
+        let text = format!("everything on flash was found after {seconds:.3} s: {items} items");
+        self.log
+            .tell(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
+    }
+
     /// It goes on, and does this.
     pub fn going_on(&self, status: &str, is_alive: bool) {
         self.supervisor.status(status);
@@ -82,9 +90,12 @@ impl Reporter {
     /// That is the end.
     pub fn stopped(&self, figures: &Figures) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
-        let (level, text) = match figures.is_durable {
-            true => (Level::Note, "stopped"),
-            false => (Level::Error, "stopped, and what was changed last may not be on the drive"),
+        let (level, text) = match (figures.unreadable, figures.is_durable) {
+            (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
+            (None, true) => (Level::Note, "stopped".into()),
+            (None, false) => {
+                (Level::Error, "stopped, and what was changed last may not be on the drive".into())
+            }
         };
         let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
         self.log.tell(entry.with("sets", statistics.cmd_set).with("is_durable", figures.is_durable));

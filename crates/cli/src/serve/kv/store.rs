@@ -7,7 +7,7 @@ use crate::scenario;
 use crate::serve::drive::Served;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::kv::{Engine, Keep, Settings};
+use tailcut_host::kv::{Append, Engine, Keep, Settings};
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding;
 use tailcut_rt::{AnyDrive, Clock};
@@ -108,9 +108,11 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     // An item fits half a segment.
     let for_items = (2 * most_item).div_ceil(BLOCK_BYTES).next_power_of_two() as u32;
     let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
+    // What leaves memory is soon enough for a cache, unless somebody waits until it is durable.
+    let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
-    Ok(Settings { memory, most_item, keep, segment_blocks, ..defaults })
+    Ok(Settings { memory, most_item, keep, append, segment_blocks, ..defaults })
 }
 
 /// As many parts as threads, as far as there is memory enough for the largest items in each.

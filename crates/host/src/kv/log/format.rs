@@ -224,10 +224,17 @@ impl Entry {
         bytes
     }
 
+    /// The hash in the bytes of an entry.
+    #[inline]
+    pub fn hash_in(bytes: &[u8]) -> KeyHash {
+        KeyHash(u128::from_le_bytes(bytes[..16].try_into().expect("sixteen bytes")))
+    }
+
     /// The entry in these bytes.
+    #[inline]
     pub fn decode(bytes: &[u8]) -> Entry {
         Entry {
-            hash: KeyHash(u128::from_le_bytes(bytes[..16].try_into().expect("sixteen bytes"))),
+            hash: Entry::hash_in(bytes),
             unit: word(bytes, 16),
             bytes: word(bytes, 20),
             expires: word(bytes, 24),
@@ -248,11 +255,31 @@ pub fn summary(entries: &[Entry], sequence: u64, buried: u64, store: u128) -> Ve
     bytes.chunks(BLOCK).map(Bytes::encode).collect()
 }
 
+/// True if blocks, which end with `foot`, are the summary of which it says so.
+pub fn is_summary(blocks: &[Bytes], foot: &Foot) -> bool {
+    let (mut sum, mut left) = (0, foot.entries as usize * Entry::BYTES);
+    for block in blocks {
+        let count = left.min(BLOCK_BYTES as usize);
+        sum = crc32c::crc32c_append(sum, &block.as_slice()[..count]);
+        left -= count;
+    }
+    left == 0 && sum == foot.checksum
+}
+
+/// The bytes of an entry of a summary.
+#[inline]
+pub fn entry_in(blocks: &[Bytes], at: usize) -> &[u8] {
+    let first = at % ENTRIES * Entry::BYTES;
+    &blocks[at / ENTRIES].as_slice()[first..first + Entry::BYTES]
+}
+
 /// Blocks that a summary of so many entries takes with its foot, at the end of a segment.
 pub fn summary_blocks(entries: usize) -> u64 {
     ((entries * Entry::BYTES + Foot::BYTES) as u64).div_ceil(BLOCK_BYTES)
 }
 
+/// Entries of a block.
+const ENTRIES: usize = BLOCK_BYTES as usize / Entry::BYTES;
 /// Units of a block.
 pub const UNITS: u64 = BLOCK_BYTES / UNIT;
 

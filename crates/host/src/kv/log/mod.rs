@@ -265,8 +265,7 @@ impl Log {
     /// returned.
     pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
         self.seal(pool);
-        self.segments.iter_mut().for_each(|segment| segment.valid = 0);
-        self.note_all_found();
+        self.void_all();
         self.flushed = self.last_sequence();
         self.flushed
     }

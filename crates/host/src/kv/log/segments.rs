@@ -182,17 +182,32 @@ impl Log {
         self.exhume();
     }
 
-    /// Recovery has found a segment, which is on the disk for good. They come in the order of their sequences. Of its records, so many are tombstones.
-    pub fn note_found(&mut self, number: u32, sequence: u64, (records, tombstones): (u32, u32), buried: u64) {
-        self.segments[number as usize] =
-            Segment { sequence, records, tombstones, buried, ..Segment::default() };
-        self.durable_sequence = sequence;
-        self.free.retain(|&other| other != number);
-        self.full.push_back(number);
+    /// By their heads these segments, with their sequences and in the order of those, hold something, and all others are free.
+    pub fn note_heads(&mut self, found: impl Iterator<Item = (u32, u64)>) {
+        for (number, sequence) in found {
+            self.segments[number as usize].sequence = sequence;
+            self.durable_sequence = sequence;
+            self.full.push_back(number);
+        }
+        let numbers = 1..self.segments.len() as u32;
+        self.free = numbers.filter(|&number| self.segments[number as usize].sequence == 0).collect();
     }
 
-    /// Recovery has found all there is.
-    pub fn note_all_found(&mut self) {
+    /// Recovery knows all of a segment. Of its records, so many are tombstones.
+    pub fn note_recovered(&mut self, number: u32, (records, tombstones): (u32, u32), buried: u64) {
+        let segment = &mut self.segments[number as usize];
+        (segment.records, segment.tombstones, segment.buried) = (records, tombstones, buried);
+        self.entomb(number);
+    }
+
+    /// Recovery knows all segments.
+    pub fn note_all_recovered(&mut self) {
+        self.exhume();
+    }
+
+    /// Nothing in any segment is valid any more.
+    pub(super) fn void_all(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.valid = 0);
         for at in 0..self.full.len() {
             self.entomb(self.full[at]);
         }

@@ -49,7 +49,8 @@ impl About {
         reply::stat_number(out, "time", self.unix);
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
-        let lines: [(&str, u64); 36] = [
+        let (known, segments) = sums.recovered.unwrap_or_default();
+        let lines: [(&str, u64); 39] = [
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
@@ -86,6 +87,9 @@ impl About {
             ("extstore_bytes_copied", figures.copied),
             ("badcrc_from_extstore", figures.damaged),
             ("flash_failed_reads", figures.failed_reads),
+            ("recovering", u64::from(sums.recovered.is_some())),
+            ("recovering_segments", u64::from(segments)),
+            ("recovering_segments_known", u64::from(known)),
         ];
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
     }

@@ -14,10 +14,12 @@ use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, numbe
 pub enum Outcome {
     /// It is done and answered; the item was found there.
     Done(Source),
-    /// The item is on flash: it is wanted first. Nothing has happened.
+    /// The item is on flash, or may be: it is wanted first. Nothing has happened.
     OnFlash {
         /// It is read because somebody asks for it.
         counts: bool,
+        /// It was not found yet.
+        is_unknown: bool,
     },
     /// The disk is behind: again later. Nothing has happened.
     Busy,
@@ -37,14 +39,19 @@ pub struct Work<'a> {
     pub unix: u64,
     /// The most bytes of an item as memcached counts them.
     pub most_item: u64,
+    /// An item that was not found yet is none for this verb.
+    pub may_miss: bool,
     /// The item, if it had to be fetched.
     pub fetched: Option<&'a Fetched>,
     /// Where the item was, as far as it was looked for.
     pub source: Source,
 }
 
-/// The item is on flash and has not been fetched.
-struct NotHere;
+/// The item is on flash, or may be, and has not been fetched.
+struct NotHere {
+    /// It was not found yet.
+    is_unknown: bool,
+}
 
 impl Work<'_> {
     /// Carries out a verb. `data` are those that came with it.
@@ -74,9 +81,9 @@ impl Work<'_> {
                 self.out.truncate(before);
                 Outcome::Busy
             }
-            Err(NotHere) => {
+            Err(NotHere { is_unknown }) => {
                 self.out.truncate(before);
-                Outcome::OnFlash { counts }
+                Outcome::OnFlash { counts, is_unknown }
             }
         }
     }
@@ -95,11 +102,12 @@ impl Work<'_> {
         }
         match self.engine.find(key.as_bytes(), counts) {
             Found::Item(item) => Ok(look(Some(&item), self.out)),
-            Found::Nothing => {
+            Found::Unknown if !self.may_miss => Err(NotHere { is_unknown: true }),
+            Found::Nothing | Found::Unknown => {
                 self.source = Source::Miss;
                 Ok(look(None, self.out))
             }
-            Found::OnFlash => Err(NotHere),
+            Found::OnFlash => Err(NotHere { is_unknown: false }),
         }
     }
 
@@ -380,7 +388,7 @@ impl Work<'_> {
 
     fn delete(&mut self, key: Key<'_>, noreply: bool) -> Result<Option<()>, NotHere> {
         let was_there = self.header(key, false)?.is_some() || self.is_lost();
-        let deleted = if was_there { self.remove(key) } else { Ok(()) };
+        let deleted = if was_there || self.may_be_found() { self.remove(key) } else { Ok(()) };
         match deleted {
             Ok(()) => reply::deleted(self.out, was_there, noreply),
             Err(Refused::Busy) => return Ok(None),
@@ -395,6 +403,11 @@ impl Work<'_> {
         self.fetched.is_some_and(|fetched| fetched.is_lost)
     }
 
+    /// What was not found yet is deleted, too, though nobody is told of it.
+    fn may_be_found(&self) -> bool {
+        self.engine.recovered().is_some()
+    }
+
     fn remove(&mut self, key: Key<'_>) -> Result<(), Refused> {
         self.change(key, Change::Remove).map(|_| ())
     }
@@ -403,6 +416,7 @@ impl Work<'_> {
         let header = self.header(key, false)?;
         let (deleted, done) = match header {
             None if self.is_lost() => (Deleted::Deleted, self.remove(key)),
+            None if self.may_be_found() => (Deleted::NotFound, self.remove(key)),
             None => (Deleted::NotFound, Ok(())),
             Some(old) if flags.cas.is_some_and(|cas| cas != old.cas) => (Deleted::Exists, Ok(())),
             Some(_) if !flags.invalidates() && !flags.empties() => (Deleted::Deleted, self.remove(key)),

@@ -4,7 +4,7 @@ use super::about::About;
 use super::errand::{Reply, Shards};
 use super::latency::{Latencies, Stopwatch};
 use super::shard::ServiceSettings;
-use super::{Session, Ways};
+use super::{Session, Texts, Ways};
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
 
@@ -16,6 +16,7 @@ pub struct Clients {
     settings: ServiceSettings,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
+    texts: Texts,
     unix: u64,
     tally: Tally,
     watch: Stopwatch,
@@ -45,6 +46,7 @@ impl Clients {
             settings,
             sessions: Vec::new(),
             vacant: Vec::new(),
+            texts: Texts::default(),
             unix: 0,
             tally,
             watch: Stopwatch::default(),
@@ -167,7 +169,7 @@ impl Clients {
         let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
-        let watch = &mut self.watch;
-        work(session, &mut Ways { shards, about, watch, group: self.group, client });
+        let (watch, texts) = (&mut self.watch, &mut self.texts);
+        work(session, &mut Ways { shards, about, watch, texts, group: self.group, client });
     }
 }

@@ -130,6 +130,8 @@ pub enum Progress {
     Later {
         /// Something else may come between: the client's next command has to wait for it.
         is_open: bool,
+        /// Bytes that are under way for it, as far as it is known.
+        bytes: u64,
     },
 }
 

@@ -72,8 +72,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply to a command of this kind that was received then.
-    Reply(Kind, Time),
+    /// For a reply, for which so many bytes are under way at the most, to a command of this kind that was received then.
+    Reply(u64, Kind, Time),
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
@@ -98,6 +98,26 @@ struct Ways<'a, S> {
     /// Whose session it is, among all that share the shards.
     pub group: u32,
     pub client: u32,
+    /// Memory for answers that wait.
+    pub texts: &'a mut Texts,
+}
+
+/// Memory for answers that wait, used again and again.
+#[derive(Debug, Default)]
+struct Texts(Vec<Vec<u8>>);
+
+impl Texts {
+    fn take(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// It is not needed any more.
+    fn give_back(&mut self, mut text: Vec<u8>) {
+        if self.0.len() < MOST_SPARE && (1..=MOST_KEPT_TEXT).contains(&text.capacity()) {
+            text.clear();
+            self.0.push(text);
+        }
+    }
 }
 
 impl Session {
@@ -107,6 +127,13 @@ impl Session {
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
             && self.answer_bytes() < MOST_OUT
+            && self.awaited_bytes() < MOST_AWAITED
+    }
+
+    /// Bytes of items that are under way.
+    fn awaited_bytes(&self) -> u64 {
+        let bytes = |waiting: &Waiting| if let What::Reply(bytes, ..) = waiting.what { bytes } else { 0 };
+        self.waiting.iter().map(bytes).sum()
     }
 
     /// Bytes of answers that can be sent, or wait for others.
@@ -204,7 +231,7 @@ impl Session {
             Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
-                self.wait(What::Flush(flush));
+                self.wait(What::Flush(flush), ways);
                 self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
@@ -232,9 +259,10 @@ impl Session {
         let kind = Kind::of(verb);
         match ways.shards.carry_out(shard, asker, errand, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),
-            Progress::Later { is_open } => {
+            Progress::Later { is_open, bytes } => {
                 self.is_blocked |= is_open;
-                self.wait(What::Reply(kind, ways.watch.received()));
+                let since = ways.watch.received();
+                self.wait(What::Reply(bytes, kind, since), ways);
             }
         }
     }
@@ -275,12 +303,12 @@ impl Session {
     fn ask_all<S: Shards>(&mut self, errand: &Errand<'_>, then: Then, ways: &mut Ways<'_, S>) {
         let asker = self.next_asker(ways);
         let left = ask_all(errand, asker, ways);
-        self.wait(What::All { left, then });
+        self.wait(What::All { left, then }, ways);
         self.advance(ways);
     }
 
-    fn wait(&mut self, what: What) {
-        self.waiting.push_back(Waiting { what, text: Vec::new() });
+    fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
+        self.waiting.push_back(Waiting { what, text: ways.texts.take() });
     }
 
     /// An answer has come.
@@ -297,11 +325,18 @@ impl Session {
                 }
             }
             (what, Content::Text(text, source)) => {
-                if let What::Reply(kind, since) = *what {
+                if let What::Reply(_, kind, since) = *what {
                     ways.watch.note_late(kind, source, since);
                 }
                 *what = What::Others;
-                waiting.put_first(text);
+                if at == 0 {
+                    self.out.extend_from_slice(&text);
+                    ways.texts.give_back(text);
+                } else {
+                    let behind = std::mem::replace(&mut waiting.text, text);
+                    waiting.text.extend_from_slice(&behind);
+                    ways.texts.give_back(behind);
+                }
             }
             (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
         }
@@ -323,13 +358,13 @@ impl Session {
                 }
                 What::All { left: 0, then } => {
                     let about = ways.about.with(&ways.shards.elsewhere());
-                    let text = then.text(&about, |out| ways.shards.tell_of_disk(out));
-                    waiting.put_first(text);
+                    then.tell(&about, |out| ways.shards.tell_of_disk(out), &mut self.out);
                 }
                 _ => break,
             }
-            self.out.append(&mut waiting.text);
-            self.waiting.pop_front();
+            self.out.extend_from_slice(&waiting.text);
+            let answered = self.waiting.pop_front().expect("it is at the front");
+            ways.texts.give_back(answered.text);
             self.first += 1;
         }
         if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others)) {
@@ -346,23 +381,13 @@ impl Session {
     }
 }
 
-impl Waiting {
-    /// What it has waited for comes before the answers behind it.
-    fn put_first(&mut self, mut text: Vec<u8>) {
-        text.append(&mut self.text);
-        self.text = text;
-    }
-}
-
 impl Then {
-    fn text(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut text = Vec::new();
+    fn tell(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match self {
-            Then::Flushed { noreply } => reply::ok(&mut text, *noreply),
-            Then::Reset => reply::reset(&mut text),
-            Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, &mut text),
+            Then::Flushed { noreply } => reply::ok(out, *noreply),
+            Then::Reset => reply::reset(out),
+            Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
         }
-        text
     }
 }
 
@@ -382,7 +407,12 @@ fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>)
 const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
+/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least, however long.
+const MOST_AWAITED: u64 = 4 << 20;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.
 const MOST_KEPT: usize = 64 << 10;
+/// Answers that wait whose memory is kept, and the most of each, for all clients of one place together.
+const MOST_SPARE: usize = 512;
+const MOST_KEPT_TEXT: usize = 16 << 10;

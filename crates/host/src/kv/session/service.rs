@@ -1,7 +1,7 @@
 //! Clients of one engine, in one thread.
 //!
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
-//! [`Service::receive`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
+//! [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
 //! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
 //! what [`Service::output`] holds.
 
@@ -93,6 +93,11 @@ impl Service {
     /// The disk has answered.
     pub fn respond(&mut self, response: Response<Bytes>) {
         self.shard.respond(response);
+    }
+
+    /// Goes on with finding what is on flash, a little, while the engine serves; see [`Engine::recover`].
+    pub fn recover(&mut self) {
+        self.shard.recover();
     }
 
     /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have more to send, or take more.

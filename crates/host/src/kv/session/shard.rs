@@ -7,7 +7,7 @@ use super::statistics::{Statistics, Sums};
 use super::verb::Verb;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
-use crate::kv::{Engine, Fetched};
+use crate::kv::{Engine, Fetched, Keep};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -137,6 +137,17 @@ impl Shard {
         self.engine.respond(response);
     }
 
+    /// Goes on with finding what is on flash, a little, while the engine serves; see [`Engine::recover`].
+    pub fn recover(&mut self) {
+        if self.engine.recovered().is_none() {
+            return;
+        }
+        self.engine.recover(RECOVERED_AT_A_TIME);
+        self.is_touched = true;
+        // Room may be made from now on.
+        self.has_moved |= self.engine.recovered().is_none();
+    }
+
     /// Goes on with what was fetched, made durable, or waited for the disk.
     pub fn turn(&mut self) {
         while let Some(fetched) = self.engine.next_fetched() {
@@ -195,7 +206,7 @@ impl Shard {
             Errand::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
                 self.replies.push_back(Reply { asker, content });
-                Progress::Later { is_open: false }
+                LATER
             }
         }
     }
@@ -210,20 +221,21 @@ impl Shard {
         let before = out.len();
         let changes = !verb.only_looks();
         self.is_touched |= changes;
-        match self.work(None, out).carry_out(key, verb, data) {
+        match self.work(verb, None, out).carry_out(key, verb, data) {
             Outcome::Done(source) if changes && self.settings.is_durable => {
                 self.promise(asker, out.split_off(before), source)
             }
             Outcome::Done(source) => Progress::Done(source),
-            Outcome::OnFlash { counts } => {
+            Outcome::OnFlash { counts, is_unknown } => {
                 let kept = self.keep(key, verb, data);
-                self.fetch(asker, kept, counts);
-                Progress::Later { is_open: changes }
+                let bytes = self.fetch(asker, kept, counts);
+                // What is unknown is what it is when it is found: nothing behind may change it before.
+                Progress::Later { is_open: is_unknown || changes, bytes }
             }
             Outcome::Busy => {
                 let kept = self.keep(key, verb, data);
                 self.wait_for_disk(asker, kept);
-                Progress::Later { is_open: true }
+                Progress::Later { is_open: true, bytes: 0 }
             }
         }
     }
@@ -245,16 +257,17 @@ impl Shard {
         }
         let name = self.name(UnderWay { asker, stage: Stage::Durable(text, source) });
         self.unsynced.push(name);
-        Progress::Later { is_open: false }
+        LATER
     }
 
-    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) {
+    /// Returns how many bytes are under way.
+    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) -> u64 {
         self.is_touched = true;
         let name = self.name(UnderWay { asker, stage: Stage::Item(kept) });
         let Some(UnderWay { stage: Stage::Item(kept), .. }) = &self.under_way[name as usize] else {
             unreachable!("it was put there")
         };
-        self.engine.fetch(kept.key().as_bytes(), name, counts);
+        self.engine.fetch(kept.key().as_bytes(), name, counts)
     }
 
     /// An item has come.
@@ -262,7 +275,8 @@ impl Shard {
         let Some(UnderWay { asker, stage: Stage::Item(kept) }) = self.take(fetched.ticket) else {
             panic!("an item comes for who waits for it")
         };
-        let is_usable = kept.verb().only_looks() || self.engine.is_current(fetched);
+        // Who has only looked gets what there was, whatever has changed since.
+        let is_usable = kept.verb().only_looks() && fetched.was_read() || self.engine.is_current(fetched);
         self.try_again(asker, kept, is_usable.then_some(fetched));
     }
 
@@ -270,10 +284,13 @@ impl Shard {
     fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
         let changes = !kept.verb().only_looks();
         self.is_touched |= changes;
-        let mut text = Vec::new();
-        match self.work(fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
+        let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + MOST_AROUND);
+        match self.work(kept.verb(), fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
             Outcome::Busy => return self.wait_for_disk(asker, kept),
-            Outcome::OnFlash { counts } => return self.fetch(asker, kept, counts),
+            Outcome::OnFlash { counts, .. } => {
+                self.fetch(asker, kept, counts);
+                return;
+            }
             Outcome::Done(source) if changes && self.settings.is_durable => {
                 self.promise(asker, text, source);
             }
@@ -318,10 +335,11 @@ impl Shard {
         }
     }
 
-    fn work<'a>(&'a mut self, fetched: Option<&'a Fetched>, out: &'a mut Vec<u8>) -> Work<'a> {
+    fn work<'a>(&'a mut self, verb: &Verb, fetched: Option<&'a Fetched>, out: &'a mut Vec<u8>) -> Work<'a> {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
-        Work { engine, statistics, out, scratch, unix, most_item, fetched, source: Source::Memory }
+        let may_miss = verb.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
+        Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched, source: Source::Memory }
     }
 
     fn name(&mut self, under_way: UnderWay) -> u32 {
@@ -339,6 +357,12 @@ impl Shard {
     }
 }
 
+/// An answer that comes when it is known, and that nobody behind has to wait for.
+const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
+/// Records of a step of recovery: some ten microseconds.
+const RECOVERED_AT_A_TIME: usize = 256;
+/// Bytes of an answer around the value, for most.
+const MOST_AROUND: usize = 128;
 /// Errands whose memory is kept.
 const MOST_SPARE: usize = 256;
 

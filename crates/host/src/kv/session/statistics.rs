@@ -62,6 +62,8 @@ pub struct Sums {
     pub memory: u64,
     /// Nothing is given up for others.
     pub keeps_everything: bool,
+    /// While it is found what is on flash: segments that are known, and all of them.
+    pub recovered: Option<(u32, u32)>,
 }
 
 impl Sums {
@@ -73,6 +75,7 @@ impl Sums {
             index_bytes: engine.index_bytes(),
             memory: engine.settings().memory,
             keeps_everything: engine.settings().keep == Keep::Everything,
+            recovered: engine.recovered(),
         }
     }
 
@@ -84,6 +87,10 @@ impl Sums {
         self.index_bytes += other.index_bytes;
         self.memory += other.memory;
         self.keeps_everything |= other.keeps_everything;
+        self.recovered = match (self.recovered, other.recovered) {
+            (Some((known, all)), Some((more, of))) => Some((known + more, all + of)),
+            (one, other) => one.or(other),
+        };
     }
 }
 

@@ -107,6 +107,11 @@ impl Verb {
             _ => false,
         }
     }
+
+    /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it whatever it is.
+    pub fn may_miss(&self) -> bool {
+        self.only_looks() || matches!(self, Verb::Delete { .. } | Verb::MetaDelete(_))
+    }
 }
 
 /// The bytes of a key, kept in place.

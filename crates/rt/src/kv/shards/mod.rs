@@ -18,6 +18,7 @@ use super::questions::Told;
 use crate::ctl::{Health, Question};
 use crate::serve::mailbox::Mailbox;
 use place::Place;
+pub use place::Recovery;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -140,6 +141,12 @@ impl Common {
             self.with(shard, |shard| sums.add(&shard.sums()));
         }
         sums
+    }
+
+    /// Which block of which shard cannot be read, so that what is on the drive cannot be found.
+    pub fn unreadable(&self) -> Option<(u32, u64)> {
+        (0..self.shards())
+            .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())?)))
     }
 
     /// Uses a shard, when nobody else does: only for who may wait.

@@ -1,7 +1,7 @@
 //! Where a shard is, and what was left there.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
@@ -17,16 +17,35 @@ pub struct Place {
     left_count: AtomicUsize,
     /// When the shard wants to go on by itself, in ns.
     next_event: AtomicU64,
+    /// How far it is with finding what is on the drive.
+    recovery: AtomicU8,
+}
+
+/// How far a shard is with finding what is on the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Recovery {
+    /// Everything is known.
+    Over,
+    /// It goes on when the drive has answered.
+    Waits,
+    /// It can go on.
+    GoesOn,
+    /// Something cannot be read.
+    Failed,
 }
 
 /// What was left for a shard by who found it taken.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "few are left at a time, and a box for each would be an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few are left at a time, and a box for each would be an allocation"
+)]
 pub enum Left {
     /// Something to be done.
     Errand(Asker, KeptErrand),
     /// The drive has answered.
-    Response(Response<Bytes>),
+    Response(Box<Response<Bytes>>),
     /// Its time has come.
     Tick,
 }
@@ -39,6 +58,7 @@ impl Place {
             left: Mutex::default(),
             left_count: AtomicUsize::new(0),
             next_event: AtomicU64::new(Time::NEVER.0),
+            recovery: AtomicU8::new(Recovery::GoesOn as u8),
         }
     }
 
@@ -87,6 +107,33 @@ impl Place {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         self.left_count.store(0, Ordering::Relaxed);
         std::mem::take(&mut *left)
+    }
+
+    /// How far its shard is.
+    #[inline]
+    pub fn recovery(&self) -> Recovery {
+        match self.recovery.load(Ordering::Relaxed) {
+            0 => Recovery::Over,
+            1 => Recovery::Waits,
+            2 => Recovery::GoesOn,
+            _ => Recovery::Failed,
+        }
+    }
+
+    /// Says how far its shard is, for who has it.
+    #[inline]
+    pub fn note_recovery(&self, shard: &Shard) {
+        if self.recovery() == Recovery::Over {
+            return;
+        }
+        let engine = shard.engine();
+        let now = match engine.recovered() {
+            None => Recovery::Over,
+            Some(_) if engine.unreadable().is_some() => Recovery::Failed,
+            Some(_) if engine.can_recover() => Recovery::GoesOn,
+            Some(_) => Recovery::Waits,
+        };
+        self.recovery.store(now as u8, Ordering::Relaxed);
     }
 
     /// When its shard wants to go on by itself.

@@ -1,6 +1,6 @@
 //! The shards, as one thread reaches them.
 
-use super::place::{Left, Place};
+use super::place::{Left, Place, Recovery};
 use super::{Common, Notice};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -81,8 +81,21 @@ impl Reach {
             shard.turn();
         });
         if let (None, Some(response)) = (done, response) {
-            self.leave(shard, Left::Response(response));
+            self.leave(shard, Left::Response(Box::new(response)));
         }
+    }
+
+    /// Goes on with finding what is on the drive, a little. What cannot be found is fatal.
+    pub fn recover(&mut self) -> Recovery {
+        let mut all = Recovery::Over;
+        for shard in 0..self.common.shards() {
+            let place = |reach: &Reach| reach.common.places[shard as usize].recovery();
+            if place(self) != Recovery::Over {
+                self.with(shard, Shard::recover);
+            }
+            all = all.max(place(self));
+        }
+        all
     }
 
     /// Lets those shards go on whose time has come.
@@ -172,7 +185,7 @@ impl Yields {
                 }
             }
             Left::Response(response) => {
-                shard.respond(response);
+                shard.respond(*response);
                 shard.turn();
             }
             Left::Tick => go_on(shard),
@@ -191,6 +204,7 @@ impl Yields {
             let before = place.set_next_event(shard.next_event());
             self.has_appointment |= before > shard.next_event();
         }
+        place.note_recovery(shard);
         while let Some(reply) = shard.next_reply() {
             self.sort(reply);
         }
@@ -228,6 +242,6 @@ impl Shards for Reach {
             return progress;
         }
         self.leave(shard, Left::Errand(asker, errand.keep()));
-        Progress::Later { is_open: !errand.only_looks() }
+        Progress::Later { is_open: !errand.only_looks(), bytes: 0 }
     }
 }

@@ -1,6 +1,6 @@
 //! The end: what is under way is finished, and what was written is made durable.
 
-use super::super::shards::Notice;
+use super::super::shards::{Notice, Recovery};
 use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
@@ -31,6 +31,22 @@ impl<D: Steered> Worker<D> {
         self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
         // Who has nothing under way goes as soon as it is looked at.
         (0..self.seats.len() as u32).for_each(|seat| self.note_answer(seat));
+    }
+
+    /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
+    pub(super) fn recover(&mut self) {
+        let is_of_use = matches!(self.stopping, Stopping::Not | Stopping::Emptying { .. });
+        if self.thread > 0 || self.is_recovered || !is_of_use {
+            return;
+        }
+        let recovery = self.reach.recover();
+        self.is_recovered = recovery == Recovery::Over;
+        self.is_told |= recovery == Recovery::GoesOn;
+        if recovery == Recovery::Failed && self.stopping == Stopping::Not {
+            let common = self.reach.common();
+            (1..common.threads()).for_each(|thread| common.post(thread, Notice::Stop));
+            self.begin_end();
+        }
     }
 
     /// The drive has answered something.

@@ -79,6 +79,8 @@ pub struct Worker<D> {
     turns: u32,
     /// There is something for the next turn.
     is_told: bool,
+    /// Everything on the drive is known.
+    is_recovered: bool,
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
     traffic: Traffic,
@@ -95,6 +97,8 @@ pub struct Ended<D> {
     pub latencies: Latencies,
     /// What was written is on the drive for good, if it was the one to see to that.
     pub is_durable: bool,
+    /// A block that could not be read, so that the store could not be found.
+    pub unreadable: Option<u64>,
     /// The drive, if it had it.
     pub drive: Option<D>,
 }
@@ -163,6 +167,7 @@ impl<D: Steered> Worker<D> {
             spin: Spin::new(limits.busy_poll),
             turns: 0,
             is_told: false,
+            is_recovered: false,
             idle_check: Time::NEVER,
             traffic: Traffic::default(),
             steering: Steering::default(),
@@ -176,8 +181,10 @@ impl<D: Steered> Worker<D> {
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
+                let unreadable = self.reach.common().unreadable();
+                let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
                 let latencies = self.clients.take_latencies();
-                return Ended { traffic: self.traffic, latencies, is_durable, drive: self.drive };
+                return Ended { traffic: self.traffic, latencies, is_durable, unreadable, drive: self.drive };
             }
             self.rest();
         }
@@ -193,6 +200,7 @@ impl<D: Steered> Worker<D> {
             let Some(seat) = self.listed.pop_front() else { break };
             self.receive(seat);
         }
+        self.recover();
         self.carry_out(now);
         self.note_sending();
         self.answer();

@@ -1,0 +1,8 @@
+//! Names the shared library as programs look for it: with the version of its interface.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libtailcut.so.0");
+    }
+}

@@ -1,0 +1,194 @@
+//! What functions return, and the message of the last error.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use tailcut_rt::embedded::{CannotOpen, Error, Outcome};
+
+/// What functions return, as in the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// There is no such item.
+    NotFound = 1,
+    /// It was not written, as was asked for.
+    NotStored = 2,
+    /// An argument cannot be.
+    Argument = -1,
+    /// A key cannot be.
+    Key = -2,
+    /// Too large an item.
+    TooLarge = -3,
+    /// No room in the store.
+    Full = -4,
+    /// No room in the queue.
+    Busy = -5,
+    /// The drive cannot read.
+    Unreadable = -6,
+    /// The drive cannot write.
+    DriveFailed = -7,
+    /// The store is closed.
+    Closed = -8,
+    /// The store cannot be opened.
+    Open = -9,
+    /// No such drive.
+    NoDrive = -10,
+    /// The array steers by itself.
+    Steered = -11,
+    /// The drive does not know the call.
+    Unsupported = -12,
+    /// The drive refuses the call.
+    Refused = -13,
+    /// A panic.
+    Bug = -14,
+    /// The system refuses something.
+    System = -15,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 18] = [
+        Status::Ok,
+        Status::NotFound,
+        Status::NotStored,
+        Status::Argument,
+        Status::Key,
+        Status::TooLarge,
+        Status::Full,
+        Status::Busy,
+        Status::Unreadable,
+        Status::DriveFailed,
+        Status::Closed,
+        Status::Open,
+        Status::NoDrive,
+        Status::Steered,
+        Status::Unsupported,
+        Status::Refused,
+        Status::Bug,
+        Status::System,
+    ];
+
+    /// What it means, for completions, which have no message of their own.
+    fn text(self) -> &'static CStr {
+        match self {
+            Status::Ok => c"done",
+            Status::NotFound => c"there is no such item",
+            Status::NotStored => c"the item was not written, as there is another one, or none",
+            Status::Argument => c"an argument cannot be: see tailcut.h",
+            Status::Key => c"a key has 1 to 250 bytes",
+            Status::TooLarge => c"the item is too large: open the store with a larger tailcut_options_most_item",
+            Status::Full => c"the store is full: delete items, give it larger drives, or open it as a cache",
+            Status::Busy => c"the queue is full: take completions with tailcut_wait, or open one with more room",
+            Status::Unreadable => c"the item cannot be read: the drive has failed, or has changed what was written",
+            Status::DriveFailed => {
+                c"the drive has failed, and nothing more can be made durable: close the store and replace the drive"
+            }
+            Status::Closed => c"the store is closed: open it again",
+            Status::Open => c"the store cannot be opened",
+            Status::NoDrive => c"the store has no drive of this number: they count from 0",
+            Status::Steered => c"the array steers its drives by itself: they can only be asked",
+            Status::Unsupported => c"the drive does not know this call: emulated drives do",
+            Status::Refused => c"the values do not fit the drive or its state",
+            Status::Bug => c"a bug in tailcut",
+            Status::System => c"the system refuses a descriptor or a thread",
+        }
+    }
+}
+
+/// An error on its way to the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What is returned.
+    pub status: Status,
+    /// What is wrong, and what helps.
+    pub message: String,
+}
+
+impl Failure {
+    /// An argument cannot be.
+    pub fn argument(message: impl Into<String>) -> Failure {
+        Failure { status: Status::Argument, message: message.into() }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { status: status_of(error), message: error.to_string() }
+    }
+}
+
+impl From<CannotOpen> for Failure {
+    fn from(error: CannotOpen) -> Failure {
+        Failure { status: Status::Open, message: error.to_string() }
+    }
+}
+
+/// An error as what is returned.
+pub fn status_of(error: Error) -> Status {
+    match error {
+        Error::Key(_) => Status::Key,
+        Error::TooLarge { .. } => Status::TooLarge,
+        Error::Full => Status::Full,
+        Error::Busy => Status::Busy,
+        Error::Unreadable => Status::Unreadable,
+        Error::DriveFailed => Status::DriveFailed,
+        Error::NoDrive(_) => Status::NoDrive,
+        Error::Steered => Status::Steered,
+        Error::Closed => Status::Closed,
+    }
+}
+
+/// What came of an operation as what is returned.
+pub fn status_from(result: Result<Outcome, Error>) -> Status {
+    match result {
+        Ok(Outcome::Found { .. } | Outcome::Stored { .. } | Outcome::Done) => Status::Ok,
+        Ok(Outcome::NotFound) => Status::NotFound,
+        Ok(Outcome::NotStored) => Status::NotStored,
+        Err(why) => status_of(why),
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Keeps a message for [`tailcut_error`].
+pub fn keep(message: &str) {
+    // A path may hold anything but a zero, which would end the message there.
+    let text: Vec<u8> = message.bytes().take_while(|&byte| byte != 0).collect();
+    LAST.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn tailcut_error() -> *const c_char {
+    LAST.with(|last| last.borrow().as_ptr())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn tailcut_status_text(status: c_int) -> *const c_char {
+    let known = Status::ALL.iter().find(|&&known| known as c_int == status);
+    known.map_or(c"no status of tailcut", |known| known.text()).as_ptr()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn tailcut_version() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn tailcut_abi() -> u32 {
+    ABI
+}
+
+/// Of the binary interface; the name of the shared library ends with it.
+pub const ABI: u32 = 0;
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("a version holds no zero"),
+};

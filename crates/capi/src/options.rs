@@ -1,0 +1,212 @@
+//! How a store is opened, option by option.
+
+use crate::border::{behind, behind_mut, cross, give, take_back, text};
+use crate::failure::{Failure, Status};
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
+use tailcut_base::config::Choice;
+use tailcut_host::array::LayoutKind;
+use tailcut_rt::embedded::{Keep, Options, Place};
+
+/// What was said so far.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    memory: Option<u64>,
+    most_item: Option<u64>,
+    is_store: bool,
+    is_durable: bool,
+    is_new: bool,
+    paths: Vec<PathBuf>,
+    file_bytes: u64,
+    emulated: u32,
+    memory_drive: u64,
+    layout: Option<(LayoutKind, u32)>,
+}
+
+impl Said {
+    /// All of it together.
+    ///
+    /// # Errors
+    /// What does not fit together.
+    pub fn options(&self) -> Result<Options, Failure> {
+        let given = [!self.paths.is_empty(), self.emulated > 0, self.memory_drive > 0];
+        if given.iter().filter(|&&is_given| is_given).count() > 1 {
+            return Err(wrong(
+                "devices, emulated drives and a drive in memory exclude each other: give one kind",
+            ));
+        }
+        let drives = self.emulated.max(self.paths.len() as u32);
+        if self.layout.is_some() && drives == 0 {
+            return Err(wrong("an array needs drives: give devices, or emulated ones"));
+        }
+        if self.layout.is_none() && drives > 1 {
+            return Err(wrong(
+                "several drives need a layout: give one with tailcut_options_array, or one drive",
+            ));
+        }
+        let mut options = match given {
+            [true, ..] => Options::on_devices(self.paths.clone(), self.layout),
+            [_, true, _] => Options::emulated(self.emulated, self.layout),
+            _ => Options::in_memory(),
+        };
+        match &mut options.place {
+            Place::Devices { file_bytes, .. } => *file_bytes = self.file_bytes,
+            place if self.memory_drive > 0 => *place = Place::MemoryDrive(self.memory_drive),
+            _ => {}
+        }
+        options.keep = if self.is_store { Keep::Everything } else { Keep::WhatIsUsed };
+        (options.is_durable, options.create) = (self.is_durable, self.is_new);
+        options.memory = self.memory.unwrap_or(options.memory);
+        options.most_item = self.most_item.unwrap_or(options.most_item);
+        Ok(options)
+    }
+}
+
+fn wrong(message: &str) -> Failure {
+    Failure { status: Status::Open, message: message.into() }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn tailcut_options_new() -> *mut Said {
+    give(Said::default())
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_options_free(options: *mut Said) {
+    // SAFETY: options come from `tailcut_options_new`, and belong to who frees them.
+    drop(unsafe { take_back(options) });
+}
+
+/// Changes options.
+///
+/// # Safety
+/// They are null, or options that nobody else uses at the moment.
+unsafe fn change(options: *mut Said, change: impl FnOnce(&mut Said) -> Result<(), Failure>) -> c_int {
+    cross(|| {
+        // SAFETY: the caller vouches for them.
+        let options = unsafe { behind_mut(options, "options") }?;
+        change(options).map(|()| Status::Ok)
+    })
+}
+
+/// A function that sets one option.
+macro_rules! setter {
+    ($name:ident($value:ident: $kind:ty), $options:ident => $set:expr) => {
+        /// See the header.
+        ///
+        /// # Safety
+        /// As the header says of all pointers.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(options: *mut Said, $value: $kind) -> c_int {
+            // SAFETY: options are used by one thread at a time.
+            unsafe { change(options, |$options| $set) }
+        }
+    };
+}
+
+setter!(tailcut_options_memory(bytes: u64), options => {
+    options.memory = Some(bytes);
+    Ok(())
+});
+setter!(tailcut_options_most_item(bytes: u64), options => {
+    options.most_item = Some(bytes);
+    Ok(())
+});
+setter!(tailcut_options_keep(keep: c_int), options => match keep {
+    0 | 1 => {
+        options.is_store = keep == 1;
+        Ok(())
+    }
+    _ => Err(Failure::argument(format!("keep is TAILCUT_CACHE or TAILCUT_STORE, and not {keep}"))),
+});
+setter!(tailcut_options_durable(is_durable: c_int), options => {
+    options.is_durable = is_durable != 0;
+    Ok(())
+});
+setter!(tailcut_options_create(is_new: c_int), options => {
+    options.is_new = is_new != 0;
+    Ok(())
+});
+setter!(tailcut_options_file_bytes(bytes: u64), options => {
+    options.file_bytes = bytes;
+    Ok(())
+});
+setter!(tailcut_options_emulated(drives: u32), options => match drives {
+    1..=MOST_DRIVES => {
+        options.emulated = drives;
+        Ok(())
+    }
+    _ => Err(Failure::argument(format!("there can be 1 to {MOST_DRIVES} emulated drives, and not {drives}"))),
+});
+setter!(tailcut_options_memory_drive(bytes: u64), options => {
+    options.memory_drive = bytes;
+    Ok(())
+});
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_options_device(options: *mut Said, path: *const c_char) -> c_int {
+    let add = |options: &mut Said| {
+        // SAFETY: texts end with a zero.
+        let path = unsafe { text(path, "path") }?;
+        if path.is_empty() || options.paths.len() >= MOST_DRIVES as usize {
+            return Err(Failure::argument(format!(
+                "a path is not empty, and there are at most {MOST_DRIVES}"
+            )));
+        }
+        options.paths.push(path.into());
+        Ok(())
+    };
+    // SAFETY: options are used by one thread at a time.
+    unsafe { change(options, add) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_options_array(
+    options: *mut Said,
+    layout: *const c_char,
+    groups: u32,
+) -> c_int {
+    let set = |options: &mut Said| {
+        // SAFETY: texts end with a zero.
+        let name = unsafe { text(layout, "layout") }?;
+        let layout = LayoutKind::all().iter().find(|layout| layout.name() == name);
+        let names = || {
+            Failure::argument(format!(
+                "there is no layout {name}: give one of {}",
+                LayoutKind::NAMES.join(", ")
+            ))
+        };
+        options.layout = Some((*layout.ok_or_else(names)?, groups));
+        Ok(())
+    };
+    // SAFETY: options are used by one thread at a time.
+    unsafe { change(options, set) }
+}
+
+/// What was said, as options; null is nothing.
+///
+/// # Safety
+/// They are null, or options that nobody changes at the moment.
+pub unsafe fn read(options: *const Said) -> Result<Options, Failure> {
+    if options.is_null() {
+        return Said::default().options();
+    }
+    // SAFETY: the caller vouches for them.
+    unsafe { behind(options, "options") }?.options()
+}
+
+/// Drives below a store.
+const MOST_DRIVES: u32 = 64;

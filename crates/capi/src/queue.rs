@@ -1,0 +1,282 @@
+//! Operations that nobody waits for.
+
+use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
+use crate::failure::{Failure, Status, status_from};
+use crate::store::{Write, for_a_time, set_in};
+use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tailcut_rt::embedded::{Completion, Operation, Outcome, Queue, Store, Value, Wait};
+
+/// A queue, and memory that its operations have left.
+#[derive(Debug)]
+pub struct Handle {
+    queue: Queue,
+    spare: Mutex<Spare>,
+}
+
+#[derive(Debug, Default)]
+struct Spare {
+    buffers: Vec<Vec<u8>>,
+    completions: Vec<Completion>,
+}
+
+/// An operation has ended, as in the header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Ended {
+    /// Of its submission.
+    pub user_data: *mut c_void,
+    /// Of a get that has found one.
+    pub value: *mut Value,
+    /// Of the item.
+    pub version: u64,
+    /// What came of it.
+    pub status: i32,
+    /// Zero.
+    pub reserved: i32,
+}
+
+impl Handle {
+    fn spare(&self) -> MutexGuard<'_, Spare> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(&self, operation: Operation, user_data: *mut c_void) -> Result<Status, Failure> {
+        let user_data = user_data.expose_provenance() as u64;
+        self.queue.submit(operation, user_data).map_err(|refused| refused.why)?;
+        Ok(Status::Ok)
+    }
+
+    /// As the other side sees it. The memory of operations that have found nothing is kept for others.
+    fn told(&self, completion: Completion) -> Ended {
+        let user_data = with_exposed_provenance_mut(completion.user_data as usize);
+        let (status, mut value) = (status_from(completion.result) as i32, null_mut());
+        let version = match completion.result {
+            Ok(Outcome::Found { version, .. } | Outcome::Stored { version }) => version,
+            _ => 0,
+        };
+        if let Ok(Outcome::Found { .. }) = completion.result {
+            value = completion.into_value().ok().flatten().map_or(null_mut(), give);
+        } else {
+            self.keep(completion.into_buffer());
+        }
+        Ended { user_data, value, version, status, reserved: 0 }
+    }
+
+    fn keep(&self, buffer: Vec<u8>) {
+        let mut spare = self.spare();
+        if buffer.capacity() <= MOST_KEPT && spare.buffers.len() < self.queue.room().min(MOST_BUFFERS) {
+            spare.buffers.push(buffer);
+        }
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_queue_open(
+    store: *mut Store,
+    room: usize,
+    queue: *mut *mut Handle,
+) -> c_int {
+    cross(|| {
+        // SAFETY: it is a place for a pointer.
+        let queue = unsafe { behind_mut(queue, "queue") }?;
+        *queue = null_mut();
+        // SAFETY: stores are there until they are closed.
+        let store: &Store = unsafe { behind(store, "store") }?;
+        if !(1..=MOST_ROOM).contains(&room) {
+            return Err(Failure::argument(format!(
+                "a queue has room for 1 to {MOST_ROOM} operations, and not {room}"
+            )));
+        }
+        *queue = give(Handle { queue: store.queue(room), spare: Mutex::default() });
+        Ok(Status::Ok)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_queue_close(queue: *mut Handle) {
+    // SAFETY: queues come from `tailcut_queue_open`, and belong to who closes them.
+    drop(unsafe { take_back(queue) });
+}
+
+/// Submits what is made of memory that is there and of a key.
+///
+/// # Safety
+/// Queue and key are there, or null.
+unsafe fn submit(
+    queue: *const Handle,
+    (key, length): (*const c_void, usize),
+    user_data: *mut c_void,
+    make: impl FnOnce(Vec<u8>, &[u8]) -> Result<Operation, Failure>,
+) -> c_int {
+    cross(|| {
+        // SAFETY: the caller vouches for the queue.
+        let queue = unsafe { behind(queue, "queue") }?;
+        // SAFETY: the caller vouches for the key.
+        let key = unsafe { bytes(key, length, "key") }?;
+        let buffer = queue.spare().buffers.pop().unwrap_or_default();
+        queue.submit(make(buffer, key)?, user_data)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_submit_get(
+    queue: *mut Handle,
+    key: *const c_void,
+    key_length: usize,
+    user_data: *mut c_void,
+) -> c_int {
+    // SAFETY: queue and key are there.
+    unsafe { submit(queue, (key, key_length), user_data, |buffer, key| Ok(Operation::get_in(buffer, key)?)) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_submit_set(
+    queue: *mut Handle,
+    key: *const c_void,
+    key_length: usize,
+    value: *const c_void,
+    value_length: usize,
+    how: *const Write,
+    user_data: *mut c_void,
+) -> c_int {
+    // SAFETY: key and value are there, and `how` is what it should be.
+    let make = |buffer, _: &[u8]| unsafe { set_in(buffer, (key, key_length), (value, value_length), how) };
+    // SAFETY: queue and key are there.
+    unsafe { submit(queue, (key, key_length), user_data, make) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_submit_touch(
+    queue: *mut Handle,
+    key: *const c_void,
+    key_length: usize,
+    lifetime: u32,
+    user_data: *mut c_void,
+) -> c_int {
+    let make = |_, key: &[u8]| Ok(for_a_time(Operation::touch(key)?, lifetime));
+    // SAFETY: queue and key are there.
+    unsafe { submit(queue, (key, key_length), user_data, make) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_submit_delete(
+    queue: *mut Handle,
+    key: *const c_void,
+    key_length: usize,
+    user_data: *mut c_void,
+) -> c_int {
+    // SAFETY: queue and key are there.
+    unsafe { submit(queue, (key, key_length), user_data, |_, key| Ok(Operation::delete(key)?)) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mut c_void) -> c_int {
+    cross(|| {
+        // SAFETY: queues are there until they are closed.
+        let queue: &Handle = unsafe { behind(queue, "queue") }?;
+        queue.submit(Operation::flush(), user_data)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor: *mut c_int) -> c_int {
+    cross(|| {
+        // SAFETY: queues are there until they are closed.
+        let queue: &Handle = unsafe { behind(queue, "queue") }?;
+        // SAFETY: it is a place for a number.
+        let descriptor = unsafe { behind_mut(descriptor, "descriptor") }?;
+        let wakes = queue.queue.wakes();
+        let wakes = wakes.map_err(|why| Failure {
+            status: Status::System,
+            message: format!("the system refuses a descriptor: {why}"),
+        });
+        *descriptor = wakes?.as_raw_fd();
+        Ok(Status::Ok)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_wait(
+    queue: *mut Handle,
+    completions: *mut Ended,
+    room: usize,
+    timeout: i64,
+    count: *mut usize,
+) -> c_int {
+    cross(|| {
+        // SAFETY: queues are there until they are closed.
+        let queue: &Handle = unsafe { behind(queue, "queue") }?;
+        // SAFETY: it is a place for a number.
+        let count = unsafe { behind_mut(count, "count") }?;
+        if completions.is_null() || room == 0 {
+            return Err(Failure::argument("completions want room for one at least"));
+        }
+        let wait = match timeout {
+            FOREVER => Wait::ForOne,
+            0 => Wait::Not,
+            1.. => Wait::AtMost(Duration::from_nanos(timeout as u64)),
+            _ => {
+                return Err(Failure::argument(format!(
+                    "a timeout of {timeout} ns is over: give 0, or TAILCUT_FOREVER"
+                )));
+            }
+        };
+        let mut taken = std::mem::take(&mut queue.spare().completions);
+        *count = queue.queue.take(&mut taken, room, wait);
+        for (place, completion) in taken.drain(..).enumerate() {
+            // SAFETY: there is room for so many.
+            let to = unsafe { completions.add(place) };
+            // SAFETY: it is a place for one, with whatever is there.
+            unsafe { to.write(queue.told(completion)) };
+        }
+        queue.spare().completions = taken;
+        Ok(Status::Ok)
+    })
+}
+
+/// Of a queue. What stands there takes memory only as it is used.
+const MOST_ROOM: usize = 1 << 20;
+/// Memory that is kept for other operations: so many bytes of so many.
+const MOST_KEPT: usize = 64 << 10;
+const MOST_BUFFERS: usize = 256;
+const FOREVER: i64 = -1;

@@ -1,0 +1,113 @@
+//! What a store has done, and how it is.
+
+use crate::border::{behind, behind_mut, cross};
+use crate::failure::{Failure, Status};
+use std::ffi::{c_char, c_int};
+use tailcut_rt::embedded::Store;
+
+/// Figures of a store, as in the header.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+#[expect(missing_docs, reason = "the header says what they are")]
+pub struct Figures {
+    pub size: usize,
+    pub hits: u64,
+    pub misses: u64,
+    pub sets: u64,
+    pub not_stored: u64,
+    pub deletes: u64,
+    pub touches: u64,
+    pub errors: u64,
+    pub items: u64,
+    pub index_bytes: u64,
+    pub waiting: u64,
+    pub drive_bytes: u64,
+    pub hits_on_flash: u64,
+    pub evicted: u64,
+    pub expired: u64,
+    pub written: u64,
+    pub copied: u64,
+    pub damaged: u64,
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figures) -> c_int {
+    cross(|| {
+        // SAFETY: stores are there until they are closed.
+        let store: &Store = unsafe { behind(store, "store") }?;
+        // SAFETY: all callers know of the size, which is the first field.
+        let size = *unsafe { behind_mut(statistics.cast::<usize>(), "statistics") }?;
+        if !(size_of::<usize>()..=MOST_SIZE).contains(&size) {
+            let message = format!("statistics.size is {size}: set it to sizeof(tailcut_statistics)");
+            return Err(Failure::argument(message));
+        }
+        let all = store.statistics()?;
+        let figures = Figures {
+            size,
+            hits: all.hits,
+            misses: all.misses,
+            sets: all.sets,
+            not_stored: all.not_stored,
+            deletes: all.deletes,
+            touches: all.touches,
+            errors: all.errors,
+            items: all.items,
+            index_bytes: all.index_bytes,
+            waiting: all.waiting,
+            drive_bytes: all.drive_bytes,
+            hits_on_flash: all.engine.hits_on_flash,
+            evicted: all.engine.evicted,
+            expired: all.engine.expired,
+            written: all.engine.written,
+            copied: all.engine.copied,
+            damaged: all.engine.damaged,
+        };
+        // SAFETY: so many bytes are there, which any bytes may fill.
+        unsafe { statistics.cast::<u8>().write_bytes(0, size) };
+        let known = size.min(size_of::<Figures>());
+        // SAFETY: both have so many bytes, all of them numbers without gaps, and do not overlap.
+        unsafe { (&raw const figures).cast::<u8>().copy_to_nonoverlapping(statistics.cast(), known) };
+        Ok(Status::Ok)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_describe(
+    store: *mut Store,
+    text: *mut c_char,
+    room: usize,
+    length: *mut usize,
+) -> c_int {
+    cross(|| {
+        // SAFETY: stores are there until they are closed.
+        let store: &Store = unsafe { behind(store, "store") }?;
+        if text.is_null() && room > 0 {
+            return Err(Failure::argument("text is NULL, and room is not 0"));
+        }
+        let all = store.status()?;
+        // SAFETY: it is null, or a place for a number.
+        if let Some(length) = unsafe { length.as_mut() } {
+            *length = all.len();
+        }
+        let Some(most) = room.checked_sub(1) else { return Ok(Status::Ok) };
+        let shown = all.len().min(most);
+        // SAFETY: there is room for more, and nothing of ours.
+        unsafe { all.as_ptr().copy_to_nonoverlapping(text.cast(), shown) };
+        // SAFETY: there is room for one more.
+        let end = unsafe { text.add(shown) };
+        // SAFETY: it is within the room.
+        unsafe { end.write(0) };
+        Ok(Status::Ok)
+    })
+}
+
+/// What structures grow to at the most; a size beyond is a mistake.
+const MOST_SIZE: usize = 4096;

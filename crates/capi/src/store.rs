@@ -1,0 +1,238 @@
+//! A store, and operations that are waited for.
+
+use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
+use crate::failure::{Failure, Status, status_from};
+use crate::options::{self, Said};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::time::Duration;
+use tailcut_rt::embedded::{Error, Operation, Outcome, Store, Value, When};
+
+/// How an item is written, as in the header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Write {
+    /// Bytes of the structure as the caller knows it.
+    pub size: usize,
+    /// Kept beside the value.
+    pub flags: u32,
+    /// In seconds; 0 is for ever.
+    pub lifetime: u32,
+    /// In which case.
+    pub when: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// For the last of the cases.
+    pub version: u64,
+}
+
+impl Write {
+    /// An operation as it says.
+    fn apply(&self, operation: Operation) -> Result<Operation, Failure> {
+        if self.size < size_of::<Write>() || self.reserved != 0 {
+            return Err(Failure::argument(
+                "how an item is written: begin with TAILCUT_WRITE_INIT, which sets size and reserved",
+            ));
+        }
+        let when = match self.when {
+            0 => When::Always,
+            1 => When::IfAbsent,
+            2 => When::IfPresent,
+            3 => When::IfVersion(self.version),
+            when => {
+                return Err(Failure::argument(format!(
+                    "when is TAILCUT_ALWAYS to TAILCUT_IF_VERSION, and not {when}"
+                )));
+            }
+        };
+        Ok(for_a_time(operation.with_flags(self.flags).only(when), self.lifetime))
+    }
+}
+
+/// In seconds; 0 is for ever.
+pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
+    match lifetime {
+        0 => operation,
+        seconds => operation.for_a_time(Duration::from_secs(seconds.into())),
+    }
+}
+
+/// An operation that sets, in memory that is there.
+///
+/// # Safety
+/// Key and value are there, and `how` is null or what it should be.
+pub unsafe fn set_in(
+    buffer: Vec<u8>,
+    (key, key_length): (*const c_void, usize),
+    (value, value_length): (*const c_void, usize),
+    how: *const Write,
+) -> Result<Operation, Failure> {
+    // SAFETY: the caller vouches for the key.
+    let key = unsafe { bytes(key, key_length, "key") }?;
+    // SAFETY: the caller vouches for the value.
+    let value = unsafe { bytes(value, value_length, "value") }?;
+    let operation = Operation::set_in(buffer, key, value)?;
+    // SAFETY: the caller vouches for what is not null.
+    match unsafe { how.as_ref() } {
+        Some(how) => how.apply(operation),
+        None => Ok(operation),
+    }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_open(options: *const Said, store: *mut *mut Store) -> c_int {
+    cross(|| {
+        // SAFETY: it is a place for a pointer.
+        let store = unsafe { behind_mut(store, "store") }?;
+        *store = null_mut();
+        // SAFETY: nobody changes options while a store is opened with them.
+        let options = unsafe { options::read(options) }?;
+        *store = give(Store::open(options)?);
+        Ok(Status::Ok)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
+    cross(|| {
+        // SAFETY: stores come from `tailcut_open`, and belong to who closes them.
+        match unsafe { take_back(store) } {
+            Some(store) => Ok(store.close().map(|_| Status::Ok)?),
+            None => Ok(Status::Ok),
+        }
+    })
+}
+
+/// Carries an operation out; what it returns, and the version if one was written.
+///
+/// # Safety
+/// The store is null, or was opened and not closed.
+unsafe fn carry_out(store: *const Store, operation: Operation) -> Result<(Status, u64), Failure> {
+    // SAFETY: the caller vouches for it.
+    let store = unsafe { behind(store, "store") }?;
+    let result = store.carry_out(operation)?.result;
+    let version = if let Outcome::Stored { version } = result? { version } else { 0 };
+    Ok((status_from(result), version))
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_get(
+    store: *mut Store,
+    key: *const c_void,
+    key_length: usize,
+    value: *mut *mut Value,
+) -> c_int {
+    cross(|| {
+        // SAFETY: it is a place for a pointer.
+        let value = unsafe { behind_mut(value, "value") }?;
+        *value = null_mut();
+        // SAFETY: stores are there until they are closed.
+        let store: &Store = unsafe { behind(store, "store") }?;
+        // SAFETY: the key is there.
+        let key = unsafe { bytes(key, key_length, "key") }?;
+        let Some(found) = store.get(key)? else { return Ok(Status::NotFound) };
+        *value = give(found);
+        Ok(Status::Ok)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_set(
+    store: *mut Store,
+    key: *const c_void,
+    key_length: usize,
+    value: *const c_void,
+    value_length: usize,
+    how: *const Write,
+    version: *mut u64,
+) -> c_int {
+    cross(|| {
+        // SAFETY: key and value are there, and `how` is what it should be.
+        let operation = unsafe { set_in(Vec::new(), (key, key_length), (value, value_length), how) }?;
+        // SAFETY: stores are there until they are closed.
+        let (status, new) = unsafe { carry_out(store, operation) }?;
+        // SAFETY: it is null, or a place for a version.
+        if let Some(version) = unsafe { version.as_mut() }.filter(|_| status == Status::Ok) {
+            *version = new;
+        }
+        Ok(status)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_touch(
+    store: *mut Store,
+    key: *const c_void,
+    key_length: usize,
+    lifetime: u32,
+) -> c_int {
+    // SAFETY: store and key are there.
+    unsafe { about_key(store, (key, key_length), |key| Ok(for_a_time(Operation::touch(key)?, lifetime))) }
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_delete(store: *mut Store, key: *const c_void, key_length: usize) -> c_int {
+    // SAFETY: store and key are there.
+    unsafe { about_key(store, (key, key_length), Operation::delete) }
+}
+
+/// Carries out an operation about a key.
+///
+/// # Safety
+/// Store and key are there, or null.
+unsafe fn about_key(
+    store: *const Store,
+    (key, length): (*const c_void, usize),
+    make: impl FnOnce(&[u8]) -> Result<Operation, Error>,
+) -> c_int {
+    cross(|| {
+        // SAFETY: the caller vouches for the key.
+        let operation = make(unsafe { bytes(key, length, "key") }?)?;
+        // SAFETY: the caller vouches for the store.
+        unsafe { carry_out(store, operation) }.map(|(status, _)| status)
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_flush(store: *mut Store) -> c_int {
+    // SAFETY: stores are there until they are closed.
+    cross(|| unsafe { carry_out(store, Operation::flush()) }.map(|(status, _)| status))
+}
+
+/// See the header.
+///
+/// # Safety
+/// As the header says of all pointers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tailcut_clear(store: *mut Store) -> c_int {
+    // SAFETY: stores are there until they are closed.
+    cross(|| unsafe { carry_out(store, Operation::clear()) }.map(|(status, _)| status))
+}

@@ -1,0 +1,345 @@
+//! What is on flash is found again, while the engine serves.
+//!
+//! Segments are taken in from the newest to the oldest, and each from its end to its beginning. So the first record of a key that
+//! is met is the one that counts: it is entered where nothing is known of the key, and any other is passed over. What users write
+//! meanwhile is newer than all of them, and needs no other rule. Keys that are *gone* have a table of their own until all is known: those
+//! whose newest record is a tombstone, and those that were written meanwhile and deleted or given up again.
+//!
+//! A key that is neither in the index nor gone is *unknown*: a record of it may be found yet. Who changes one without having seen it
+//! leaves a tombstone for whatever there is, or else that would be back after a loss of power; who wants to see it waits
+//! ([`Engine::fetch`]). No segment is used again before all are known.
+//!
+//! The bytes of memory that this takes are bounded by what is on flash: for each key that is gone there is a tombstone.
+
+use super::engine::Engine;
+use super::fetch::Asking;
+use super::flash::{Flash, Job};
+use super::hash::KeyHash;
+use super::index::{Entry as Known, Index};
+use super::jobs::Haste;
+use super::log::format::{Entry, Foot, entry_in, is_summary, summary, summary_blocks};
+use super::log::place_of;
+use super::place::Place;
+use super::search::search;
+use crate::block::Bytes;
+use std::collections::VecDeque;
+
+/// How far it has come.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    /// Segments that the disk was not asked for, oldest first.
+    left: Vec<Found>,
+    /// Those that it was asked for, newest first; the first is taken in.
+    reading: VecDeque<Reading>,
+    gone: Index,
+    /// Who wants to see what is unknown.
+    asking: VecDeque<(KeyHash, Asking)>,
+    all: u32,
+    failures: u32,
+    /// This block cannot be read: what is unknown stays so.
+    unreadable: Option<u64>,
+}
+
+/// A segment that holds something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub number: u32,
+    pub sequence: u64,
+    /// None if there is none to be believed.
+    pub foot: Option<Foot>,
+}
+
+/// A segment whose summary is read, or all of it where there is none.
+#[derive(Debug)]
+struct Reading {
+    found: Found,
+    /// To the end of the segment.
+    blocks: Vec<Bytes>,
+    under_way: u32,
+    /// Entries of its summary that are not taken in; nothing before it is there, and found to be what was written.
+    left: Option<usize>,
+    /// Tombstones among those that are.
+    tombstones: u32,
+}
+
+/// Blocks that are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    sequence: u64,
+    /// First block on the disk.
+    pub block: u64,
+    blocks: u32,
+    /// Nothing is served before it is there, or nothing goes on.
+    is_urgent: bool,
+}
+
+impl Recovery {
+    /// Of segments in the order of their sequences. Keys that are gone are known as well as in an index of 2^`bits` partitions.
+    pub fn new(found: Vec<Found>, bits: u32) -> Recovery {
+        Recovery {
+            all: found.len() as u32,
+            left: found,
+            reading: VecDeque::new(),
+            gone: Index::new(bits),
+            asking: VecDeque::new(),
+            failures: 0,
+            unreadable: None,
+        }
+    }
+
+    /// Segments with sequences above this one are known, all of them; 0 if all are.
+    fn unread(&self) -> u64 {
+        let first = self.reading.front().map(|reading| reading.found.sequence);
+        first.or_else(|| self.left.last().map(|found| found.sequence)).unwrap_or(0)
+    }
+
+    fn is_gone(&self, hash: KeyHash) -> bool {
+        self.gone.items() > 0 && self.gone.find(hash).is_some()
+    }
+
+    fn find(&mut self, sequence: u64) -> Option<&mut Reading> {
+        self.reading.iter_mut().find(|reading| reading.found.sequence == sequence)
+    }
+
+    fn can_go_on(&self) -> bool {
+        let is_read = self.reading.front().is_some_and(|reading| reading.under_way == 0);
+        let is_settled = self.unread() == 0 || self.unreadable.is_some();
+        is_read || is_settled && !self.asking.is_empty()
+    }
+}
+
+impl Engine {
+    /// Goes on with finding what is on flash, by at most so many records; true if it can go on at once, without an answer of the disk.
+    /// It is called again and again until [`Engine::recovered`] says that all is known, and whenever the disk has answered.
+    pub fn recover(&mut self, most: usize) -> bool {
+        self.recover_above(0, most)
+    }
+
+    /// The same for segments with sequences above this one.
+    pub(super) fn recover_above(&mut self, sequence: u64, most: usize) -> bool {
+        if self.is_ready() {
+            self.take_in(most);
+        }
+        self.look_again(most);
+        self.read_ahead(sequence);
+        let is_over = |recovery: &mut Recovery| recovery.unread() == 0 && recovery.asking.is_empty();
+        if self.recovery.take_if(is_over).is_some() {
+            self.flash.iter_mut().for_each(|flash| flash.log.note_all_recovered());
+        }
+        self.can_recover()
+    }
+
+    /// True if [`Engine::recover`] can go on without an answer of the disk.
+    pub fn can_recover(&self) -> bool {
+        self.recovery.as_ref().is_some_and(Recovery::can_go_on)
+    }
+
+    /// Segments that are known, and all that there were to know; nothing if all are.
+    pub fn recovered(&self) -> Option<(u32, u32)> {
+        let recovery = self.recovery.as_ref()?;
+        let unknown = (recovery.left.len() + recovery.reading.len()) as u32;
+        Some((recovery.all - unknown, recovery.all))
+    }
+
+    /// This block cannot be read, and without it nothing can be said of what has not been found. Only another start may help.
+    pub fn unreadable(&self) -> Option<u64> {
+        self.recovery.as_ref()?.unreadable
+    }
+
+    /// True if there are segments with sequences above this one that are not known.
+    pub(super) fn has_unread_above(&self, sequence: u64) -> bool {
+        self.recovery.as_ref().is_some_and(|recovery| recovery.unread() > sequence)
+    }
+
+    /// True if a record of a key that is not in the index may be found yet.
+    pub(super) fn is_unknown(&self, hash: KeyHash) -> bool {
+        let may_be_found = |recovery: &Recovery| recovery.unread() > 0 && !recovery.is_gone(hash);
+        self.recovery.as_ref().is_some_and(may_be_found) && self.index.find(hash).is_none()
+    }
+
+    /// The index forgets a key, and no older record of it counts.
+    pub(super) fn forget(&mut self, hash: KeyHash) {
+        self.index.remove(hash);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.gone.set(hash, GONE);
+        }
+    }
+
+    /// Says on flash that no record of a key that is unknown is valid. There is room for that.
+    pub(super) fn bury_unknown(&mut self, hash: KeyHash) {
+        let Some(recovery) = &self.recovery else { return };
+        self.bury(hash, recovery.unread());
+    }
+
+    /// Everything that was written so far is forgotten.
+    pub(super) fn end_search(&mut self) {
+        let Some(recovery) = &mut self.recovery else { return };
+        recovery.left.clear();
+        recovery.reading.clear();
+        recovery.gone.clear();
+    }
+
+    /// Somebody wants to see what is unknown.
+    pub(super) fn ask_later(&mut self, hash: KeyHash, asking: Asking) {
+        match &mut self.recovery {
+            Some(recovery) if recovery.unreadable.is_none() => recovery.asking.push_back((hash, asking)),
+            _ => self.give_up_asking(asking),
+        }
+    }
+
+    /// Some of those who want to see what was unknown get it, if it is known by now.
+    fn look_again(&mut self, most: usize) {
+        let count = self.recovery.as_ref().map_or(0, |recovery| recovery.asking.len().min(most));
+        for _ in 0..count {
+            let Some(recovery) = &mut self.recovery else { return };
+            let Some((hash, asking)) = recovery.asking.pop_front() else { return };
+            match self.is_unknown(hash) {
+                true => self.ask_later(hash, asking),
+                false => self.fetch_for(hash, asking),
+            }
+        }
+    }
+
+    /// Summaries are read some segments ahead of the one that is taken in.
+    fn read_ahead(&mut self, sequence: u64) {
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        while recovery.reading.len() < AHEAD && recovery.unreadable.is_none() {
+            let Some(found) = recovery.left.pop_if(|found| found.sequence > sequence) else { return };
+            recovery.reading.push_back(flash.begin_reading(found, self.pool.list()));
+        }
+    }
+
+    /// The disk has answered.
+    pub(super) fn note_stretch(&mut self, stretch: Stretch, is_good: bool, mut data: Vec<Bytes>) {
+        self.figures.failed_reads += u64::from(!is_good);
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        if !is_good {
+            recovery.failures += 1;
+            match recovery.failures > MOST_FAILURES {
+                true => recovery.unreadable = Some(stretch.block),
+                false => flash.read_stretch(stretch, data),
+            }
+            return;
+        }
+        let segment_blocks = u64::from(flash.log.segment_blocks());
+        if let Some(reading) = recovery.find(stretch.sequence) {
+            let end = (u64::from(reading.found.number) + 1) * segment_blocks;
+            let first = (stretch.block - (end - reading.blocks.len() as u64)) as usize;
+            let places = reading.blocks[first..].iter_mut();
+            places.zip(data.drain(..)).for_each(|(to, from)| *to = from);
+            reading.under_way -= 1;
+        }
+        self.pool.take_back(data);
+    }
+
+    /// True if the summary of the first segment is there.
+    fn is_ready(&mut self) -> bool {
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return false };
+        let Some(reading) = recovery.reading.front_mut().filter(|reading| reading.under_way == 0) else {
+            return false;
+        };
+        if reading.left.is_some() {
+            return true;
+        }
+        let found = reading.found;
+        match found.foot {
+            Some(foot) if is_summary(&reading.blocks, &foot) => reading.left = Some(foot.entries as usize),
+            Some(_) => {
+                // Its summary is not what was written: its records are searched for.
+                self.figures.damaged += 1;
+                let list = std::mem::take(&mut reading.blocks);
+                *reading = flash.begin_reading(Found { foot: None, ..found }, list);
+            }
+            None => {
+                let (entries, buried) = search(self.seed, found.sequence, &reading.blocks);
+                reading.blocks = summary(&entries, found.sequence, buried, flash.log.store());
+                reading.found.foot =
+                    reading.blocks.last().and_then(|last| Foot::decode(last, flash.log.store()));
+                reading.left = Some(entries.len());
+                flash.write_summary(found.number, &reading.blocks);
+            }
+        }
+        reading.left.is_some()
+    }
+
+    /// Takes in some records of the first segment, the newest of those that are left.
+    fn take_in(&mut self, most: usize) {
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        let Recovery { reading: segments, gone, .. } = recovery;
+        let Some(reading) = segments.front_mut() else { return };
+        let (Some(left), number) = (reading.left, reading.found.number) else { return };
+        let (blocks, segment_blocks) = (&reading.blocks, flash.log.segment_blocks());
+        let first = left.saturating_sub(most);
+        for at in (first..left).rev() {
+            if let Some(soon) = at.checked_sub(SOON) {
+                self.index.draw_near(Entry::hash_in(entry_in(blocks, soon)));
+            }
+            let entry = Entry::decode(entry_in(blocks, at));
+            let is_gone = gone.items() > 0 && gone.find(entry.hash).is_some();
+            if entry.is_tombstone {
+                reading.tombstones += 1;
+                if !is_gone && self.index.find(entry.hash).is_none() {
+                    gone.set(entry.hash, GONE);
+                }
+                continue;
+            }
+            let place = place_of(number, segment_blocks, entry.unit, u64::from(entry.bytes));
+            let Place::Log { unit, .. } = place else { continue };
+            if !is_gone && self.index.enter(entry.hash, Known { place, heat: 0 }) {
+                flash.log.note_valid(unit);
+            }
+        }
+        reading.left = Some(first);
+        if let (0, Some(foot)) = (first, reading.found.foot) {
+            flash.log.note_recovered(number, (foot.entries, reading.tombstones), foot.buried);
+            let known = segments.pop_front();
+            known.into_iter().for_each(|reading| self.pool.take_back(reading.blocks));
+        }
+    }
+}
+
+impl Flash {
+    /// Asks the disk for the summary of a segment, or for all of it.
+    fn begin_reading(&mut self, found: Found, mut blocks: Vec<Bytes>) -> Reading {
+        let all = u64::from(self.log.segment_blocks());
+        let end = self.log.first_block(found.number) + all;
+        let count = found.foot.map_or(all, |foot| summary_blocks(foot.entries as usize).min(all));
+        blocks.clear();
+        blocks.resize(count as usize, Bytes::ZEROS);
+        let mut reading = Reading { found, blocks, under_way: 0, left: None, tombstones: 0 };
+        let is_urgent = found.foot.is_none();
+        let mut block = end - count;
+        while block < end {
+            let blocks = (end - block).min(u64::from(self.jobs.most_blocks())) as u32;
+            self.read_stretch(Stretch { sequence: found.sequence, block, blocks, is_urgent }, Vec::new());
+            reading.under_way += 1;
+            block += u64::from(blocks);
+        }
+        reading
+    }
+
+    fn read_stretch(&mut self, stretch: Stretch, list: Vec<Bytes>) {
+        let haste = if stretch.is_urgent { Haste::Urgent } else { Haste::Later };
+        self.jobs.read(Job::Recover(stretch), haste, stretch.block, stretch.blocks, list);
+    }
+
+    /// A segment that was open when the store came to its end gets a summary.
+    fn write_summary(&mut self, number: u32, blocks: &[Bytes]) {
+        let most = self.jobs.most_blocks();
+        let mut block = self.log.first_block(number + 1) - blocks.len() as u64;
+        for part in blocks.chunks(most as usize) {
+            let write = self.log.count_write();
+            self.jobs.write(Job::Write(write), Haste::Later, block, part.to_vec());
+            block += part.len() as u64;
+        }
+    }
+}
+
+/// What the table of keys that are gone says of each.
+const GONE: Known = Known { place: Place::Front { unit: 0 }, heat: 0 };
+/// Entries of a summary that are drawn near before their turn.
+const SOON: usize = 8;
+/// Segments whose summaries are read at a time.
+const AHEAD: usize = 4;
+/// So many reads of summaries may fail, and are tried again.
+const MOST_FAILURES: u32 = 16;

@@ -1,0 +1,117 @@
+//! Commands between arbitrary steps of recovery, and losses of power in the middle of it.
+
+use crate::random::cases;
+use crate::rig::{Rig, settings};
+use proptest::prelude::*;
+use tailcut_host::kv::{Append, Keep, Settings};
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Put(u64),
+    /// So many are written.
+    Fill(u64),
+    Append(u64),
+    Remove(u64),
+    Look(u64),
+    /// Somebody waits for it while others go on.
+    Ask(u64),
+    /// So many records are taken in.
+    Recover(usize),
+    /// The disk answers so often.
+    Answer(u64),
+    Sync,
+    FlushAll,
+    /// The power is lost.
+    Cut,
+    /// The same, and a byte in the last block of a segment has changed: in its summary, if it has one.
+    Damage(u64, usize),
+    /// An orderly end.
+    End,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let key = || 0u64..12;
+    prop_oneof![
+        6 => key().prop_map(Step::Put),
+        3 => (5u64..30).prop_map(Step::Fill),
+        2 => key().prop_map(Step::Append),
+        4 => key().prop_map(Step::Remove),
+        6 => key().prop_map(Step::Look),
+        3 => key().prop_map(Step::Ask),
+        6 => (1usize..30).prop_map(Step::Recover),
+        6 => (0u64..12).prop_map(Step::Answer),
+        2 => Just(Step::Sync),
+        1 => Just(Step::FlushAll),
+        2 => Just(Step::Cut),
+        1 => (1u64..16, 0usize..1000).prop_map(|(segment, byte)| Step::Damage(segment, byte)),
+        1 => Just(Step::End),
+    ]
+}
+
+fn any_settings() -> impl Strategy<Value = Settings> {
+    let keeps = prop_oneof![Just(Keep::Everything), Just(Keep::WhatIsUsed)];
+    let appends = prop_oneof![Just(Append::AtOnce), Just(Append::OnLeaving)];
+    (keeps, appends).prop_map(|(keep, append)| Settings { append, ..settings(keep) })
+}
+
+impl Rig {
+    fn carry_out(&mut self, step: Step) {
+        match step {
+            Step::Put(key) => self.put(key),
+            Step::Fill(count) => {
+                for number in 0..count {
+                    self.put(number % 12);
+                    self.run(number % 2);
+                }
+            }
+            Step::Append(key) => self.append(key),
+            Step::Remove(key) => self.remove(key),
+            Step::Look(key) => drop(self.check(key, true)),
+            Step::Ask(key) => self.ask(key),
+            Step::Recover(most) => drop(self.engine.recover(most)),
+            Step::Answer(count) => self.run(count),
+            Step::Sync => self.sync(),
+            Step::FlushAll => self.flush_all(),
+            Step::Cut => self.begin_again(true),
+            Step::Damage(segment, byte) => {
+                self.disk.lose_power();
+                self.disk.flip(segment * 16 + 15, byte);
+                self.begin_again(true);
+            }
+            Step::End => self.begin_again(false),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20 * cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_found_is_what_was_written_last(
+        settings in any_settings(),
+        volatile_cache in any::<bool>(),
+        before in 0u64..200,
+        steps in prop::collection::vec(any_step(), 1..120),
+        seed in any::<u64>(),
+    ) {
+        // What a cache writes is on flash before, in any case.
+        let at_once = Settings { append: Append::AtOnce, ..settings };
+        let mut rig = Rig::new(at_once, 16 * 60, volatile_cache, seed);
+        (0..before).for_each(|number| {
+            rig.put(number % 12);
+            rig.run(2);
+        });
+        rig.settings = settings;
+        rig.begin_again(seed % 2 == 0);
+        for step in steps {
+            // Nothing is found but in steps of its own.
+            rig.recovers_every = u64::MAX;
+            rig.carry_out(step);
+        }
+        rig.recovers_every = 1;
+        rig.check_all();
+        rig.settle();
+        rig.begin_again(true);
+        rig.check_all();
+    }
+}

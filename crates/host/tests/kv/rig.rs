@@ -1,0 +1,448 @@
+//! An engine with its disk, its user and the model, all of which the power can leave.
+
+use crate::disk::TestDisk;
+use crate::model::{Content, Model};
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::{
+    self, Append, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State,
+};
+
+pub const KEYS: u64 = 400;
+
+pub struct Rig {
+    pub engine: Engine,
+    pub disk: TestDisk,
+    pub model: Model,
+    random: Stream,
+    time: u64,
+    /// From the next start on.
+    pub settings: Settings,
+    /// Points at which something is durable that nobody has asked for.
+    point: u64,
+    pub hits: u64,
+    pub misses: u64,
+    pub refused: u64,
+    /// The last item could not be read.
+    was_lost: bool,
+    /// The last item was not found yet, and nobody has waited for it.
+    was_unknown: bool,
+    /// It waits for what was not found yet.
+    waits: bool,
+    /// It goes on with finding what is on flash at every so-manieth occasion.
+    pub recovers_every: u64,
+    /// Who waits for an item: the ticket and the key.
+    asked: Vec<(u32, u64)>,
+    /// Commands that found something out while the engine was recovering.
+    pub early: u64,
+    /// Items may go without being deleted.
+    pub may_lose: bool,
+}
+
+pub fn settings(keep: Keep) -> Settings {
+    Settings {
+        memory: 1 << 20,
+        most_item: 20_000,
+        keep,
+        append: Append::OnLeaving,
+        segment_blocks: 16,
+        patience: Nanos::millis(5),
+    }
+}
+
+/// Makes or opens a store. It may have more to find.
+pub fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Result<Engine, kv::CannotOpen> {
+    open_within(settings, disk, making, u64::MAX).expect("it comes to an end")
+}
+
+/// The same, unless it takes more than so many answers of the disk.
+fn open_within(
+    settings: Settings,
+    disk: &mut TestDisk,
+    making: Making,
+    answers: u64,
+) -> Option<Result<Engine, kv::CannotOpen>> {
+    let mut opening = Opening::new(settings, disk.shape.clone(), making);
+    for _ in 0..answers {
+        while let Some(request) = opening.next_request() {
+            disk.submit(request);
+        }
+        if let Some(response) = disk.answer() {
+            opening.respond(response);
+        }
+        if opening.is_done() {
+            return Some(opening.end());
+        }
+    }
+    None
+}
+
+fn key(number: u64) -> Vec<u8> {
+    let mut key = format!("key-{number}-").into_bytes();
+    key.resize(8 + (number * 7 % 120) as usize, b'x');
+    key
+}
+
+fn content_of(item: &Item<'_>) -> Content {
+    let mut value = Vec::new();
+    item.value.append_to(&mut value);
+    (value, item.header.flags)
+}
+
+impl Rig {
+    pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Rig {
+        let mut disk = TestDisk::new(blocks, volatile_cache, seed);
+        let making = Making::Create { store: u128::from(seed) + 1, seed };
+        let engine = open(settings, &mut disk, making).expect("a new store");
+        let (model, random) = (Model::default(), Stream::new(seed, "user"));
+        let mut rig = Rig {
+            engine,
+            disk,
+            model,
+            random,
+            time: 1,
+            settings,
+            point: 1,
+            hits: 0,
+            misses: 0,
+            refused: 0,
+            was_lost: false,
+            was_unknown: false,
+            waits: false,
+            recovers_every: 1,
+            asked: Vec::new(),
+            early: 0,
+            may_lose: settings.keep == Keep::WhatIsUsed,
+        };
+        rig.tick();
+        rig
+    }
+
+    fn tick(&mut self) {
+        self.time += 1 + self.random.below(100_000);
+        self.engine.tick(Time(self.time), 1000);
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let most = [30, 300, 3000, 12_000][self.random.below(4) as usize];
+        let fill = self.random.bits() as u8;
+        (0..self.random.below(most)).map(|at| fill.wrapping_add(at as u8)).collect()
+    }
+
+    /// Gives the disk what there is, and answers some of it.
+    pub fn run(&mut self, answers: u64) {
+        for _ in 0..=answers {
+            while let Some(request) = self.engine.next_request() {
+                self.disk.submit(request);
+            }
+            if let Some(response) = self.disk.answer() {
+                self.engine.respond(response);
+            }
+            if self.random.below(self.recovers_every) == 0 {
+                let most = 1 + self.random.below(12);
+                self.engine.recover(most as usize);
+            }
+        }
+    }
+
+    /// Until the engine wants nothing from the disk.
+    pub fn settle(&mut self) {
+        for round in 0..200_000 {
+            self.run(1);
+            if self.disk.is_idle() && self.engine.is_idle() && self.engine.recovered().is_none() {
+                return;
+            }
+            assert!(round < 199_999, "the engine comes to rest");
+        }
+    }
+
+    pub fn sync(&mut self) {
+        let point = self.engine.sync();
+        for _ in 0..200_000 {
+            if self.engine.durable() >= point {
+                self.model.note_durable(self.point);
+                return;
+            }
+            self.run(1);
+        }
+        panic!("what is written becomes durable");
+    }
+
+    /// Reads from flash until the item is there.
+    fn fetch(&mut self, number: u64, counts: bool) -> Fetched {
+        let ticket = self.random.bits() as u32;
+        self.engine.fetch(&key(number), ticket, counts);
+        for _ in 0..200_000 {
+            while let Some(fetched) = self.engine.next_fetched() {
+                if self.note_asked(&fetched) {
+                    continue;
+                }
+                assert_eq!((fetched.ticket, fetched.key()), (ticket, &key(number)[..]));
+                return fetched;
+            }
+            self.run(0);
+        }
+        panic!("a fetch ends");
+    }
+
+    /// True if an item has come for somebody who waits while others go on: what was found out is right, unless he has to look again.
+    fn note_asked(&mut self, fetched: &Fetched) -> bool {
+        let Some(at) = self.asked.iter().position(|&(ticket, _)| ticket == fetched.ticket) else {
+            return false;
+        };
+        let (_, number) = self.asked.swap_remove(at);
+        assert_eq!(fetched.key(), key(number));
+        let content = fetched.is_there().then(|| content_of(&fetched.item()));
+        if self.engine.is_current(fetched) {
+            let is_lost = content.is_none() && (self.may_lose || fetched.is_lost);
+            assert!(is_lost || self.model.may_be(number, content.as_ref()), "key {number}: not what it was");
+        }
+        true
+    }
+
+    /// Waits for an item that is on flash, or was not found yet, while others go on.
+    pub fn ask(&mut self, number: u64) {
+        // So often that it comes to memory.
+        (0..self.random.below(3)).for_each(|_| drop(self.engine.find(&key(number), true)));
+        if let Found::Unknown | Found::OnFlash = self.engine.find(&key(number), true) {
+            let ticket = self.random.bits() as u32;
+            self.asked.push((ticket, number));
+            self.engine.fetch(&key(number), ticket, true);
+        }
+        while let Some(fetched) = self.engine.next_fetched() {
+            assert!(self.note_asked(&fetched), "nobody else waits");
+        }
+    }
+
+    /// What the engine has.
+    pub fn look(&mut self, number: u64, counts: bool) -> (Option<Content>, Option<Fetched>) {
+        self.was_lost = false;
+        loop {
+            match self.engine.find(&key(number), counts) {
+                Found::Nothing => return (None, None),
+                Found::Item(item) => return (Some(content_of(&item)), None),
+                Found::Unknown if !self.waits => {
+                    assert!(!self.model.has_changed(number), "what was changed is known");
+                    self.was_unknown = true;
+                    return (None, None);
+                }
+                Found::OnFlash | Found::Unknown => {}
+            }
+            let fetched = self.fetch(number, counts);
+            assert!(!fetched.is_lost || self.disk.bad_reads.is_some(), "nothing is lost");
+            self.was_lost = fetched.is_lost;
+            let content = fetched.is_there().then(|| content_of(&fetched.item()));
+            if self.engine.is_current(&fetched) || !fetched.is_there() {
+                return (content, Some(fetched));
+            }
+            if counts {
+                // It was copied to memory for being asked for.
+                return (content, None);
+            }
+        }
+    }
+
+    pub fn check(&mut self, number: u64, counts: bool) -> Option<Fetched> {
+        let (found, fetched) = self.look(number, counts);
+        if std::mem::take(&mut self.was_unknown) {
+            return None;
+        }
+        self.early += u64::from(self.engine.recovered().is_some());
+        if !self.model.is_certain(number) {
+            self.settle_on(number, found);
+            return fetched;
+        }
+        match (&found, self.model.now(number)) {
+            (Some(found), wanted) => {
+                assert!(wanted == Some(found), "key {number}: not what was written");
+                self.hits += 1;
+            }
+            (None, Some(_)) => {
+                assert!(self.may_lose || self.disk.bad_reads.is_some(), "key {number} is gone");
+                self.misses += 1;
+                if self.was_lost {
+                    // It may be there the next time.
+                    return fetched;
+                }
+                let point = self.next_point();
+                self.model.set(number, None, point);
+            }
+            (None, None) => {}
+        }
+        fetched
+    }
+
+    /// What an item is after a loss of power.
+    fn settle_on(&mut self, number: u64, found: Option<Content>) {
+        let is_lost = found.is_none() && self.may_lose;
+        let known = self.model.may_be(number, found.as_ref());
+        assert!(
+            known || is_lost,
+            "key {number}: {:?}, and not {:?}",
+            found.map(|(value, flags)| (value.len(), flags)),
+            self.model.now(number).map(|(value, flags)| (value.len(), flags))
+        );
+        self.model.settle(number, found);
+    }
+
+    fn next_point(&mut self) -> u64 {
+        self.point += 1;
+        self.point
+    }
+
+    fn change(&mut self, number: u64, fetched: Option<&Fetched>, change: Change<'_>) -> bool {
+        for _ in 0..100_000 {
+            match self.engine.change(&key(number), fetched, change) {
+                Ok(_) => return true,
+                Err(Refused::Busy) => {
+                    // Perhaps all has to be found before there is room.
+                    self.engine.recover(12);
+                    self.run(1);
+                }
+                Err(Refused::Full) => {
+                    self.refused += 1;
+                    return false;
+                }
+                Err(Refused::TooLarge) => panic!("it is not that large"),
+            }
+            if matches!(change, Change::Put(Put { content: kv::Content::New(_), .. })) {
+                continue;
+            }
+            // What was there may have moved: its user looks again.
+            return false;
+        }
+        panic!("a disk that answers is not behind for ever");
+    }
+
+    pub fn put(&mut self, number: u64) {
+        let (value, flags) = (self.value(), self.random.bits() as u32);
+        let content = kv::Content::New(&value);
+        // Some are over at once.
+        let expires = u32::from(self.random.below(16) == 0);
+        let put = Put { content, flags, expires, state: State::default(), cas: None };
+        if self.change(number, None, Change::Put(put)) {
+            let point = self.next_point();
+            self.model.set(number, Some((value, flags)).filter(|_| expires == 0), point);
+        }
+    }
+
+    pub fn append(&mut self, number: u64) {
+        let fetched = self.check(number, false);
+        if fetched.as_ref().is_some_and(|fetched| fetched.is_lost) {
+            return;
+        }
+        if matches!(self.engine.find(&key(number), false), Found::Unknown) {
+            return;
+        }
+        let Some((mut value, flags)) = self.model.now(number).cloned() else { return };
+        let (added, is_before) = (self.value(), self.random.below(2) == 0);
+        if value.len() + added.len() > 15_000 {
+            return;
+        }
+        let content = if is_before { kv::Content::Before(&added) } else { kv::Content::After(&added) };
+        let put = Put { content, flags, expires: 0, state: State::default(), cas: None };
+        if self.change(number, fetched.as_ref(), Change::Put(put)) {
+            let at = if is_before { 0 } else { value.len() };
+            value.splice(at..at, added);
+            let point = self.next_point();
+            self.model.set(number, Some((value, flags)), point);
+        }
+    }
+
+    fn amend(&mut self, number: u64) {
+        let fetched = self.check(number, false).filter(Fetched::is_there);
+        let expires = 2000 + self.random.below(9) as u32;
+        self.change(number, fetched.as_ref(), Change::Amend { expires, state: State::default() });
+    }
+
+    pub fn remove(&mut self, number: u64) {
+        if self.change(number, None, Change::Remove) {
+            let point = self.next_point();
+            self.model.set(number, None, point);
+        }
+    }
+
+    pub fn flush_all(&mut self) {
+        self.engine.flush_all();
+        let point = self.next_point();
+        (0..KEYS).for_each(|number| self.model.set(number, None, point));
+    }
+
+    pub fn any_below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    fn any_key(&mut self) -> u64 {
+        // Some are asked for more often.
+        let bound = [KEYS, KEYS / 8, KEYS / 40][self.random.below(3) as usize];
+        self.random.below(bound)
+    }
+
+    pub fn step(&mut self) {
+        self.tick();
+        self.waits = self.random.below(100) == 0;
+        let number = self.any_key();
+        match self.random.below(20) {
+            0..=6 => self.put(number),
+            7..=8 => self.append(number),
+            9 => self.amend(number),
+            10..=11 => self.remove(number),
+            12 => {
+                let answers = self.random.below(30);
+                self.run(answers);
+            }
+            13 if self.random.below(10) == 0 => self.sync(),
+            14 if self.random.below(200) == 0 => self.flush_all(),
+            15 => {
+                let number = self.random.below(KEYS);
+                self.ask(number);
+            }
+            _ => drop(self.check(number, true)),
+        }
+        if self.random.below(3) == 0 {
+            self.run(1);
+        }
+    }
+
+    /// Comes back after the power was lost, or after an orderly end, and finds what there is now or later.
+    pub fn reopen(&mut self, is_cut: bool) {
+        self.begin_again(is_cut);
+        self.recovers_every = [2, 30, 300][self.random.below(3) as usize];
+        if self.random.below(2) == 0 {
+            self.check_all();
+        }
+    }
+
+    /// Comes back, and has found nothing yet.
+    pub fn begin_again(&mut self, is_cut: bool) {
+        if is_cut {
+            self.disk.lose_power();
+        } else {
+            self.recovers_every = 1;
+            self.sync();
+            self.settle();
+        }
+        self.model.note_cut();
+        self.asked.clear();
+        self.engine = loop {
+            let answers = [self.random.below(200), u64::MAX][self.random.below(2) as usize];
+            match open_within(self.settings, &mut self.disk, Making::Open, answers) {
+                Some(engine) => break engine.expect("it is found again"),
+                // It is lost again before it is open.
+                None => self.disk.lose_power(),
+            }
+        };
+        self.tick();
+    }
+
+    /// Looks at all items, and waits for those that were not found yet.
+    pub fn check_all(&mut self) {
+        self.waits = true;
+        for number in 0..KEYS {
+            let (found, _) = self.look(number, false);
+            self.settle_on(number, found);
+        }
+        // What was found is on the disk already, but not yet in the model's terms.
+        self.sync();
+    }
+}

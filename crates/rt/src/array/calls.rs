@@ -1,0 +1,102 @@
+//! Calls of the control interface of an array's drives: those of the array, and those of its user.
+
+use super::ServedArray;
+use crate::drive::Drive;
+use std::collections::VecDeque;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::{Nanos, Time};
+use tailcut_host::array::ArrayConfig;
+use tailcut_host::array::epoch::EpochMode;
+
+/// Who has made the calls that are under way, for each drive in their order.
+#[derive(Debug)]
+pub(super) struct Calls(Vec<VecDeque<Caller>>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Array,
+    User(Control),
+}
+
+/// Why a drive of an array is not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotCall {
+    /// There is no such drive, or it is missing.
+    #[error("there is no such drive")]
+    NoDrive,
+    /// The array steers its drives by itself, and the call would get in its way.
+    #[error("the array steers its drives by itself")]
+    Steered,
+}
+
+impl Calls {
+    pub(super) fn new(drives: usize) -> Calls {
+        Calls(vec![VecDeque::new(); drives])
+    }
+}
+
+impl<D: Drive> ServedArray<D> {
+    /// Calls one of the drives; the reply comes with [`Drive::poll`] of the array, in the order of those of one drive.
+    ///
+    /// # Errors
+    /// See [`CannotCall`].
+    pub fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {
+        if steers(&self.array.core().config) && !only_asks(call) {
+            return Err(CannotCall::Steered);
+        }
+        let drive = self.drives.get_mut(member).and_then(Option::as_mut).ok_or(CannotCall::NoDrive)?;
+        self.calls.0[member].push_back(Caller::User(call));
+        drive.control(now, call);
+        Ok(())
+    }
+
+    /// The array calls one of its drives.
+    pub(super) fn steer(&mut self, now: Time, member: usize, call: Control) {
+        match &mut self.drives[member] {
+            Some(drive) => {
+                self.calls.0[member].push_back(Caller::Array);
+                drive.control(now, call);
+            }
+            None => self.array.control_answered(now, member, call, ControlReply::Unsupported),
+        }
+    }
+
+    /// A drive has replied.
+    pub(super) fn replied(&mut self, now: Time, member: usize, call: Control, reply: ControlReply) {
+        match self.calls.0[member].pop_front() {
+            Some(Caller::User(call)) => self.ready.replies.push((call, reply)),
+            Some(Caller::Array) => self.array.control_answered(now, member, call, reply),
+            None => unreachable!("a drive replies to who has called it"),
+        }
+    }
+
+    /// A drive has gone, and replies to nobody any more.
+    pub(super) fn forget_calls(&mut self, member: usize) {
+        for caller in std::mem::take(&mut self.calls.0[member]) {
+            if let Caller::User(call) = caller {
+                self.ready.replies.push((call, ControlReply::Unsupported));
+            }
+        }
+    }
+}
+
+/// True if an array calls its drives by itself (SWAN's turns; Shin 2017, section 5.3.5: GCCTRL).
+fn steers(config: &ArrayConfig) -> bool {
+    let has_tokens = config.layout.is_mirrored() || config.log.tokens;
+    config.turns > Nanos::ZERO || has_tokens && config.epoch.mode == EpochMode::GcControl
+}
+
+/// True for a call that changes nothing.
+fn only_asks(call: Control) -> bool {
+    matches!(
+        call,
+        Control::UserCapacity
+            | Control::DeviceCapacity
+            | Control::EraseBlockSize
+            | Control::FreeBlocks
+            | Control::GetThresholds
+            | Control::IsGcRunning
+            | Control::GetPredictableLatency
+            | Control::SelectedWindow
+    )
+}

@@ -1,0 +1,117 @@
+//! How operations come to the thread that carries them out.
+
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Letters for a thread, which is woken only when it sleeps: while it is busy, a letter costs a lock and no system call. Whoever
+/// posts keeps to the room of his queue, so there is never more in it than all queues have room for.
+#[derive(Debug)]
+pub struct Inbox<T> {
+    state: Mutex<State<T>>,
+    bell: OwnedFd,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    letters: Vec<T>,
+    /// The thread sleeps, or is about to, and nobody has rung yet.
+    is_asleep: bool,
+    /// Nothing more is taken.
+    is_closed: bool,
+}
+
+impl<T> Inbox<T> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new() -> io::Result<Inbox<T>> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let state = State { letters: Vec::new(), is_asleep: false, is_closed: false };
+        Ok(Inbox { state: Mutex::new(state), bell })
+    }
+
+    /// Leaves a letter; it comes back if nothing is taken any more.
+    pub fn post(&self, letter: T) -> Result<(), T> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(letter);
+        }
+        state.letters.push(letter);
+        self.wake(state);
+        Ok(())
+    }
+
+    /// Takes all letters into `letters`, which is empty, and whose memory takes the next ones. False when no more will come.
+    pub fn take(&self, letters: &mut Vec<T>) -> bool {
+        let mut state = self.lock();
+        state.is_asleep = false;
+        std::mem::swap(&mut state.letters, letters);
+        !state.is_closed
+    }
+
+    /// The thread is about to sleep: from now on its descriptor becomes readable with the next letter, or when it closes. False if there are letters
+    /// already, or it has closed since the thread has looked.
+    pub fn arm(&self) -> bool {
+        let mut state = self.lock();
+        state.is_asleep = state.letters.is_empty() && !state.is_closed;
+        state.is_asleep
+    }
+
+    /// The thread was woken.
+    pub fn hush(&self) {
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+    }
+
+    /// Takes nothing more from now on, and wakes the thread.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        self.wake(state);
+    }
+
+    fn wake(&self, mut state: MutexGuard<'_, State<T>>) {
+        let is_asleep = std::mem::take(&mut state.is_asleep);
+        drop(state);
+        if is_asleep {
+            // A bell that cannot ring any louder has been heard of already.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Nothing that is done under the lock can be left half done.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> AsFd for Inbox<T> {
+    /// Readable after a letter has come for who sleeps.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_falls_asleep_who_has_not_seen_a_letter_or_the_end() {
+        let inbox = Inbox::new().expect("there is a descriptor");
+        let mut letters = Vec::new();
+        assert!(inbox.take(&mut letters) && letters.is_empty());
+        assert!(inbox.arm());
+        assert!(inbox.take(&mut letters));
+        assert_eq!(inbox.post(1), Ok(()));
+        assert!(!inbox.arm());
+        assert!(inbox.take(&mut letters) && letters == [1]);
+        letters.clear();
+        inbox.close();
+        assert!(!inbox.arm());
+        assert!(!inbox.take(&mut letters));
+        assert_eq!(inbox.post(2), Err(2));
+    }
+}

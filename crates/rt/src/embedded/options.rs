@@ -1,0 +1,211 @@
+//! How a store is opened.
+
+use super::error::CannotOpen;
+use crate::any::{self, Placement, Plan};
+use crate::file::FileOptions;
+use crate::kv::{CannotFind, finding};
+use crate::{AnyDrive, Clock, FileDrive, MemoryDrive};
+use std::path::PathBuf;
+use tailcut_base::Nanos;
+use tailcut_host::BLOCK_BYTES;
+use tailcut_host::array::{ArrayConfig, LayoutKind};
+use tailcut_host::kv::{Engine, Keep, Settings};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset, SsdConfig};
+
+/// How a store is opened. The fields may be changed after one of the functions has made it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where items are kept beside memory.
+    pub place: Place,
+    /// Bytes of memory for items; those of the index come on top. At least sixteen times `most_item`.
+    pub memory: u64,
+    /// The most bytes of an item with its key and 40 of its header, rounded up to 16; at least 304.
+    pub most_item: u64,
+    /// A cache gives up what nobody asks for; a store keeps everything, is found again after any end, and says so when it is full.
+    pub keep: Keep,
+    /// What is changed is durable when its operation completes. Only for a store with a drive.
+    pub is_durable: bool,
+    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If not, what is there is
+    /// opened, and made where there are only zeros.
+    pub create: bool,
+    /// The longest time for which the end waits for a drive that answers nothing.
+    pub patience: Nanos,
+}
+
+/// Where items are kept beside memory.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Nowhere.
+    Memory,
+    /// Blocks in memory, as many bytes of them, instead of a drive: for tests of what uses a store.
+    MemoryDrive(u64),
+    /// Emulated SSDs, with their data in memory and the times of the model.
+    Emulated {
+        /// Each of them.
+        device: Box<SsdConfig>,
+        /// The array over them; of 0 drives for a single one.
+        array: Box<ArrayConfig>,
+        /// Of all that is random in them.
+        seed: u64,
+    },
+    /// Files and block devices.
+    Devices {
+        /// Which.
+        paths: Vec<PathBuf>,
+        /// Those that do not exist are made, as files of so many bytes; 0 for not.
+        file_bytes: u64,
+        /// The array over them; of 0 drives for a single one.
+        array: Box<ArrayConfig>,
+    },
+}
+
+impl Options {
+    /// A cache in memory only.
+    pub fn in_memory() -> Options {
+        let Settings { memory, most_item, keep, .. } = Settings::default();
+        let patience = Nanos::secs(10);
+        Options { place: Place::Memory, memory, most_item, keep, is_durable: false, create: false, patience }
+    }
+
+    /// A store on files and block devices: on one, or on several of which `layout` makes an array, in so many groups.
+    pub fn on_devices(paths: Vec<PathBuf>, layout: Option<(LayoutKind, u32)>) -> Options {
+        let array = Box::new(array(paths.len() as u32, layout));
+        let place = Place::Devices { paths, file_bytes: 0, array };
+        Options { place, keep: Keep::Everything, ..Options::in_memory() }
+    }
+
+    /// A cache on so many small emulated SSDs, of which `layout` makes an array, in so many groups; on one without it.
+    pub fn emulated(drives: u32, layout: Option<(LayoutKind, u32)>) -> Options {
+        let mut device = Box::new(Preset::G.config());
+        (device.geometry.channels, device.geometry.chips) = (2, 1);
+        let array = Box::new(array(drives, layout));
+        Options { place: Place::Emulated { device, array, seed: 1 }, ..Options::in_memory() }
+    }
+
+    /// What does not fit together, with what would be right.
+    pub fn problems(&self) -> Vec<String> {
+        if self.memory > MOST_MEMORY || self.most_item > MOST_ITEM {
+            return vec![format!("memory is at most {MOST_MEMORY} bytes, and an item {MOST_ITEM}")];
+        }
+        let mut problems = self.engine().problems();
+        let (has_drive, is_store) = (!matches!(self.place, Place::Memory), self.keep == Keep::Everything);
+        if self.is_durable && !(has_drive && is_store) {
+            problems.push(
+                "durable: what a cache or plain memory has taken can be gone any time; open a store that keeps everything, with a drive"
+                    .into(),
+            );
+        }
+        if let Place::Devices { paths, array, .. } = &self.place {
+            match (paths.len(), array.drives) {
+                (0, _) => problems.push("no file or device is given: give one, or keep all in memory".into()),
+                (1, 0) => {}
+                (count, 0) => problems.push(format!(
+                    "{count} devices are given, and no array: name its layout, or give one device"
+                )),
+                _ => {}
+            }
+        }
+        if let Place::MemoryDrive(bytes) = self.place
+            && bytes > MOST_MEMORY
+        {
+            problems.push(format!("a drive in memory has at most {MOST_MEMORY} bytes"));
+        }
+        if let Place::Emulated { array, .. } | Place::Devices { array, .. } = &self.place
+            && array.drives > 0
+        {
+            problems.extend(array.problems().iter().map(|(key, why)| format!("{key}: {why}")));
+        }
+        problems
+    }
+
+    /// Settings of the engine, as far as the drive does not decide.
+    fn engine(&self) -> Settings {
+        let defaults = Settings::default();
+        let for_items = (2 * self.most_item).div_ceil(BLOCK_BYTES).next_power_of_two();
+        let segment_blocks = u64::from(defaults.segment_blocks).max(for_items) as u32;
+        let (memory, most_item, keep) = (self.memory, self.most_item, self.keep);
+        Settings { memory, most_item, keep, segment_blocks, ..defaults }
+    }
+
+    /// Makes or opens what is to be served. The thread that calls is the one that uses it.
+    pub(super) fn build(&self, mut clock: Clock) -> Result<(Engine, Option<AnyDrive>), CannotOpen> {
+        let problems = self.problems();
+        if !problems.is_empty() {
+            return Err(CannotOpen::Options(problems.join("; ")));
+        }
+        let Some(mut drive) = self.drive(clock)? else {
+            let engine = finding::in_memory(self.engine(), 1).map_err(CannotOpen::Store)?.pop();
+            return Ok((engine.expect("one part has one engine"), None));
+        };
+        let making = if self.create { finding::Making::Create } else { finding::Making::OpenOrCreate };
+        match finding::find_whole(&mut drive, self.engine(), making, &mut clock, |_, _| {}) {
+            Ok(engine) => Ok((engine, Some(drive))),
+            Err(CannotFind::NotEmpty) => Err(CannotOpen::NotEmpty(self.place.name())),
+            Err(why) => Err(CannotOpen::Store(why)),
+        }
+    }
+
+    fn drive(&self, clock: Clock) -> Result<Option<AnyDrive>, CannotOpen> {
+        let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
+        let (none, files) = (Preset::G.config(), FileOptions::default());
+        let making = if self.create { any::Making::Create } else { any::Making::OpenOrCreate };
+        let plan = |device, array, seed, paths, drives| {
+            let placement = Placement::fitting(drives, SPIN);
+            let precondition = &precondition;
+            Plan { device, precondition, array, seed, paths, files, making, placement }.build(clock)
+        };
+        let drive = match &self.place {
+            Place::Memory => return Ok(None),
+            Place::MemoryDrive(bytes) => {
+                Ok(AnyDrive::Memory(MemoryDrive::new((bytes / BLOCK_BYTES).max(1), DEPTH)))
+            }
+            Place::Emulated { device, array, seed } => {
+                plan(&**device, &**array, *seed, &[], array.drives.max(1) as usize)
+            }
+            Place::Devices { paths, file_bytes, array } => {
+                make_files(paths, *file_bytes)?;
+                plan(&none, &**array, 0, paths, 0)
+            }
+        };
+        Ok(Some(drive?))
+    }
+}
+
+impl Place {
+    fn name(&self) -> String {
+        match self {
+            Place::Memory | Place::MemoryDrive(_) => "memory".into(),
+            Place::Emulated { .. } => "the emulated drives".into(),
+            Place::Devices { paths, .. } => {
+                let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+                names.join(", ")
+            }
+        }
+    }
+}
+
+/// An array over so many drives; of none if there is no layout.
+fn array(drives: u32, layout: Option<(LayoutKind, u32)>) -> ArrayConfig {
+    let Some((layout, groups)) = layout else { return ArrayConfig::default() };
+    ArrayConfig { drives, layout, groups, ..ArrayConfig::default() }
+}
+
+/// Files that are not there, if they have a size.
+fn make_files(paths: &[PathBuf], bytes: u64) -> Result<(), CannotOpen> {
+    let missing = paths.iter().filter(|path| bytes >= BLOCK_BYTES && !path.exists());
+    for path in missing {
+        FileDrive::create(path, bytes / BLOCK_BYTES)?;
+    }
+    Ok(())
+}
+
+/// What the engine can name in memory: 2^32 units of 16 bytes.
+const MOST_MEMORY: u64 = 64 << 30;
+/// As memcached's (`-I`).
+const MOST_ITEM: u64 = 1 << 30;
+/// Requests that memory takes at a time.
+const DEPTH: u32 = 1024;
+/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep precisely
+/// (`docs/decisions/real-time-drives.md`).
+const SPIN: Nanos = Nanos::micros(64);

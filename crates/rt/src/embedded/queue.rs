@@ -1,0 +1,246 @@
+//! The way there and back: operations under way, and completions that are to be taken.
+
+use super::error::{Error, NotTaken};
+use super::inbox::Inbox;
+use super::operation::{Completion, Data, Operation, Outcome};
+use super::worker::Letter;
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A place from which operations are submitted, and to which their completions come: a ring such as drives have.
+///
+/// Any number of threads may submit and take completions, but who takes gets whatever has ended; one for each thread, or for each
+/// event loop, is the usual. It may outlive its store, whose end completes everything.
+#[derive(Debug)]
+pub struct Queue {
+    core: Arc<Core>,
+    inbox: Arc<Inbox<Letter>>,
+}
+
+/// How long is waited for completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    Not,
+    /// Until there is one; not at all where nothing is under way.
+    ForOne,
+    /// The same, but no longer than that.
+    AtMost(Duration),
+}
+
+#[derive(Debug)]
+struct Core {
+    state: Mutex<State>,
+    /// There is a completion, or nothing is under way any more.
+    came: Condvar,
+    room: usize,
+    /// Operations that were submitted and whose completions were not taken. It becomes less only while the state is locked.
+    under_way: AtomicUsize,
+    /// Readable while there are completions, if anybody has asked for it.
+    bell: OnceLock<OwnedFd>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    completions: VecDeque<Completion>,
+    /// Threads that wait.
+    waiting: usize,
+}
+
+/// Who is to be told what came of an operation: once, whatever happens.
+#[derive(Debug)]
+pub struct Asker {
+    /// None once it was told.
+    core: Option<Arc<Core>>,
+    user_data: u64,
+}
+
+impl Queue {
+    pub(super) fn new(room: usize, inbox: Arc<Inbox<Letter>>) -> Queue {
+        let core = Core {
+            state: Mutex::default(),
+            came: Condvar::new(),
+            room: room.max(1),
+            under_way: AtomicUsize::new(0),
+            bell: OnceLock::new(),
+        };
+        Queue { core: Arc::new(core), inbox }
+    }
+
+    /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not differ from others.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is no room, [`Error::Closed`]; the operation comes back with them.
+    pub fn submit(&self, operation: Operation, user_data: u64) -> Result<(), NotTaken> {
+        let one_more = |count| (count < self.core.room).then_some(count + 1);
+        if self.core.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
+            return Err(NotTaken { why: Error::Busy, operation });
+        }
+        let asker = Asker { core: Some(Arc::clone(&self.core)), user_data };
+        match self.inbox.post(Letter::Operation(operation, asker)) {
+            Ok(()) => Ok(()),
+            Err(Letter::Operation(operation, mut asker)) => {
+                asker.core = None;
+                self.core.release(&mut self.core.lock(), 1);
+                Err(NotTaken { why: Error::Closed, operation })
+            }
+            Err(Letter::Question(_)) => unreachable!("it was no question"),
+        }
+    }
+
+    /// Appends what has ended to `completions`, and returns how many these are. Zero when `wait` is over, or nothing is under way.
+    pub fn completions(&self, completions: &mut Vec<Completion>, wait: Wait) -> usize {
+        self.take(completions, usize::MAX, wait)
+    }
+
+    /// The same, but at most so many.
+    pub fn take(&self, completions: &mut Vec<Completion>, most: usize, wait: Wait) -> usize {
+        let mut state = self.core.wait(wait);
+        let count = state.completions.len().min(most);
+        completions.extend(state.completions.drain(..count));
+        if let Some(bell) = self.core.bell.get().filter(|_| state.completions.is_empty()) {
+            let _ = rustix::io::read(bell, &mut [0u8; 8]);
+        }
+        self.core.release(&mut state, count);
+        count
+    }
+
+    /// A descriptor that is readable while there are completions, for event loops; whoever has seen that takes all of them with [`Wait::Not`].
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn wakes(&self) -> io::Result<BorrowedFd<'_>> {
+        let state = self.core.lock();
+        let bell = match self.core.bell.get() {
+            Some(bell) => bell,
+            None => {
+                let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+                let bell = self.core.bell.get_or_init(|| bell);
+                if !state.completions.is_empty() {
+                    ring(bell);
+                }
+                bell
+            }
+        };
+        Ok(bell.as_fd())
+    }
+
+    /// How many operations were submitted and not taken as completions.
+    pub fn under_way(&self) -> usize {
+        self.core.under_way.load(Ordering::Acquire)
+    }
+
+    /// How many there can be.
+    pub fn room(&self) -> usize {
+        self.core.room
+    }
+}
+
+impl Core {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits as long as it is said, or until there is something or nothing will come.
+    fn wait(&self, wait: Wait) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        let end = match wait {
+            Wait::Not => return state,
+            Wait::ForOne => None,
+            Wait::AtMost(time) => Instant::now().checked_add(time),
+        };
+        state.waiting += 1;
+        while state.completions.is_empty() && self.under_way.load(Ordering::Acquire) > 0 {
+            let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+            state = match rest {
+                Some(Duration::ZERO) => break,
+                Some(rest) => self.came.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.came.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.waiting -= 1;
+        state
+    }
+
+    /// So much room is free again. Who waits although nothing is under way any more waits for nothing.
+    fn release(&self, state: &mut MutexGuard<'_, State>, count: usize) {
+        let before = self.under_way.fetch_sub(count, Ordering::AcqRel);
+        if before == count && state.waiting > 0 {
+            self.came.notify_all();
+        }
+    }
+
+    fn complete(&self, completions: impl ExactSizeIterator<Item = Completion>) {
+        let (count, mut state) = (completions.len(), self.lock());
+        let was_empty = state.completions.is_empty();
+        state.completions.extend(completions);
+        if let Some(bell) = self.bell.get().filter(|_| was_empty) {
+            ring(bell);
+        }
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        match count {
+            _ if !is_awaited => {}
+            1 => self.came.notify_one(),
+            _ => self.came.notify_all(),
+        }
+    }
+}
+
+fn ring(bell: &OwnedFd) {
+    // A bell that cannot ring any louder has been heard of already.
+    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+}
+
+impl Drop for Asker {
+    /// Nobody has told, and nobody will.
+    fn drop(&mut self) {
+        if let Some(core) = self.core.take() {
+            let (result, data) = (Err(Error::Closed), Data::default());
+            core.complete(std::iter::once(Completion { user_data: self.user_data, result, data }));
+        }
+    }
+}
+
+/// What came of operations that are told together, as long as they are of one queue: a lock for each of them would be taken just when
+/// whoever submits or takes wants it.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Whose they are; none where there are none.
+    core: Option<Arc<Core>>,
+    completions: Vec<Completion>,
+}
+
+impl News {
+    /// One more. Whoever is first does not wait for more than a few others.
+    pub fn add(&mut self, mut asker: Asker, result: Result<Outcome, Error>, data: Data) {
+        let Some(core) = asker.core.take() else { return };
+        let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
+        if is_other || self.completions.len() >= MOST_NEWS {
+            self.tell();
+        }
+        self.core = Some(core);
+        self.completions.push(Completion { user_data: asker.user_data, result, data });
+    }
+
+    /// Tells them.
+    pub fn tell(&mut self) {
+        if let Some(core) = self.core.take() {
+            core.complete(self.completions.drain(..));
+        }
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// Completions that are told together at the most.
+const MOST_NEWS: usize = 32;

@@ -1,0 +1,163 @@
+//! What each operation does to an item.
+
+use super::Worker;
+use crate::ctl::Steered;
+use crate::embedded::error::Error;
+use crate::embedded::operation::{Operation, Outcome, Verb, When};
+use tailcut_host::kv::{Change, Content, Fetched, Found, Header, Put, Refused, State};
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It has ended.
+    Done(Result<Outcome, Error>),
+    /// It is done; it ends as soon as that is durable.
+    Changed(Outcome),
+    /// The item is on flash: it is wanted first. Nothing has happened.
+    OnFlash {
+        /// It is read because somebody asks for it.
+        counts: bool,
+    },
+    /// The drive is behind: again later. Nothing has happened.
+    Behind,
+}
+
+/// What is there.
+enum Old {
+    Item(Header),
+    Nothing,
+    /// It could not be read.
+    Unknown,
+    /// It is wanted first.
+    OnFlash,
+}
+
+impl<D: Steered> Worker<D> {
+    /// Does what is wanted, with the item if it had to be fetched.
+    pub(super) fn attempt(&mut self, operation: &mut Operation, fetched: Option<&Fetched>) -> Attempt {
+        match operation.verb {
+            Verb::Get => return self.get(operation, fetched),
+            Verb::Flush => return Attempt::Changed(Outcome::Done),
+            Verb::Clear => {
+                self.engine.flush_all();
+                return self.changed(Outcome::Done);
+            }
+            Verb::Set { when: When::Always, .. } => return self.set(operation),
+            Verb::Set { .. } | Verb::Touch { .. } | Verb::Delete => {}
+        }
+        // Whoever changes what was fetched does it to what is there now.
+        let fetched = fetched.filter(|fetched| self.engine.is_current(fetched));
+        let old = match self.old(operation, fetched) {
+            Old::OnFlash => return Attempt::OnFlash { counts: false },
+            old => old,
+        };
+        match operation.verb {
+            Verb::Set { when, .. } => match fits(when, &old) {
+                Ok(true) => self.set(operation),
+                Ok(false) => Attempt::Done(Ok(Outcome::NotStored)),
+                Err(why) => Attempt::Done(Err(why)),
+            },
+            Verb::Touch { lifetime } => match old {
+                Old::Item(header) => {
+                    let (expires, state) = (lifetime.from(self.unix), header.state.with(State::FETCHED));
+                    self.change(operation, fetched, Change::Amend { expires, state }, |_| Outcome::Done)
+                }
+                Old::Unknown => Attempt::Done(Err(Error::Unreadable)),
+                _ => Attempt::Done(Ok(Outcome::NotFound)),
+            },
+            _ => match old {
+                Old::Nothing => Attempt::Done(Ok(Outcome::NotFound)),
+                // What could not be read may be there again the next time: whoever deletes it means that, too.
+                _ => self.change(operation, None, Change::Remove, |_| Outcome::Done),
+            },
+        }
+    }
+
+    fn get(&mut self, operation: &mut Operation, fetched: Option<&Fetched>) -> Attempt {
+        let item = match fetched {
+            Some(fetched) if fetched.is_there() => fetched.item(),
+            Some(fetched) if fetched.is_lost => return Attempt::Done(Err(Error::Unreadable)),
+            Some(_) => return Attempt::Done(Ok(Outcome::NotFound)),
+            None => match self.engine.find(operation.data.key(), true) {
+                Found::Item(item) => item,
+                Found::OnFlash | Found::Unknown => return Attempt::OnFlash { counts: true },
+                Found::Nothing => return Attempt::Done(Ok(Outcome::NotFound)),
+            },
+        };
+        operation.data.set_value(item.value.pieces());
+        Attempt::Done(Ok(Outcome::Found { flags: item.header.flags, version: item.header.cas }))
+    }
+
+    /// What there is before it is changed.
+    fn old(&mut self, operation: &Operation, fetched: Option<&Fetched>) -> Old {
+        if let Some(fetched) = fetched {
+            return match (fetched.is_there(), fetched.is_lost) {
+                (true, _) => Old::Item(*fetched.header()),
+                (false, true) => Old::Unknown,
+                (false, false) => Old::Nothing,
+            };
+        }
+        match self.engine.find(operation.key(), false) {
+            Found::Item(item) => Old::Item(item.header),
+            Found::OnFlash | Found::Unknown => Old::OnFlash,
+            Found::Nothing => Old::Nothing,
+        }
+    }
+
+    fn set(&mut self, operation: &Operation) -> Attempt {
+        let Verb::Set { flags, lifetime, .. } = operation.verb else { unreachable!("it is set") };
+        let (content, expires) = (Content::New(operation.data.value()), lifetime.from(self.unix));
+        let put = Put { content, flags, expires, state: State::default(), cas: None };
+        self.change(operation, None, Change::Put(put), |version| Outcome::Stored { version })
+    }
+
+    fn change(
+        &mut self,
+        operation: &Operation,
+        fetched: Option<&Fetched>,
+        change: Change<'_>,
+        outcome: impl FnOnce(u64) -> Outcome,
+    ) -> Attempt {
+        let key = operation.key();
+        match self.engine.change(key, fetched, change) {
+            Ok(version) => self.changed(outcome(version)),
+            Err(Refused::Busy) => Attempt::Behind,
+            Err(Refused::Full) if self.engine.has_failed() => Attempt::Done(Err(Error::DriveFailed)),
+            Err(Refused::Full) => Attempt::Done(Err(Error::Full)),
+            Err(Refused::TooLarge) => {
+                let bytes = Header::room(key.len(), operation.data.value().len() as u64);
+                Attempt::Done(Err(Error::TooLarge { bytes }))
+            }
+        }
+    }
+
+    fn changed(&self, outcome: Outcome) -> Attempt {
+        if self.settings.is_durable { Attempt::Changed(outcome) } else { Attempt::Done(Ok(outcome)) }
+    }
+
+    /// What is counted of an operation that has ended.
+    pub(super) fn note(&mut self, operation: &Operation, result: Result<Outcome, Error>) {
+        let all = &mut self.statistics;
+        let counter = match (operation.verb, result) {
+            (_, Err(_)) => &mut all.errors,
+            (Verb::Get, Ok(Outcome::Found { .. })) => &mut all.hits,
+            (Verb::Get, Ok(_)) => &mut all.misses,
+            (Verb::Set { .. }, Ok(Outcome::Stored { .. })) => &mut all.sets,
+            (Verb::Set { .. }, Ok(_)) => &mut all.not_stored,
+            (Verb::Delete, Ok(Outcome::Done)) => &mut all.deletes,
+            (Verb::Touch { .. }, Ok(Outcome::Done)) => &mut all.touches,
+            _ => return,
+        };
+        *counter += 1;
+    }
+}
+
+fn fits(when: When, old: &Old) -> Result<bool, Error> {
+    match (when, old) {
+        (When::Always, _) => Ok(true),
+        (_, Old::Unknown) => Err(Error::Unreadable),
+        (When::IfAbsent, old) => Ok(matches!(old, Old::Nothing)),
+        (When::IfPresent, old) => Ok(matches!(old, Old::Item(_))),
+        (When::IfVersion(version), old) => Ok(matches!(old, Old::Item(header) if header.cas == version)),
+    }
+}

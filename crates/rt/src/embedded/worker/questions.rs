@@ -1,0 +1,97 @@
+//! What a store is asked about itself and its drives, between its operations.
+
+use super::Worker;
+use crate::array::CannotCall;
+use crate::ctl::Steered;
+use crate::embedded::error::Error;
+use crate::embedded::statistics::Statistics;
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
+
+/// A question and who waits for its answer.
+#[derive(Debug)]
+pub enum Question {
+    /// What it has done.
+    Statistics(Sender<Statistics>),
+    /// What it is on, and how that is.
+    Status(Sender<String>),
+    /// A call of the control interface of a drive.
+    Call {
+        /// Which, in an array.
+        drive: usize,
+        /// What.
+        call: Control,
+        /// Where the reply goes.
+        answer: Sender<Reply>,
+    },
+}
+
+/// What came of a call.
+type Reply = Result<ControlReply, Error>;
+
+/// Calls of the control interface, one of which is under way at a time.
+#[derive(Debug, Default)]
+pub struct Calls {
+    under_way: Option<Sender<Reply>>,
+    waiting: VecDeque<(usize, Control, Sender<Reply>)>,
+}
+
+impl Calls {
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_none() && self.waiting.is_empty()
+    }
+}
+
+impl<D: Steered> Worker<D> {
+    pub(super) fn answer(&mut self, question: Question, now: Time) {
+        // Who does not wait any more does not need to know.
+        match question {
+            Question::Statistics(answer) => drop(answer.send(self.statistics())),
+            Question::Status(answer) => {
+                let status = self.drive.as_ref().map_or_else(|| "memory\n".into(), |drive| drive.tell());
+                drop(answer.send(status));
+            }
+            Question::Call { drive, call, answer } => {
+                self.calls.waiting.push_back((drive, call, answer));
+                self.call_next(now);
+            }
+        }
+    }
+
+    fn call_next(&mut self, now: Time) {
+        while self.calls.under_way.is_none() {
+            let Some((number, call, answer)) = self.calls.waiting.pop_front() else { return };
+            let called = match &mut self.drive {
+                Some(drive) => drive.call(now, number, call),
+                None => Err(CannotCall::NoDrive),
+            };
+            match called {
+                Ok(()) => self.calls.under_way = Some(answer),
+                Err(CannotCall::NoDrive) => drop(answer.send(Err(Error::NoDrive(number)))),
+                Err(CannotCall::Steered) => drop(answer.send(Err(Error::Steered))),
+            }
+        }
+    }
+
+    /// The drive has replied to the call that is under way.
+    pub(super) fn note_replies(&mut self, now: Time) {
+        while let Some((_, reply)) = self.answers.replies.pop() {
+            let asked = self.calls.under_way.take().expect("nobody else calls, and one at a time");
+            let _ = asked.send(Ok(reply));
+            self.call_next(now);
+        }
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        Statistics {
+            items: self.engine.items(),
+            index_bytes: self.engine.index_bytes(),
+            waiting: (self.waiting.len() - self.vacant.len() + self.undurable.len()) as u64,
+            drive_bytes: self.drive.as_ref().map_or(0, |drive| drive.bytes()),
+            engine: *self.engine.figures(),
+            ..self.statistics
+        }
+    }
+}
