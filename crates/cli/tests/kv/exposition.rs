@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Names and values.
+type Labels = Vec<(String, String)>;
+
 /// A sample: the labels in their order, without `le`, and the value.
-pub type Sample = (Vec<(String, String)>, f64);
+pub type Sample = (Labels, f64);
 
 /// Families by name.
 #[derive(Debug, Default)]
@@ -53,7 +56,7 @@ impl Exposition {
     /// Buckets grow, the last has all, and there are a sum and a count for each.
     fn check_histograms(&self) {
         for family in self.kinds.iter().filter(|(_, kind)| *kind == "histogram").map(|(name, _)| name) {
-            let mut of: BTreeMap<Vec<(String, String)>, Vec<(f64, f64)>> = BTreeMap::new();
+            let mut of: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
             for (labels, value) in &self.samples[&format!("{family}_bucket")] {
                 let (le, others): (Vec<_>, Vec<_>) =
                     labels.iter().cloned().partition(|(name, _)| name == "le");
@@ -93,7 +96,7 @@ fn is_name(text: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
+fn sample(line: &str) -> (String, Labels, f64) {
     let end = line.find(['{', ' ']).unwrap_or_else(|| panic!("a name and a value: {line}"));
     let (name, mut rest) = line.split_at(end);
     assert!(is_name(name), "{line}");

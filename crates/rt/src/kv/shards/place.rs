@@ -37,10 +37,6 @@ pub enum Recovery {
 
 /// What was left for a shard by who found it taken.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "few are left at a time, and a box for each would be an allocation"
-)]
 pub enum Left {
     /// Something to be done.
     Errand(Asker, KeptErrand),
