@@ -29,11 +29,6 @@ impl Supervisor {
         Ok(Supervisor { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
     }
 
-    /// True if there is one.
-    pub fn is_there(&self) -> bool {
-        self.reached.is_some()
-    }
-
     /// How often at least it wants to hear [`Supervisor::is_alive`]: before this time is over. None if it does not.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog

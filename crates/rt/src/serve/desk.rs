@@ -45,14 +45,14 @@ pub trait Asked: Send + fmt::Debug {
 
 /// A service that is asked between two of its turns.
 #[derive(Debug)]
-pub struct Export {
+pub struct Exported {
     /// Its name.
     pub name: String,
     /// Its mailbox.
     pub mailbox: Arc<Mailbox<Letter>>,
 }
 
-impl Asked for Export {
+impl Asked for Exported {
     fn what(&self) -> &'static str {
         "export"
     }

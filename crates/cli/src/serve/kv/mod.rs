@@ -148,7 +148,8 @@ fn watch(
     while !interrupt.wait(every) && !server.has_ended() {
         let now = server.glance();
         let line = page::line(&now, &before, every);
-        reporter.going_on(&line, server.beat());
+        // Who has nothing to do is not woken for nobody.
+        reporter.going_on(&line, reporter.watchdog().is_some() && server.beat());
         if before.sums.recovered.is_some() && now.sums.recovered.is_none() {
             reporter.recovered(clock.now().since(Time::ZERO), now.sums.items);
         }

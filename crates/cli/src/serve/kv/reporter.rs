@@ -75,7 +75,7 @@ impl Reporter {
     /// It goes on, and does this.
     pub fn going_on(&self, status: &str, is_alive: bool) {
         self.supervisor.status(status);
-        if is_alive && self.supervisor.watchdog().is_some() {
+        if is_alive {
             self.supervisor.is_alive();
         }
     }

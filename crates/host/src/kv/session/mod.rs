@@ -11,6 +11,7 @@
 //!
 //! - [`clients`]: everybody whose bytes come in one place, such as a thread;
 //! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
+//! - [`latency`]: how long commands take;
 //! - [`service`]: clients with one shard, for one thread.
 
 mod about;
