@@ -250,6 +250,8 @@ impl Service {
         if session.waits_for_disk() && !session.is_stuck {
             session.is_stuck = true;
             self.stuck.push(client);
+            // An item that has left memory to make room for itself waits for nothing: with a disk that is idle nobody would try again.
+            self.has_moved |= self.engine.is_idle();
         }
         if self.settings.is_durable && !session.is_answered() && !session.is_undurable {
             session.is_undurable = true;
