@@ -190,6 +190,7 @@ impl<D: Drive> Worker<D> {
         }
         self.recover();
         self.carry_out(now);
+        self.is_told |= self.can_recover();
         self.answer();
         self.open_door_again(now);
         self.see_off_the_idle(now);
