@@ -22,6 +22,7 @@ pub mod memory;
 pub mod path;
 pub mod probe;
 pub mod serve;
+pub mod supervisor;
 mod system;
 
 pub use any::AnyDrive;
@@ -32,4 +33,5 @@ pub use drive::{Announcement, Answers, Drive, Extent};
 pub use emulated::EmulatedSsd;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
+pub use supervisor::Supervisor;
 pub use system::wait_readable;

@@ -106,7 +106,7 @@ fn complaint(error: CannotServe<BuildError>) -> Failure {
     }
 }
 
-fn cannot_listen(error: CannotListen) -> Failure {
+pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
     match error {
         CannotListen::System(..) => Failure::Operation(error.to_string()),
         _ => Failure::Input(error.to_string()),

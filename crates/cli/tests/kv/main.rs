@@ -4,6 +4,11 @@
 mod support;
 
 mod clients;
+mod exposition;
+mod failing;
+mod figures;
 mod operating;
 mod outliving;
 mod server;
+mod several;
+mod supervised;

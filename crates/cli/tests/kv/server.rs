@@ -1,6 +1,7 @@
 //! A running server, and a client for it.
 
 use crate::support::Place;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -25,7 +26,13 @@ impl Server {
 
     /// In a folder in which there is something already.
     pub fn start_in(place: Place, arguments: &[&str]) -> Server {
+        Server::start_as(place, arguments, |_| {})
+    }
+
+    /// With something else about the process.
+    pub fn start_as(place: Place, arguments: &[&str], set_up: impl FnOnce(&mut Command)) -> Server {
         let mut command = place.command(&["serve", "kv", "--quiet", "-p", "-1"]);
+        set_up(&mut command);
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let mut out = BufReader::new(child.stdout.take().expect("its output is ours"));
         let mut greeting = String::new();
@@ -55,6 +62,31 @@ impl Server {
         let id = self.child.id().to_string();
         let status = Command::new("kill").args([name, &id]).status().expect("kill is everywhere");
         assert!(status.success());
+    }
+
+    /// The next line that it says.
+    pub fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).expect("the output is text");
+        line
+    }
+
+    /// What `stats` says, by its names.
+    pub fn stats(&self) -> BTreeMap<String, String> {
+        let mut client = self.client();
+        let mut all = BTreeMap::new();
+        let mut line = client.say("stats").expect("it answers");
+        while line != "END" {
+            let mut words = line.splitn(3, ' ').skip(1).map(String::from);
+            all.insert(words.next().expect("a name"), words.next().unwrap_or_default());
+            line = client.hear().expect("it answers to the end");
+        }
+        all
+    }
+
+    /// What `tailcut ctl` or another command says of it; it must succeed.
+    pub fn tell(&self, arguments: &[&str]) -> String {
+        self.run(env!("CARGO_BIN_EXE_tailcut"), arguments)
     }
 
     /// Stops it; its last words, and how it ended.
@@ -93,6 +125,11 @@ impl Drop for Server {
 pub struct Client(BufReader<TcpStream>);
 
 impl Client {
+    /// None where nobody listens.
+    pub fn at(address: &str) -> Option<Client> {
+        TcpStream::connect(address).ok().map(Client::to)
+    }
+
     fn to(stream: TcpStream) -> Client {
         // A test that would hang fails.
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");

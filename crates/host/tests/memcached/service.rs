@@ -8,6 +8,7 @@ use crate::session::Session;
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::latency::{Kind, Source};
 use tailcut_host::kv::session::{Service, ServiceSettings};
 use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
 use tailcut_host::wire::memcached::Reason;
@@ -375,4 +376,64 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     client.send(b"set a 0 0 1\r\n3\r\n");
     client.settle();
     assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
+}
+
+/// Commands measured so far, as (kind, source, how many, the longest in ns).
+fn measured(client: &mut Client) -> Vec<(Kind, Source, u64, u64)> {
+    let latencies = client.service.take_latencies();
+    latencies.iter().map(|(kind, source, of)| (kind, source, of.count(), of.max().0)).collect()
+}
+
+#[test]
+fn commands_are_measured_by_what_they_are_and_where_the_item_was() {
+    let mut client = Client::new(Where::Memory, 7);
+    client.service.tick(Time(1000), NOW);
+    client.send(b"set n 0 0 1\r\n1\r\nget n m n\r\nincr n 1\r\ntouch m 0\r\nmd m\r\nmg n v\r\nstats\r\nset x 0 0 2\r\n");
+    // The data of a command make it whole.
+    client.service.tick(Time(1500), NOW);
+    client.send(b"ab\r\n");
+    client.service.tick(Time(1900), NOW);
+    client.service.turn(&mut Vec::new());
+    let all = [
+        (Kind::Get, Source::Memory, 3, 900),
+        (Kind::Get, Source::Miss, 1, 900),
+        (Kind::Store, Source::Memory, 2, 900),
+        (Kind::Count, Source::Memory, 1, 900),
+        (Kind::Touch, Source::Miss, 1, 900),
+        (Kind::Delete, Source::Miss, 1, 900),
+    ];
+    assert_eq!(measured(&mut client), all);
+}
+
+#[test]
+fn what_is_read_from_flash_takes_until_it_is_there() {
+    let mut client = Client::new(Where::MostlyDisk, 7);
+    client.send(b"set a 0 0 1\r\n1\r\n");
+    for number in 0..120 {
+        client.send(&[format!("ms filler{number} 60000\r\n").as_bytes(), &[b'x'; 60_000], b"\r\n"].concat());
+        // The disk gets what it is to write.
+        (0..8).for_each(|_| client.turn());
+        client.settle();
+    }
+    client.service.turn(&mut Vec::new());
+    measured(&mut client);
+    client.service.tick(Time(5000), NOW);
+    client.send(b"get a nothing\r\n");
+    client.service.turn(&mut Vec::new());
+    assert_eq!(measured(&mut client), [(Kind::Get, Source::Miss, 1, 0)]);
+    client.service.tick(Time(9000), NOW);
+    client.settle();
+    client.service.turn(&mut Vec::new());
+    assert_eq!(measured(&mut client), [(Kind::Get, Source::Flash, 1, 4000)]);
+}
+
+#[test]
+fn what_has_to_be_durable_takes_until_it_is() {
+    let mut client = Client::new(Where::Disk { is_durable: true }, 7);
+    client.service.tick(Time(5000), NOW);
+    client.send(b"set a 0 0 1\r\n1\r\n");
+    client.service.tick(Time(9000), NOW);
+    client.settle();
+    client.service.turn(&mut Vec::new());
+    assert_eq!(measured(&mut client), [(Kind::Store, Source::Memory, 1, 4000)]);
 }

@@ -136,12 +136,18 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
     ] {
         metrics.add(Kind::Gauge, "array_condition", condition, &[("condition", name)], flag(is_so));
     }
+    count_reads(array, metrics);
     let drives = &array.array().core().drives;
     for member in 0..drives.len() {
         let is_in_sync = drives.presence(member) == Presence::InSync;
         let labels = [("member", &*member.to_string())];
         let help = "1 for a drive that serves all.";
         metrics.add(Kind::Gauge, "array_member_in_sync", help, &labels, flag(is_in_sync));
+        let faults = array.array().core().reads.faults(member);
+        for (what, count) in [("error", faults.errors), ("corrupt", faults.corrupt), ("slow", faults.slow)] {
+            let labels = [labels[0], ("fault", what)];
+            metrics.add(Kind::Counter, "array_member_faults_total", FAULTS, &labels, count as f64);
+        }
     }
     for (name, help, progress) in [
         ("array_rebuilt_ratio", "What a drive that is rebuilt has by now.", status.rebuilt),
@@ -150,6 +156,41 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
         if let Some(ppm) = progress {
             metrics.add(Kind::Gauge, name, help, &[], f64::from(ppm) / 1e6);
         }
+    }
+}
+
+/// What reads did, and epochs.
+fn count_reads(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
+    let reads = array.array().core().reads.counts();
+    for (way, count) in [
+        ("degraded", reads.degraded),
+        ("steered", reads.steered),
+        ("contended", reads.contended),
+        ("slow", reads.hedged),
+        ("corrupt", reads.corrupt),
+    ] {
+        metrics.add(Kind::Counter, "array_reads_around_total", AROUND, &[("because", way)], count as f64);
+    }
+    let mut rows = vec![
+        ("array_reads_total", "Reads of stored blocks that were begun.", reads.begun),
+        ("array_blocks_repaired_total", "Blocks written again, as a drive returned others.", reads.repaired),
+        ("array_reads_lost_total", "Reads whose data could not be had at all.", reads.lost),
+    ];
+    if let Some(epochs) = array.array().epoch_figures() {
+        rows.extend([
+            ("array_epochs_total", "Epochs.", epochs.epochs),
+            ("array_reads_diverted_total", "Reads that went to the copy without the token.", epochs.diverted),
+            ("array_reads_met_total", "Reads that had to go to the drive with the token.", epochs.met),
+            (
+                "array_reads_cached_total",
+                "Blocks of reads answered from the cache of writes.",
+                epochs.from_cache,
+            ),
+            ("array_throttled_total", "Requests that waited for room in the cache.", epochs.throttled),
+        ]);
+    }
+    for (name, help, count) in rows {
+        metrics.add(Kind::Counter, name, help, &[], count as f64);
     }
 }
 
@@ -218,6 +259,8 @@ const BOUNDS_US: [u64; 22] = [
     500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
 ];
 
+const AROUND: &str = "Reads that were reconstructed or answered by another copy, by why.";
+const FAULTS: &str = "Reads of a drive that failed, returned something else than was written, or were late.";
 const LATE: &str = "How late answers were, after the moment of the model.";
 const PREDICTED: &str = "Services whose time the behaviour tracker had predicted.";
 const PREDICTION_ERROR: &str = "Root mean square of what those predictions were off by.";

@@ -7,12 +7,16 @@
 //! long is hung up on.
 
 mod figures;
+mod health;
 mod http;
 mod steered;
+mod steering;
 
 pub use figures::histogram;
+pub use health::{ArrayHealth, Health, presence_name};
 pub use http::MetricsPage;
 pub use steered::Steered;
+pub use steering::{Answer, Question, Steering};
 
 use crate::serve::address::{CannotListen, Listener};
 use crate::serve::{Access, Address};

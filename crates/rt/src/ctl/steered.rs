@@ -1,9 +1,9 @@
 //! What can be asked of a drive in service beyond its control interface.
 
-use super::figures;
+use super::{Health, figures};
 use crate::array::CannotCall;
 use crate::drive::Drive;
-use crate::{AnyDrive, MemoryDrive};
+use crate::{AnyDrive, EmulatedSsd, MemoryDrive};
 use std::path::Path;
 use tailcut_base::Time;
 use tailcut_base::control::Control;
@@ -20,6 +20,11 @@ pub trait Steered: Drive {
     /// Adds its counters.
     fn count(&self, metrics: &mut Metrics) {
         figures::count_size(self.bytes(), metrics);
+    }
+
+    /// How it is, as far as there is anything to be told.
+    fn health(&self) -> Health {
+        Health::default()
     }
 
     /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
@@ -64,6 +69,8 @@ const NO_ARRAY: &str = "it is a single drive: only an array has drives to compar
 
 impl Steered for MemoryDrive {}
 
+impl Steered for EmulatedSsd {}
+
 impl Steered for AnyDrive {
     fn tell(&self) -> String {
         figures::status(self)
@@ -71,6 +78,10 @@ impl Steered for AnyDrive {
 
     fn count(&self, metrics: &mut Metrics) {
         figures::count(self, metrics);
+    }
+
+    fn health(&self) -> Health {
+        Health::of(self)
     }
 
     fn call(&mut self, now: Time, member: usize, call: Control) -> Result<(), CannotCall> {

@@ -79,8 +79,18 @@ fn a_socket_has_one_listener_and_outlives_none() {
 
 #[test]
 fn the_dashboard_asks_for_what_there_is() {
-    let dashboard = include_str!("../../../../dashboards/tailcut.json");
-    let told = [include_str!("figures.rs"), include_str!("../serve/service/questions.rs")].concat();
+    check_dashboard(
+        include_str!("../../../../dashboards/tailcut.json"),
+        include_str!("../serve/service/questions.rs"),
+    );
+    check_dashboard(
+        include_str!("../../../../dashboards/tailcut-kv.json"),
+        include_str!("../kv/questions.rs"),
+    );
+}
+
+fn check_dashboard(dashboard: &str, told_by_server: &str) {
+    let told = [include_str!("figures.rs"), told_by_server].concat();
     let asked: Vec<&str> = dashboard.split("tailcut_").skip(1).collect();
     assert!(asked.len() > 8);
     for after in asked {

@@ -8,13 +8,16 @@
 //! one item, and its answers, as a client that does not read them is not served; and, if wanted, how long it may say nothing.
 
 mod client;
+pub mod events;
 pub mod figures;
 pub mod finding;
 mod parts;
+mod questions;
 pub mod server;
 mod shards;
 mod worker;
 
+pub use events::{Event, Events, Fault};
 pub use figures::{Figures, Glance, Traffic};
 pub use finding::{CannotFind, Making};
 pub use server::{CannotServe, Doors, Limits, Served, Server};

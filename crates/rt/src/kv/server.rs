@@ -1,11 +1,15 @@
 //! A server: its sockets, and the threads that serve.
 
+use super::events::Events;
 use super::figures::{Figures, Glance};
+use super::questions::Store;
 use super::shards::{Common, Notice};
 use super::worker::{Datagrams, Door, Ended, Entries, Worker};
 use crate::Clock;
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use crate::serve::address::Listener;
+use crate::serve::desk::{Desk, Windows};
+use crate::serve::mailbox::Mailbox;
 use crate::serve::{Access, Address, CannotListen};
 use crate::system;
 use std::io;
@@ -18,6 +22,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Engine;
+use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Users;
 
@@ -94,6 +99,8 @@ pub struct Server<D> {
     datagrams: Vec<SocketAddr>,
     common: Arc<Common>,
     threads: Vec<JoinHandle<Option<Ended<D>>>>,
+    /// Who answers questions about it, and how that one is told to end.
+    desk: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
 }
 
 /// What is left of a server.
@@ -101,6 +108,8 @@ pub struct Server<D> {
 pub struct Served<D> {
     /// What was served.
     pub figures: Figures,
+    /// How long commands took.
+    pub latencies: Latencies,
     /// The drive, if there was one.
     pub drive: Option<D>,
 }
@@ -111,14 +120,16 @@ enum NotBegun<E> {
     System(io::Error),
 }
 
-impl<D: Drive + Send + 'static> Server<D> {
-    /// Listens at `doors` and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
+impl<D: Steered + Send + 'static> Server<D> {
+    /// Listens at `doors`, answers questions at `windows`, tells `events` what happens, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
     /// makes them, as io_uring wants one and the same; clients that come before they are there wait.
     ///
     /// # Errors
     /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no store.
     pub fn start<E: Send + 'static>(
         doors: Doors,
+        windows: Windows,
+        events: Events,
         make: impl FnOnce() -> Result<(Vec<Engine>, Option<D>), E> + Send + 'static,
         settings: ServiceSettings,
         limits: Limits,
@@ -135,7 +146,7 @@ impl<D: Drive + Send + 'static> Server<D> {
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
             let shards = engines.into_iter().map(|engine| Shard::new(engine, settings)).collect();
-            let common = Arc::new(Common::new(shards, limits.threads).map_err(NotBegun::System)?);
+            let common = Arc::new(Common::new(shards, limits.threads, events).map_err(NotBegun::System)?);
             let worker = Worker::new(0, Arc::clone(&common), drive, entries, settings, limits, clock);
             Ok((worker.map_err(NotBegun::System)?, common))
         };
@@ -146,7 +157,7 @@ impl<D: Drive + Send + 'static> Server<D> {
             Ok(Err(NotBegun::System(why))) => return Err(wrong(why)),
             Err(_) => return Err(wrong(io::Error::other("the thread that serves has ended"))),
         };
-        let mut server = Server { addresses, datagrams: places, common, threads: vec![first] };
+        let mut server = Server { addresses, datagrams: places, common, threads: vec![first], desk: None };
         for thread in 1..limits.threads {
             let entries = Entries { users: users.clone(), ..Entries::default() };
             let worker =
@@ -163,7 +174,21 @@ impl<D: Drive + Send + 'static> Server<D> {
                 }
             }
         }
+        if let Err(why) = server.open_desk(windows, clock) {
+            server.stop();
+            return Err(wrong(why));
+        }
         Ok(server)
+    }
+
+    fn open_desk(&mut self, windows: Windows, clock: Clock) -> io::Result<()> {
+        if windows.control.is_none() && windows.metrics.is_none() {
+            return Ok(());
+        }
+        let (stop, store) = (Arc::new(Mailbox::new()?), Store::new(Arc::clone(&self.common)));
+        let desk = Desk::new(windows, vec![Box::new(store)], Arc::clone(&stop), clock)?;
+        self.desk = Some((Builder::new().name("desk".into()).spawn(|| desk.run())?, stop));
+        Ok(())
     }
 
     /// Where it takes connections.
@@ -182,6 +207,11 @@ impl<D: Drive + Send + 'static> Server<D> {
         Glance { connections, sums: self.common.sums() }
     }
 
+    /// True if all threads have gone on since this was asked before. A thread that does not is asked no second time.
+    pub fn beat(&self) -> bool {
+        self.common.beat()
+    }
+
     /// True if it serves no more, because the drive does not give back what is on it.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
@@ -189,6 +219,11 @@ impl<D: Drive + Send + 'static> Server<D> {
 
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
+        // While threads are there to answer.
+        if let Some((desk, stop)) = self.desk {
+            stop.post(());
+            desk.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
         (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Notice::Stop));
         let mut figures = Figures { is_durable: true, ..Figures::default() };
         let mut drive = None;
@@ -196,19 +231,21 @@ impl<D: Drive + Send + 'static> Server<D> {
             let ended = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             let ended = ended.expect("a server that runs has begun");
             figures.traffic.add(&ended.traffic);
+            self.common.latencies().merge(ended.latencies);
             figures.is_durable &= ended.is_durable;
             figures.unreadable = figures.unreadable.or(ended.unreadable);
             drive = drive.or(ended.drive);
         }
         figures.sums = self.common.sums();
-        Served { figures, drive }
+        let latencies = std::mem::take(&mut *self.common.latencies());
+        Served { figures, latencies, drive }
     }
 }
 
 /// What the first thread says when it has begun.
 type Beginning<E> = Result<Arc<Common>, NotBegun<E>>;
 
-fn serve<D: Drive, E>(
+fn serve<D: Steered, E>(
     begin: impl FnOnce() -> Result<(Worker<D>, Arc<Common>), NotBegun<E>>,
     says: Sender<Beginning<E>>,
 ) -> Option<Ended<D>> {

@@ -4,16 +4,17 @@
 //! service answers between two of its turns.
 
 use super::mailbox::Mailbox;
-use super::service::{Letter, Question};
+use super::service::Letter;
 use crate::Clock;
-use crate::ctl::{ControlSocket, MetricsPage};
+use crate::ctl::{Answer, ControlSocket, MetricsPage, Question};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
+use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
@@ -27,13 +28,42 @@ pub struct Windows {
     pub metrics: Option<MetricsPage>,
 }
 
-/// A service that is asked.
+/// Who is asked.
+pub trait Asked: Send + fmt::Debug {
+    /// What it is, for people and as a label of its counters: `export`.
+    fn what(&self) -> &'static str;
+
+    /// Its name among those that are asked.
+    fn name(&self) -> &str;
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// When it does not answer, in words.
+    fn ask(&mut self, ask: Ask) -> Result<Answer, String>;
+}
+
+/// A service that is asked between two of its turns.
 #[derive(Debug)]
-pub struct Asked {
+pub struct Export {
     /// Its name.
     pub name: String,
     /// Its mailbox.
     pub mailbox: Arc<Mailbox<Letter>>,
+}
+
+impl Asked for Export {
+    fn what(&self) -> &'static str {
+        "export"
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn ask(&mut self, ask: Ask) -> Result<Answer, String> {
+        wait_for(&self.name, |answer| self.mailbox.post(Letter::Question(Question { ask, answer })))
+    }
 }
 
 /// The desk.
@@ -47,24 +77,15 @@ pub struct Desk {
 
 #[derive(Debug)]
 struct Services {
-    asked: Vec<Asked>,
+    asked: Vec<Box<dyn Asked>>,
     clock: Clock,
-}
-
-/// What comes of a question to one service.
-#[derive(Clone, Debug)]
-pub enum Answer {
-    /// In words.
-    Text(String),
-    /// In counters.
-    Metrics(Metrics),
 }
 
 impl Desk {
     /// A desk that looks after `windows`.
     pub fn new(
         windows: Windows,
-        asked: Vec<Asked>,
+        asked: Vec<Box<dyn Asked>>,
         stop: Arc<Mailbox<()>>,
         clock: Clock,
     ) -> io::Result<Desk> {
@@ -100,73 +121,75 @@ impl Desk {
 }
 
 impl Services {
-    fn answer(&self, line: &str) -> String {
+    fn answer(&mut self, line: &str) -> String {
         let answer = ctl::parse(line, self.clock.now()).and_then(|ctl::Question { drive, ask }| {
             let drive = drive.as_deref();
             match ask {
                 Ask::Help => Ok(ctl::help()),
                 Ask::Metrics => self.metrics(drive),
                 Ask::Status => self.status(drive),
-                ask => self.ask_text(self.the_one(drive)?, ask),
+                ask => ask_text(self.the_one(drive)?, ask),
             }
         });
         answer.unwrap_or_else(|why| ctl::refusal(&why))
     }
 
     /// The drives that are meant: one, or all.
-    fn meant(&self, drive: Option<&str>) -> Result<Vec<&Asked>, String> {
-        let Some(drive) = drive else { return Ok(self.asked.iter().collect()) };
-        match self.asked.iter().find(|asked| asked.name == drive) {
-            Some(asked) => Ok(vec![asked]),
+    fn meant(&mut self, drive: Option<&str>) -> Result<&mut [Box<dyn Asked>], String> {
+        let Some(drive) = drive else { return Ok(&mut self.asked) };
+        match self.asked.iter().position(|asked| asked.name() == drive) {
+            Some(place) => Ok(&mut self.asked[place..=place]),
             None => Err(format!("there is no drive '{drive}' here; there is {}", self.names())),
         }
     }
 
-    fn the_one(&self, drive: Option<&str>) -> Result<&Asked, String> {
-        match self.meant(drive)?[..] {
-            [asked] => Ok(asked),
-            _ => Err(format!(
-                "say which drive, as in '@{} ...'; there is {}",
-                self.asked[0].name,
-                self.names()
-            )),
+    fn the_one(&mut self, drive: Option<&str>) -> Result<&mut dyn Asked, String> {
+        let (names, first) = (self.names(), self.asked[0].name().to_string());
+        match self.meant(drive)? {
+            [asked] => Ok(&mut **asked),
+            _ => Err(format!("say which drive, as in '@{first} ...'; there is {names}")),
         }
     }
 
     fn names(&self) -> String {
-        self.asked.iter().map(|asked| asked.name.as_str()).collect::<Vec<_>>().join(", ")
+        self.asked.iter().map(|asked| asked.name()).collect::<Vec<_>>().join(", ")
     }
 
-    fn status(&self, drive: Option<&str>) -> Result<String, String> {
+    fn status(&mut self, drive: Option<&str>) -> Result<String, String> {
         let mut text = String::new();
         for asked in self.meant(drive)? {
-            text += &format!("export {}\n{}", asked.name, self.ask_text(asked, Ask::Status)?);
+            let status = ask_text(&mut **asked, Ask::Status)?;
+            text += &format!("{} {}\n{status}", asked.what(), asked.name());
         }
         Ok(text)
     }
 
-    fn metrics(&self, drive: Option<&str>) -> Result<String, String> {
+    fn metrics(&mut self, drive: Option<&str>) -> Result<String, String> {
         let mut all = Metrics::default();
         for asked in self.meant(drive)? {
-            if let Answer::Metrics(metrics) = ask(asked, Ask::Metrics)? {
-                all.take(metrics, "export", &asked.name);
+            if let Answer::Metrics(metrics) = asked.ask(Ask::Metrics)? {
+                all.take(metrics, asked.what(), asked.name());
             }
         }
         Ok(all.to_string())
     }
+}
 
-    fn ask_text(&self, asked: &Asked, question: Ask) -> Result<String, String> {
-        match ask(asked, question)? {
-            Answer::Text(text) => Ok(text),
-            Answer::Metrics(metrics) => Ok(metrics.to_string()),
-        }
+fn ask_text(asked: &mut dyn Asked, ask: Ask) -> Result<String, String> {
+    match asked.ask(ask)? {
+        Answer::Text(text) => Ok(text),
+        Answer::Metrics(metrics) => Ok(metrics.to_string()),
     }
 }
 
-fn ask(asked: &Asked, ask: Ask) -> Result<Answer, String> {
+/// Asks a thread by `post` and waits for what it says.
+///
+/// # Errors
+/// When it says nothing.
+pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String> {
     let (answer, hears) = channel();
-    asked.mailbox.post(Letter::Question(Question { ask, answer }));
-    hears.recv_timeout(PATIENCE).map_err(|_| format!("{} does not answer", asked.name))
+    post(answer);
+    hears.recv_timeout(PATIENCE).map_err(|_| format!("{name} does not answer"))
 }
 
 const STOP: u64 = 0;

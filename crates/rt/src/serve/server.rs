@@ -1,7 +1,7 @@
 //! A server: a door, a desk, and a service for each drive.
 
 use super::address::{Access, Address, CannotListen, Listener};
-use super::desk::{Asked, Desk, Windows};
+use super::desk::{Asked, Desk, Export as AskedExport, Windows};
 use super::entrance::{Entrance, Route};
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
@@ -201,9 +201,8 @@ impl<D: Steered + Send + 'static> Server<D> {
         let stops = Arc::clone(&stop);
         let entrance = Entrance::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
         let entrance = Builder::new().name("entrance".into()).spawn(|| entrance.run())?;
-        let asked = |service: &Running<D>| Asked {
-            name: service.name.clone(),
-            mailbox: Arc::clone(&service.mailbox),
+        let asked = |service: &Running<D>| -> Box<dyn Asked> {
+            Box::new(AskedExport { name: service.name.clone(), mailbox: Arc::clone(&service.mailbox) })
         };
         let stop_desk = Arc::new(Mailbox::new()?);
         let asked = services.iter().map(asked).collect();

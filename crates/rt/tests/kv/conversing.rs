@@ -7,8 +7,9 @@ use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
 use tailcut_host::wire::memcached::Users;
 use tailcut_host::wire::memcached::udp::Frame;
+use tailcut_rt::MemoryDrive;
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Doors, Limits};
-use tailcut_rt::{Drive, MemoryDrive};
 
 #[test]
 fn commands_in_one_piece_are_answered_in_their_order() {
@@ -43,7 +44,7 @@ fn check_present(client: &mut Client, items: usize) {
     }
 }
 
-fn check_flash<D: Drive + Send + 'static>(drive: D, is_durable: bool) {
+fn check_flash<D: Steered + Send + 'static>(drive: D, is_durable: bool) {
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let rig = Rig::with(Some(drive), SMALL, Doors::default(), limits, is_durable);
     check_items(&mut rig.client(), 300);

@@ -2,10 +2,10 @@
 
 use crate::{Rig, emulated, hit, memory_drive, set, value};
 use tailcut_base::Nanos;
-use tailcut_rt::Drive;
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Glance, Limits, Served};
 
-impl<D: Drive + Send + 'static> Rig<D> {
+impl<D: Steered + Send + 'static> Rig<D> {
     /// Stops it as soon as its figures say so.
     pub fn stop_when(self, is_time: impl Fn(&Glance) -> bool) -> Served<D> {
         while !is_time(&self.server.glance()) {

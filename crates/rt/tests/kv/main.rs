@@ -15,10 +15,11 @@ use std::time::Duration;
 use tailcut_base::Nanos;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::kv::{Append, Keep, Settings};
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::finding::{self, CannotFind};
-use tailcut_rt::kv::{Doors, Limits, Making, Served, Server};
-use tailcut_rt::serve::Address;
-use tailcut_rt::{Clock, Drive, EmulatedSsd, MemoryDrive};
+use tailcut_rt::kv::{Doors, Events, Limits, Making, Served, Server};
+use tailcut_rt::serve::{Address, Windows};
+use tailcut_rt::{Clock, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
 use tempfile::TempDir;
 
@@ -41,7 +42,7 @@ pub const SMALL: Settings = Settings {
 /// The most bytes of an item, as clients count them.
 pub const MOST_ITEM: u64 = 60 << 10;
 
-impl<D: Drive + Send + 'static> Rig<D> {
+impl<D: Steered + Send + 'static> Rig<D> {
     /// A server with two threads of a store on a drive, in which nothing depends on time.
     pub fn on(drive: D) -> Rig<D> {
         let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
@@ -70,7 +71,9 @@ impl<D: Drive + Send + 'static> Rig<D> {
             }
         };
         let service = ServiceSettings { most_item: MOST_ITEM, is_durable, process: 1 };
-        let server = Server::start(doors, make, service, limits, clock).expect("it listens");
+        let server =
+            Server::start(doors, Windows::default(), Events::default(), make, service, limits, clock)
+                .expect("it listens");
         Rig { server, folder }
     }
 

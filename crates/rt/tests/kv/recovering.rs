@@ -8,6 +8,7 @@ use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_host::{Bytes, Request};
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
 /// What becomes of reads that nobody waits for: those of summaries.
@@ -37,6 +38,8 @@ struct Moody {
     failing: Vec<u32>,
     next: Time,
 }
+
+impl Steered for Moody {}
 
 impl Drive for Moody {
     fn identify(&self) -> Identify {

@@ -4,14 +4,15 @@ use crate::{Client, Rig, SMALL, emulated, hit, memory_drive, set, value};
 use std::collections::HashMap;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
+use tailcut_rt::MemoryDrive;
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Doors, Limits};
-use tailcut_rt::{Drive, MemoryDrive};
 
 fn limits(threads: u32) -> Limits {
     Limits { threads, patience: Nanos::secs(3600), ..Limits::default() }
 }
 
-fn rig<D: Drive + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
+fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
     Rig::with(drive, SMALL, Doors::default(), limits(threads), is_durable)
 }
 
@@ -61,7 +62,7 @@ fn converse(mut client: Client, number: u64, rounds: u64) {
     }
 }
 
-fn all_converse<D: Drive + Send + 'static>(rig: &Rig<D>, clients: u64, rounds: u64) {
+fn all_converse<D: Steered + Send + 'static>(rig: &Rig<D>, clients: u64, rounds: u64) {
     rig.client().say("set all 0 0 1\r\n0\r\n", "STORED\r\n");
     std::thread::scope(|scope| {
         for number in 0..clients {

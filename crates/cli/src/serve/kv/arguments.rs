@@ -1,5 +1,6 @@
 //! The command line of `tailcut serve kv`: memcached's own options, and ours.
 
+use super::log::Form;
 use crate::serve::arguments::short_time;
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -73,6 +74,19 @@ pub struct KvArguments {
     /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a core to spare for it
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
     pub busy_poll: Nanos,
+    /// Where `tailcut status` and `tailcut ctl` reach it; when left out, beside its unix socket, as in socket.ctl, or by its port, as
+    /// in tailcut-11211.ctl
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// Say more on standard error: -v slow reads, -vv clients that come and go
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// How events are told on standard error
+    #[arg(long, value_name = "FORM", default_value = "human")]
+    pub log: Form,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -84,6 +98,17 @@ pub struct KvArguments {
     pub others: Others,
 }
 
+impl KvArguments {
+    /// Where the control socket is if nobody has said.
+    pub fn usual_control(&self) -> PathBuf {
+        match (&self.unix_socket, self.port) {
+            (Some(socket), _) => socket.with_extension("ctl"),
+            (None, port @ 1..) => PathBuf::from(format!("tailcut-{port}.ctl")),
+            (None, _) => PathBuf::from("tailcut-kv.ctl"),
+        }
+    }
+}
+
 /// What memcached has and what is not done here, or done anyway.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of memcached that change nothing, or are refused in words")]
@@ -91,9 +116,6 @@ pub struct Others {
     /// Protocol: ascii or auto
     #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
-    /// Say more
-    #[arg(short = 'v', long, action = ArgAction::Count)]
-    pub verbose: u8,
     /// Refuse flush_all
     #[arg(short = 'F', long)]
     pub disable_flush_all: bool,

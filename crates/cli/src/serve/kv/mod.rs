@@ -1,9 +1,12 @@
 //! `tailcut serve kv`: items with keys, for clients of memcached.
 
 pub mod arguments;
+pub mod log;
 pub mod options;
 pub mod page;
+pub mod reporter;
 pub mod store;
+pub mod windows;
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
@@ -11,26 +14,46 @@ use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::terminal::{Tone, Waiting};
 use arguments::{KvArguments, Listen};
+use log::Log;
 use options::Options;
+use reporter::Reporter;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use store::Store;
+use tailcut_base::Time;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::wire::memcached::Users;
-use tailcut_rt::kv::{CannotServe, Doors, Limits, Server};
+use tailcut_rt::kv::{CannotServe, Doors, Limits, Served, Server};
 use tailcut_rt::serve::{Address, CannotListen};
-use tailcut_rt::{AnyDrive, Clock};
+use tailcut_rt::{AnyDrive, Clock, Supervisor};
 
 /// Does what the arguments ask and prints to `out`.
 pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let clock = Clock::start();
+    let supervisor = Supervisor::from_environment()
+        .map_err(|error| Failure::Operation(format!("cannot reach who has started it: {error}")))?;
     let options = Options::read(arguments)?;
+    let reporter = Reporter::new(Log::start(arguments.log, arguments.verbose, std::io::stderr()), supervisor);
+    let done = serve_with(arguments, &options, &interrupt, &reporter, out);
+    reporter.flush();
+    done
+}
+
+fn serve_with(
+    arguments: &KvArguments,
+    options: &Options,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let clock = Clock::start();
     let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
-    options.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    let (windows, open) = windows::open(arguments)?;
+    options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
+    reporter.starting(&store.description());
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
@@ -39,20 +62,25 @@ pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure
         busy_poll: arguments.busy_poll,
         ..Limits::default()
     };
-    let server = Server::start(doors, move || making.make(clock), settings(arguments), limits, clock)
-        .map_err(complaint)?;
+    let (progress, events) = (reporter.progress(), reporter.events());
+    let make = move || making.make(clock, progress);
+    let server =
+        Server::start(doors, windows, events, make, settings(arguments), limits, clock).map_err(complaint)?;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
-        out.write_all(page::greeting(&server, &store).as_bytes())?;
+        out.write_all(page::greeting(&server, &store, &open).as_bytes())?;
         out.flush()?;
     }
-    watch(&server, &interrupt, arguments.quiet);
-    let figures = server.stop().figures;
+    reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
+    watch(&server, interrupt, reporter, (arguments.quiet, clock));
+    reporter.stopping();
+    let Served { figures, latencies, .. } = server.stop();
+    reporter.stopped(&figures);
     if !is_json_only {
-        out.write_all(page::report(&figures, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::report(&figures, &latencies, Tone::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
-        write_json(&page::to_json(&figures), file, out)?;
+        write_json(&page::to_json(&figures, &latencies), file, out)?;
     }
     match figures.is_durable {
         true => Ok(()),
@@ -108,12 +136,23 @@ fn complaint(error: CannotServe<String>) -> Failure {
 }
 
 /// Shows what is going on until somebody asks to stop.
-fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
+fn watch(
+    server: &Server<AnyDrive>,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+    (quiet, clock): (bool, Clock),
+) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = server.glance();
-    while !interrupt.wait(GLANCE_EVERY) && !server.has_ended() {
+    let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
+    while !interrupt.wait(every) && !server.has_ended() {
         let now = server.glance();
-        waiting.say(page::line(&now, &before, GLANCE_EVERY));
+        let line = page::line(&now, &before, every);
+        reporter.going_on(&line, server.beat());
+        if before.sums.recovered.is_some() && now.sums.recovered.is_none() {
+            reporter.recovered(clock.now().since(Time::ZERO), now.sums.items);
+        }
+        waiting.say(line);
         before = now;
     }
 }

@@ -1,32 +1,43 @@
 //! What a key-value server says: how to reach it, how it does, and what it has done.
 
 use super::store::Store;
-use crate::show::per_second;
+use super::windows::Open;
+use crate::show::{per_second, short_time};
 use crate::terminal::{Align, Ink, Table, Tone};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_host::kv::session::Sums;
+use tailcut_host::kv::session::latency::{Kind, Latencies, Source};
 use tailcut_rt::AnyDrive;
 use tailcut_rt::kv::{Figures, Glance, Server};
 use tailcut_rt::serve::Address;
 
 /// Where it is and how to connect.
-pub fn greeting(server: &Server<AnyDrive>, store: &Store) -> String {
-    let tcp = server.addresses().iter().map(Address::to_string);
-    let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));
-    let places: Vec<String> = tcp.chain(udp).collect();
+pub fn greeting(server: &Server<AnyDrive>, store: &Store, open: &Open) -> String {
     let netcat = match server.addresses().first() {
         Some(Address::Tcp(at)) => format!("nc -N {} {}", at.ip(), at.port()),
         Some(Address::Unix(path)) => format!("nc -NU {}", path.display()),
         None => String::from("a client"),
     };
-    format!(
-        "serving {} at {}\ntry\n  printf 'set greeting 0 0 5\\r\\nhello\\r\\nget greeting\\r\\n' | {netcat}\nCtrl-C stops it\n",
-        store.description(),
-        places.join(", "),
-    )
+    let mut text = format!("serving {} at {}\n", store.description(), places(server).join(", "));
+    if let Some(metrics) = &open.metrics {
+        text += &format!("metrics at http://{metrics}/metrics\n");
+    }
+    text += &format!("try\n  printf 'set greeting 0 0 5\\r\\nhello\\r\\nget greeting\\r\\n' | {netcat}\n");
+    if let Some(control) = &open.control {
+        text += &format!("  tailcut status {}\n", control.display());
+    }
+    text + "Ctrl-C stops it\n"
+}
+
+/// Where clients come in.
+pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
+    let tcp = server.addresses().iter().map(Address::to_string);
+    let udp = server.datagrams().iter().map(|at: &SocketAddr| format!("{at} (UDP)"));
+    tcp.chain(udp).collect()
 }
 
 /// What a server does, in words, with what has happened since `before`.
@@ -47,13 +58,13 @@ pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
 }
 
 /// What was served.
-pub fn report(figures: &Figures, tone: Tone) -> String {
+pub fn report(figures: &Figures, latencies: &Latencies, tone: Tone) -> String {
     let mut text = format!("\n{}\n", tone.paint(Ink::Heading, "served"));
     let mut table = Table::new(&[("what", Align::Left), ("how much", Align::Right)], tone);
     for (name, value) in rows(figures) {
         table.row(&[name.to_string(), value]);
     }
-    text += &format!("{table}\n");
+    text += &format!("{table}\n{}\n", times(latencies, tone));
     if let Some(block) = figures.unreadable {
         let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
         text += &format!("{}\n", tone.paint(Ink::Warning, &warning));
@@ -63,6 +74,19 @@ pub fn report(figures: &Figures, tone: Tone) -> String {
         text += &format!("{}\n", tone.paint(Ink::Warning, warning));
     }
     text
+}
+
+/// How long commands took.
+fn times(latencies: &Latencies, tone: Tone) -> Table {
+    let head = [("command", Align::Left), ("item", Align::Left), ("commands", Align::Right)];
+    let head = [&head[..], &[("p50", Align::Right), ("p99", Align::Right), ("p99.9", Align::Right)]].concat();
+    let mut table = Table::new(&head, tone);
+    for (kind, source, times) in latencies.iter() {
+        let mut row = vec![kind.name().into(), source.name().into(), show_count(times.count() as f64)];
+        row.extend([50.0, 99.0, 99.9].map(|p| short_time(times.percentile(p).0 as f64)));
+        table.row(&row);
+    }
+    table
 }
 
 fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
@@ -96,9 +120,23 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 }
 
 /// The same for programs.
-pub fn to_json(figures: &Figures) -> Value {
+pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
     let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
+    let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {
+        let percentile = |percentile| times.percentile(percentile).0;
+        json!({
+            "kind": kind.name(),
+            "source": source.name(),
+            "count": times.count(),
+            "mean_ns": times.mean() as u64,
+            "p50_ns": percentile(50.0),
+            "p99_ns": percentile(99.0),
+            "p999_ns": percentile(99.9),
+            "max_ns": times.max().0,
+        })
+    };
     json!({
+        "latencies": latencies.iter().map(of).collect::<Vec<_>>(),
         "is_durable": is_durable,
         "unreadable_block": unreadable,
         "items": items,

@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario;
 use crate::serve::drive::Served;
-use std::time::{Duration, Instant};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
@@ -23,7 +22,6 @@ pub struct Store {
     making: Making,
     /// Of a store that is made.
     parts: u32,
-    quiet: bool,
 }
 
 impl Store {
@@ -32,10 +30,10 @@ impl Store {
     /// # Errors
     /// What is wrong with the scenario, or does not fit together.
     pub fn read(arguments: &KvArguments) -> Result<Store, Failure> {
-        let (settings, quiet) = (settings(arguments)?, arguments.quiet);
+        let settings = settings(arguments)?;
         let parts = parts(arguments, &settings);
         if arguments.memory_only {
-            return Ok(Store { settings, drive: None, making: Making::Create, parts, quiet });
+            return Ok(Store { settings, drive: None, making: Making::Create, parts });
         }
         let mut scenario = Box::<Scenario>::default();
         if arguments.scenario.is_none() && arguments.devices.is_empty() {
@@ -45,23 +43,25 @@ impl Store {
         let is_emulated = arguments.devices.is_empty();
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
         let drive = Served::alone(scenario, arguments.devices.clone(), arguments.create);
-        Ok(Store { settings, drive: Some(drive), making, parts, quiet })
+        Ok(Store { settings, drive: Some(drive), making, parts })
     }
 
-    /// Makes or opens it.
+    /// Makes or opens it. `progress` is told from time to time how many segments of how many were looked at.
     ///
     /// # Errors
     /// Why that is not possible, in words.
-    pub fn make(&self, mut clock: Clock) -> Result<(Vec<Engine>, Option<AnyDrive>), String> {
+    pub fn make(
+        &self,
+        mut clock: Clock,
+        progress: impl FnMut(u32, u32),
+    ) -> Result<(Vec<Engine>, Option<AnyDrive>), String> {
         let Some(what) = &self.drive else {
             let engines = finding::in_memory(self.each_of(self.parts), self.parts);
             return Ok((engines.map_err(|error| error.to_string())?, None));
         };
         let mut drive = what.make(clock).map_err(|error| error.to_string())?;
-        let mut progress = Progress::new(self.quiet);
-        let say = |looked_at, all| progress.say(looked_at, all);
         let (settings, making) = (|parts| self.each_of(parts), (self.making, self.parts));
-        let found = finding::find(&mut drive, settings, making, &mut clock, say);
+        let found = finding::find(&mut drive, settings, making, &mut clock, progress);
         Ok((found.map_err(|error| format!("{what}: {error}"))?, Some(drive)))
     }
 
@@ -120,24 +120,3 @@ fn parts(arguments: &KvArguments, settings: &Settings) -> u32 {
     let most = settings.memory / (16 * settings.most_item);
     u64::from(arguments.threads).clamp(1, most.max(1)) as u32
 }
-
-/// A word from time to time on what takes long.
-struct Progress {
-    quiet: bool,
-    next: Instant,
-}
-
-impl Progress {
-    fn new(quiet: bool) -> Progress {
-        Progress { quiet, next: Instant::now() + EVERY }
-    }
-
-    fn say(&mut self, looked_at: u32, all: u32) {
-        if !self.quiet && Instant::now() >= self.next {
-            eprintln!("opening: {looked_at} of {all} segments looked at");
-            self.next = Instant::now() + EVERY;
-        }
-    }
-}
-
-const EVERY: Duration = Duration::from_secs(2);

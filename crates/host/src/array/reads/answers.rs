@@ -58,17 +58,18 @@ impl<B: Block> Reads<B> {
 
     fn count_failure(&mut self, slot: u32, status: Status) {
         let read = &mut self.slots[slot as usize];
+        let drive = read.wanted.drive;
+        read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
             Status::Contended => self.counts.contended += 1,
             Status::Success => {
                 self.counts.corrupt += 1;
-                read.repair = true;
+                self.faults_mut(drive).corrupt += 1;
             }
-            Status::MediaError => {
+            _ => {
                 self.counts.degraded += 1;
-                read.repair = true;
+                self.faults_mut(drive).errors += 1;
             }
-            _ => self.counts.degraded += 1,
         }
     }
 

@@ -20,3 +20,14 @@ pub struct ReadCounts {
     /// Reads whose data could not be had at all.
     pub lost: u64,
 }
+
+/// What reads of one drive met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveFaults {
+    /// Reads that it answered with an error.
+    pub errors: u64,
+    /// Those that returned something else than was written.
+    pub corrupt: u64,
+    /// Those that it did not answer in time.
+    pub slow: u64,
+}

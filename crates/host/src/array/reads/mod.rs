@@ -13,7 +13,7 @@ mod redundancy;
 mod seal;
 mod wanted;
 
-pub use counts::ReadCounts;
+pub use counts::{DriveFaults, ReadCounts};
 pub use redundancy::{Copies, Redundancy};
 pub use seal::seal_of;
 pub use wanted::{Around, Done, Wanted};
@@ -36,6 +36,8 @@ pub struct Reads<B> {
     /// When reads in flight become slow: moment, slot, life. In order of time.
     deadlines: VecDeque<(Time, u32, u32)>,
     counts: ReadCounts,
+    /// By drives, as far as any had some.
+    faults: Vec<DriveFaults>,
     done: VecDeque<Done<B>>,
     /// Whoever asked repairs.
     leaves_repairs: bool,
@@ -53,6 +55,7 @@ impl<B: Block> Reads<B> {
             patience,
             deadlines: VecDeque::new(),
             counts: ReadCounts::default(),
+            faults: Vec::new(),
             done: VecDeque::new(),
             leaves_repairs: false,
         }
@@ -72,6 +75,18 @@ impl<B: Block> Reads<B> {
     /// What they did.
     pub fn counts(&self) -> &ReadCounts {
         &self.counts
+    }
+
+    /// What reads of one of the drives met, of all that have had its place.
+    pub fn faults(&self, drive: usize) -> DriveFaults {
+        self.faults.get(drive).copied().unwrap_or_default()
+    }
+
+    fn faults_mut(&mut self, drive: usize) -> &mut DriveFaults {
+        if drive >= self.faults.len() {
+            self.faults.resize(drive + 1, DriveFaults::default());
+        }
+        &mut self.faults[drive]
     }
 
     /// Reads that have not been told of.
@@ -240,6 +255,8 @@ impl<B: Block> Reads<B> {
             let read = &self.slots[slot as usize];
             if read.life == life && !read.is_done && !read.is_around && read.direct == Direct::Pending {
                 self.counts.hedged += 1;
+                let drive = read.wanted.drive;
+                self.faults_mut(drive).slow += 1;
                 self.go_around(now, drives, slot);
             }
         }

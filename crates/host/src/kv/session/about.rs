@@ -24,9 +24,18 @@ impl About {
     }
 
     /// Answers one of the `stats` commands.
-    pub fn tell(&self, stats: Stats, sums: &Sums, out: &mut Vec<u8>) {
+    pub fn tell(
+        &self,
+        stats: Stats,
+        sums: &Sums,
+        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
         match stats {
-            Stats::General => self.tell_all(sums, out),
+            Stats::General => {
+                self.tell_all(sums, out);
+                tell_of_disk(out);
+            }
             Stats::Settings => self.tell_settings(sums, out),
             _ => {}
         }
@@ -41,7 +50,7 @@ impl About {
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let (known, segments) = sums.recovered.unwrap_or_default();
-        let lines: [(&str, u64); 37] = [
+        let lines: [(&str, u64); 39] = [
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
@@ -76,6 +85,8 @@ impl About {
             ("extstore_bytes_written", figures.written),
             ("extstore_page_reclaims", figures.reclaimed),
             ("extstore_bytes_copied", figures.copied),
+            ("badcrc_from_extstore", figures.damaged),
+            ("flash_failed_reads", figures.failed_reads),
             ("recovering", u64::from(sums.recovered.is_some())),
             ("recovering_segments", u64::from(segments)),
             ("recovering_segments_known", u64::from(known)),

@@ -1,6 +1,7 @@
 //! Each verb: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`, `items.c`); the tests compare
 //! with the program.
 
+use super::latency::Source;
 use super::statistics::Statistics;
 use super::verb::{Answer, Store, Verb, to_expiry, to_seconds};
 use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Put, Refused, State};
@@ -11,8 +12,8 @@ use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, numbe
 /// How far a verb has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done and answered.
-    Done,
+    /// It is done and answered; the item was found there.
+    Done(Source),
     /// The item is on flash, or may be: it is wanted first. Nothing has happened.
     OnFlash {
         /// It is read because somebody asks for it.
@@ -42,6 +43,8 @@ pub struct Work<'a> {
     pub may_miss: bool,
     /// The item, if it had to be fetched.
     pub fetched: Option<&'a Fetched>,
+    /// Where the item was, as far as it was looked for.
+    pub source: Source,
 }
 
 /// The item is on flash, or may be, and has not been fetched.
@@ -73,7 +76,7 @@ impl Work<'_> {
         let counts = matches!(verb, Verb::Get { .. } | Verb::Touch { .. })
             || matches!(verb, Verb::MetaGet(flags) if !flags.leaves_no_trace());
         match outcome {
-            Ok(Some(())) => Outcome::Done,
+            Ok(Some(())) => Outcome::Done(self.source),
             Ok(None) => {
                 self.out.truncate(before);
                 Outcome::Busy
@@ -94,13 +97,16 @@ impl Work<'_> {
     ) -> Result<R, NotHere> {
         if let Some(fetched) = self.fetched {
             let item = fetched.is_there().then(|| fetched.item());
+            self.source = if item.is_some() { Source::Flash } else { Source::Miss };
             return Ok(look(item.as_ref(), self.out));
         }
         match self.engine.find(key.as_bytes(), counts) {
             Found::Item(item) => Ok(look(Some(&item), self.out)),
-            Found::Nothing => Ok(look(None, self.out)),
-            Found::Unknown if self.may_miss => Ok(look(None, self.out)),
-            Found::Unknown => Err(NotHere { is_unknown: true }),
+            Found::Unknown if !self.may_miss => Err(NotHere { is_unknown: true }),
+            Found::Nothing | Found::Unknown => {
+                self.source = Source::Miss;
+                Ok(look(None, self.out))
+            }
             Found::OnFlash => Err(NotHere { is_unknown: false }),
         }
     }

@@ -2,9 +2,11 @@
 
 use super::about::About;
 use super::errand::{Reply, Shards};
+use super::latency::{Latencies, Stopwatch};
 use super::shard::ServiceSettings;
 use super::{Session, Texts, Ways};
 use crate::wire::memcached::Reason;
+use tailcut_base::Time;
 
 /// Everybody who is served in one place.
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub struct Clients {
     texts: Texts,
     unix: u64,
     tally: Tally,
+    watch: Stopwatch,
 }
 
 /// What `stats` tells beside what is counted of items.
@@ -46,6 +49,7 @@ impl Clients {
             texts: Texts::default(),
             unix: 0,
             tally,
+            watch: Stopwatch::default(),
         }
     }
 
@@ -97,11 +101,32 @@ impl Clients {
         &self.tally
     }
 
+    /// When what is handed to [`Clients::receive`] from now on had been received.
+    pub fn note_receipt(&mut self, moment: Time) {
+        self.watch.receive(moment);
+    }
+
+    /// True if there are answers since [`Clients::note_sending`] was called last.
+    pub fn has_answered(&self) -> bool {
+        self.watch.has_ready()
+    }
+
+    /// When the sending of the answers that there are begins.
+    pub fn note_sending(&mut self, moment: Time) {
+        self.watch.send(moment);
+    }
+
+    /// How long commands took that were answered since the last time.
+    pub fn take_latencies(&mut self) -> Latencies {
+        self.watch.take()
+    }
+
     /// Does what a client says, as far as it goes; the rest of the input is wanted again.
     pub fn receive<S: Shards>(&mut self, client: u32, input: &mut &[u8], shards: &mut S) {
         let before = input.len();
         self.with(client, shards, |session, ways| session.receive(input, ways));
         self.tally.bytes_read += (before - input.len()) as u64;
+        self.watch.end_batch();
     }
 
     /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take more.
@@ -144,6 +169,7 @@ impl Clients {
         let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
-        work(session, &mut Ways { shards, about, group: self.group, client, texts: &mut self.texts });
+        let (watch, texts) = (&mut self.watch, &mut self.texts);
+        work(session, &mut Ways { shards, about, watch, texts, group: self.group, client });
     }
 }

@@ -1,6 +1,7 @@
 //! What a client wants of the items, and who gets the answer.
 
 use super::clients::Tally;
+use super::latency::Source;
 use super::statistics::Sums;
 use super::verb::{KeptKey, Verb};
 use crate::wire::memcached::Key;
@@ -123,8 +124,8 @@ impl Kept {
 /// How far an errand has come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done, and the answer is where it was wanted.
-    Done,
+    /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means nothing.
+    Done(Source),
     /// The answer comes as a [`Reply`].
     Later {
         /// Something else may come between: the client's next command has to wait for it.
@@ -146,8 +147,8 @@ pub struct Reply {
 /// What an answer is.
 #[derive(Debug)]
 pub enum Content {
-    /// What the client is told.
-    Text(Vec<u8>),
+    /// What the client is told, of an item that was found there.
+    Text(Vec<u8>, Source),
     /// What was counted.
     Sums(Box<Sums>),
     /// The disk has failed, and what was done can not be made durable.
@@ -166,6 +167,9 @@ pub trait Shards {
     fn elsewhere(&self) -> Tally {
         Tally::default()
     }
+
+    /// Appends what `stats` tells of the disk, in its lines.
+    fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
 
     /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
     /// order, unless [`Progress::Later`] says that it is open.

@@ -17,6 +17,7 @@ mod about;
 mod carry_out;
 pub mod clients;
 pub mod errand;
+pub mod latency;
 pub mod service;
 pub mod shard;
 mod statistics;
@@ -35,7 +36,9 @@ use crate::wire::memcached::{
 use about::About;
 use carry_out::counted_bytes;
 use errand::{Asker, Content, Errand, Progress};
+use latency::{Kind, Stopwatch};
 use std::collections::VecDeque;
+use tailcut_base::Time;
 use verb::{Answer, KeptKey, Store, Verb};
 
 /// A client's side of the conversation.
@@ -69,8 +72,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply, and so many bytes are under way for it at the most.
-    Reply(u64),
+    /// For a reply, for which so many bytes are under way at the most, to a command of this kind that was received then.
+    Reply(u64, Kind, Time),
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
@@ -91,6 +94,7 @@ enum Then {
 struct Ways<'a, S> {
     pub shards: &'a mut S,
     pub about: About,
+    pub watch: &'a mut Stopwatch,
     /// Whose session it is, among all that share the shards.
     pub group: u32,
     pub client: u32,
@@ -128,7 +132,7 @@ impl Session {
 
     /// Bytes of items that are under way.
     fn awaited_bytes(&self) -> u64 {
-        let bytes = |waiting: &Waiting| if let What::Reply(bytes) = waiting.what { bytes } else { 0 };
+        let bytes = |waiting: &Waiting| if let What::Reply(bytes, ..) = waiting.what { bytes } else { 0 };
         self.waiting.iter().map(bytes).sum()
     }
 
@@ -252,9 +256,14 @@ impl Session {
     fn carry_out<S: Shards>(&mut self, key: Key<'_>, verb: &Verb, data: &[u8], ways: &mut Ways<'_, S>) {
         let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
         let errand = Errand::Item { key, verb, data };
-        if let Progress::Later { is_open, bytes } = ways.shards.carry_out(shard, asker, errand, self.tail()) {
-            self.is_blocked |= is_open;
-            self.wait(What::Reply(bytes), ways);
+        let kind = Kind::of(verb);
+        match ways.shards.carry_out(shard, asker, errand, self.tail()) {
+            Progress::Done(source) => ways.watch.note(kind, source),
+            Progress::Later { is_open, bytes } => {
+                self.is_blocked |= is_open;
+                let since = ways.watch.received();
+                self.wait(What::Reply(bytes, kind, since), ways);
+            }
         }
     }
 
@@ -315,7 +324,10 @@ impl Session {
                     sums.add(&more);
                 }
             }
-            (what, Content::Text(text)) => {
+            (what, Content::Text(text, source)) => {
+                if let What::Reply(_, kind, since) = *what {
+                    ways.watch.note_late(kind, source, since);
+                }
                 *what = What::Others;
                 if at == 0 {
                     self.out.extend_from_slice(&text);
@@ -345,7 +357,8 @@ impl Session {
                     continue;
                 }
                 What::All { left: 0, then } => {
-                    then.tell(&ways.about.with(&ways.shards.elsewhere()), &mut self.out);
+                    let about = ways.about.with(&ways.shards.elsewhere());
+                    then.tell(&about, |out| ways.shards.tell_of_disk(out), &mut self.out);
                 }
                 _ => break,
             }
@@ -369,11 +382,11 @@ impl Session {
 }
 
 impl Then {
-    fn tell(&self, about: &About, out: &mut Vec<u8>) {
+    fn tell(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match self {
             Then::Flushed { noreply } => reply::ok(out, *noreply),
             Then::Reset => reply::reset(out),
-            Then::Told { stats, sums } => about.tell(*stats, sums, out),
+            Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
         }
     }
 }
@@ -384,7 +397,7 @@ fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>)
     let mut left = 0;
     for shard in 0..ways.shards.count() {
         let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
-        left += u32::from(progress != Progress::Done);
+        left += u32::from(matches!(progress, Progress::Later { .. }));
     }
     left
 }

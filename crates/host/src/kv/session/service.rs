@@ -6,6 +6,7 @@
 //! what [`Service::output`] holds.
 
 use super::clients::Clients;
+use super::latency::Latencies;
 use super::shard::{ServiceSettings, Shard};
 use super::statistics::Statistics;
 use crate::block::Bytes;
@@ -19,17 +20,24 @@ use tailcut_base::Time;
 pub struct Service {
     clients: Clients,
     shard: Shard,
+    now: Time,
 }
 
 impl Service {
     /// Over an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Service {
-        Service { clients: Clients::new(0, 1, settings), shard: Shard::new(engine, settings) }
+        Service {
+            clients: Clients::new(0, 1, settings),
+            shard: Shard::new(engine, settings),
+            now: Time::ZERO,
+        }
     }
 
     /// What time it is: by the clock of the process, and in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u64) {
+        self.now = now;
         self.clients.tick(unix);
+        self.clients.note_receipt(now);
         self.shard.tick(now, unix);
     }
 
@@ -45,7 +53,7 @@ impl Service {
 
     /// Does what a client says, as far as it goes; the rest of the input is wanted again.
     pub fn receive(&mut self, client: u32, input: &mut &[u8]) {
-        let Service { clients, shard } = self;
+        let Service { clients, shard, .. } = self;
         loop {
             let before = input.len();
             clients.receive(client, input, shard);
@@ -96,6 +104,7 @@ impl Service {
     pub fn turn(&mut self, movers: &mut Vec<u32>) {
         self.shard.turn();
         deliver(&mut self.clients, &mut self.shard, |client| movers.push(client));
+        self.clients.note_sending(self.now);
     }
 
     /// When it wants to go on by itself.
@@ -106,6 +115,11 @@ impl Service {
     /// What clients have asked for since the start, or since one of them has said `stats reset`.
     pub fn statistics(&self) -> Statistics {
         self.shard.sums().statistics
+    }
+
+    /// How long commands took that were answered since the last time.
+    pub fn take_latencies(&mut self) -> Latencies {
+        self.clients.take_latencies()
     }
 
     /// The engine.

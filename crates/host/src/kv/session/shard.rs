@@ -2,6 +2,7 @@
 
 use super::carry_out::{Outcome, Work};
 use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
+use super::latency::Source;
 use super::statistics::{Statistics, Sums};
 use super::verb::Verb;
 use crate::block::Bytes;
@@ -62,7 +63,7 @@ enum Stage {
     /// For a disk that is behind.
     Disk(Box<Kept>),
     /// It is done, and this is the answer when it is durable.
-    Durable(Vec<u8>),
+    Durable(Vec<u8>, Source),
 }
 
 impl Shard {
@@ -197,11 +198,11 @@ impl Shard {
             Errand::Item { key, verb, data } => self.receive_item(asker, (key, verb, data), out),
             Errand::Flush(moment) => {
                 self.flush(moment);
-                self.promise(asker, Vec::new())
+                self.promise(asker, Vec::new(), Source::Memory)
             }
             Errand::Reset => {
                 self.statistics = Statistics::default();
-                Progress::Done
+                Progress::Done(Source::Memory)
             }
             Errand::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
@@ -222,10 +223,10 @@ impl Shard {
         let changes = !verb.only_looks();
         self.is_touched |= changes;
         match self.work(verb, None, out).carry_out(key, verb, data) {
-            Outcome::Done if changes && self.settings.is_durable => {
-                self.promise(asker, out.split_off(before))
+            Outcome::Done(source) if changes && self.settings.is_durable => {
+                self.promise(asker, out.split_off(before), source)
             }
-            Outcome::Done => Progress::Done,
+            Outcome::Done(source) => Progress::Done(source),
             Outcome::OnFlash { counts, is_unknown } => {
                 let kept = self.keep(key, verb, data);
                 let bytes = self.fetch(asker, kept, counts);
@@ -250,12 +251,12 @@ impl Shard {
     }
 
     /// Something is done: it is answered when it is durable, if that is promised.
-    fn promise(&mut self, asker: Asker, text: Vec<u8>) -> Progress {
+    fn promise(&mut self, asker: Asker, text: Vec<u8>, source: Source) -> Progress {
         if !self.settings.is_durable {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
-            return Progress::Done;
+            return Progress::Done(source);
         }
-        let name = self.name(UnderWay { asker, stage: Stage::Durable(text) });
+        let name = self.name(UnderWay { asker, stage: Stage::Durable(text, source) });
         self.unsynced.push(name);
         LATER
     }
@@ -291,10 +292,12 @@ impl Shard {
                 self.fetch(asker, kept, counts);
                 return;
             }
-            Outcome::Done if changes && self.settings.is_durable => {
-                self.promise(asker, text);
+            Outcome::Done(source) if changes && self.settings.is_durable => {
+                self.promise(asker, text, source);
             }
-            Outcome::Done => self.replies.push_back(Reply { asker, content: Content::Text(text) }),
+            Outcome::Done(source) => {
+                self.replies.push_back(Reply { asker, content: Content::Text(text, source) });
+            }
         }
         if self.spare.len() < MOST_SPARE {
             kept.clear();
@@ -327,10 +330,10 @@ impl Shard {
                 return;
             }
             self.syncing.pop_front();
-            let Some(UnderWay { asker, stage: Stage::Durable(text) }) = self.take(name) else {
+            let Some(UnderWay { asker, stage: Stage::Durable(text, source) }) = self.take(name) else {
                 panic!("what is to be durable is done")
             };
-            let content = if has_failed { Content::Failed } else { Content::Text(text) };
+            let content = if has_failed { Content::Failed } else { Content::Text(text, source) };
             self.replies.push_back(Reply { asker, content });
         }
     }
@@ -339,7 +342,7 @@ impl Shard {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
         let may_miss = verb.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
-        Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched }
+        Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched, source: Source::Memory }
     }
 
     fn name(&mut self, under_way: UnderWay) -> u32 {

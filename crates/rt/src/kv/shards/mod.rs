@@ -13,16 +13,22 @@ mod reach;
 
 pub use reach::Reach;
 
+use super::events::{Event, Events};
+use super::questions::Told;
+use crate::ctl::{Health, Question};
 use crate::serve::mailbox::Mailbox;
 use place::Place;
 pub use place::Recovery;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
 use tailcut_host::kv::hash::part_of;
 use tailcut_host::kv::session::clients::Tally;
 use tailcut_host::kv::session::errand::Reply;
+use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Shard, Sums};
 use tailcut_host::{Bytes, Request};
 
@@ -36,6 +42,14 @@ pub struct Common {
     pub connections: AtomicUsize,
     /// Threads that have nothing more to ask for.
     pub finished: AtomicUsize,
+    /// How long commands took, as far as threads have told.
+    latencies: Mutex<Latencies>,
+    /// Who is told what happens.
+    events: Events,
+    /// How often threads were asked whether they go on.
+    beats: AtomicU64,
+    /// What `stats` tells of the drive.
+    health: Mutex<Vec<u8>>,
 }
 
 /// What threads know of another.
@@ -44,6 +58,8 @@ struct Thread {
     mailbox: Mailbox<Notice>,
     /// Clients that are there, those that have ever come, and what they have sent, in bytes.
     tally: [AtomicU64; 3],
+    /// How often it has said that it goes on.
+    beats: AtomicU64,
 }
 
 /// What a thread is told by another.
@@ -55,6 +71,12 @@ pub enum Notice {
     Replies(Vec<Reply>),
     /// What shards want of the drive, which is yours.
     Requests(Vec<(u32, Request<Bytes>)>),
+    /// What the drive, which is yours, is asked.
+    Question(Question),
+    /// What you have counted is wanted.
+    Tell(Sender<Told>),
+    /// Say that you go on.
+    Beat,
     /// Something has changed: look when there is something to do next.
     Look,
     /// End.
@@ -63,9 +85,10 @@ pub enum Notice {
 
 impl Common {
     /// For so many threads. Fails when the system has no descriptors left.
-    pub fn new(shards: Vec<Shard>, threads: u32) -> io::Result<Common> {
+    pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
-        let thread = |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default() });
+        let thread =
+            |_| Ok(Thread { mailbox: Mailbox::new()?, tally: Default::default(), beats: AtomicU64::new(0) });
         let threads: io::Result<_> = (0..threads).map(thread).collect();
         Ok(Common {
             places: shards.into_iter().map(Place::new).collect(),
@@ -73,6 +96,10 @@ impl Common {
             threads: threads?,
             connections: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
+            latencies: Mutex::default(),
+            events,
+            beats: AtomicU64::new(0),
+            health: Mutex::default(),
         })
     }
 
@@ -136,6 +163,47 @@ impl Common {
             self.post(0, Notice::Look);
         }
         result
+    }
+
+    /// How long commands took, as far as threads have told.
+    pub fn latencies(&self) -> MutexGuard<'_, Latencies> {
+        self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells whoever wants to know what happens.
+    pub fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+
+    /// The same for what has changed with the drive.
+    pub fn tell_change(&self, before: &Health, now: &Health) {
+        self.events.tell_change(before, now);
+    }
+
+    /// True if all threads have said that they go on since they were asked; then they are asked again. For one caller.
+    pub fn beat(&self) -> bool {
+        let asked = self.beats.load(Ordering::Relaxed);
+        let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);
+        if go_on {
+            self.beats.store(asked + 1, Ordering::Relaxed);
+            (0..self.threads()).for_each(|thread| self.post(thread, Notice::Beat));
+        }
+        go_on
+    }
+
+    /// A thread goes on.
+    pub fn note_beat(&self, thread: u32) {
+        self.threads[thread as usize].beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What `stats` is to tell of the drive, in its lines.
+    pub fn set_health(&self, lines: Vec<u8>) {
+        *self.health.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Appends that.
+    fn tell_health(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.health.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// So many threads will not ask for anything, as they could not be started.

@@ -176,8 +176,8 @@ impl Yields {
         match left {
             Left::Errand(asker, kept) => {
                 let mut text = Vec::new();
-                if shard.receive(asker, kept.errand(), &mut text) == Progress::Done {
-                    self.sort(Reply { asker, content: Content::Text(text) });
+                if let Progress::Done(source) = shard.receive(asker, kept.errand(), &mut text) {
+                    self.sort(Reply { asker, content: Content::Text(text, source) });
                 }
             }
             Left::Response(response) => {
@@ -234,6 +234,10 @@ impl Shards for Reach {
 
     fn elsewhere(&self) -> Tally {
         self.common.tallied_but_of(self.yields.thread)
+    }
+
+    fn tell_of_disk(&self, out: &mut Vec<u8>) {
+        self.common.tell_health(out);
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 //! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on the way.
 
 use super::{LETTERS, Origin, Worker};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -102,7 +102,7 @@ impl Letters {
     }
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     pub(super) fn receive_letters(&mut self, number: u64) {
         let socket = (number - LETTERS) as usize;
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -116,6 +116,7 @@ impl<D: Drive> Worker<D> {
             }
         }
         self.buffer = buffer;
+        self.note_sending();
         // Its requests are for the next turn.
         self.is_told = true;
     }
@@ -129,6 +130,7 @@ impl<D: Drive> Worker<D> {
         self.traffic.datagrams += 1;
         self.traffic.received += datagram.len() as u64;
         let name = self.name(Origin::Nobody);
+        self.clients.note_receipt(self.clock.now());
         self.clients.receive(name, &mut content, &mut self.reach);
         let rest = content.to_vec();
         let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });

@@ -1,9 +1,10 @@
 //! Connections come and go.
 
 use super::super::client::Client;
+use super::super::events::Event;
 use super::super::shards::Notice;
 use super::{ARRIVING, DOORS, IDLE_EVERY, Origin, Seat, Stopping, Worker, token};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use crate::serve::address::Listener;
 use crate::serve::entrance::is_exhausted;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -55,7 +56,7 @@ impl Door {
     }
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     pub(super) fn receive_guests(&mut self, number: u64) {
         let now = self.clock.now();
         for _ in 0..AT_ONCE {
@@ -64,6 +65,7 @@ impl<D: Drive> Worker<D> {
                 Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
+                    self.reach.common().tell(Event::Exhausted);
                     return self.door.close_until(&self.epoll, now + PAUSE);
                 }
                 // A connection that was gone before it was taken.
@@ -86,6 +88,7 @@ impl<D: Drive> Worker<D> {
         let common = self.reach.common();
         if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
+            common.tell(Event::Refused);
             // Whether it is told or not, it has to go.
             let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
             return;
@@ -104,6 +107,7 @@ impl<D: Drive> Worker<D> {
         // Of those that have gone, some may wait for their answers.
         if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
             self.traffic.turned_away += 1;
+            self.reach.common().tell(Event::Refused);
             return self.reach.common().let_out();
         }
         let seat = self.vacant.pop().unwrap_or_else(|| {
@@ -119,6 +123,7 @@ impl<D: Drive> Worker<D> {
         let login = self.users.is_some().then(Login::default);
         self.seats[seat as usize].client = Some(Client::new(socket, name, login, now));
         self.traffic.connections += 1;
+        self.reach.common().tell(Event::Connected);
         if self.limits.idle.is_some() && self.idle_check == Time::NEVER {
             self.idle_check = now + IDLE_EVERY;
         }
@@ -132,6 +137,7 @@ impl<D: Drive> Worker<D> {
         place.generation = place.generation.wrapping_add(1);
         self.vacant.push(seat);
         self.forget(client.name);
+        self.reach.common().tell(Event::Left);
         self.reach.common().let_out();
     }
 
@@ -140,7 +146,7 @@ impl<D: Drive> Worker<D> {
         let Some(patience) = self.limits.idle.filter(|_| self.idle_check <= now) else { return };
         for seat in 0..self.seats.len() as u32 {
             let client = self.seats[seat as usize].client.as_ref();
-            if client.is_some_and(|client| now.since(client.heard) >= patience) {
+            if client.is_some_and(|client| now.0.saturating_sub(client.heard.0) >= patience.0) {
                 self.traffic.idle += 1;
                 self.close(seat);
             }

@@ -2,7 +2,7 @@
 
 use super::super::shards::{Notice, Recovery};
 use super::Worker;
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
 use tailcut_base::Time;
 
@@ -20,7 +20,7 @@ pub(super) enum Stopping {
     Done { is_durable: bool },
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// Somebody has asked it to end.
     pub(super) fn begin_end(&mut self) {
         if self.stopping != Stopping::Not {

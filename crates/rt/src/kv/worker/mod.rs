@@ -6,6 +6,7 @@
 mod datagrams;
 mod door;
 mod ending;
+mod questions;
 mod receiving;
 mod resting;
 mod sending;
@@ -19,10 +20,12 @@ use super::parts::Parts;
 use super::server::Limits;
 use super::shards::{Common, Notice, Reach};
 use crate::Clock;
+use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
 use crate::serve::spin::Spin;
 use datagrams::Letters;
 use ending::Stopping;
+use questions::Checkup;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -30,6 +33,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
 
@@ -80,6 +84,8 @@ pub struct Worker<D> {
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
     traffic: Traffic,
+    steering: Steering,
+    checkup: Checkup,
     stopping: Stopping,
 }
 
@@ -87,6 +93,8 @@ pub struct Worker<D> {
 pub struct Ended<D> {
     /// What happened on its sockets.
     pub traffic: Traffic,
+    /// How long commands took since somebody has asked.
+    pub latencies: Latencies,
     /// What was written is on the drive for good, if it was the one to see to that.
     pub is_durable: bool,
     /// A block that could not be read, so that the store could not be found.
@@ -113,7 +121,7 @@ enum Origin {
     Nobody,
 }
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// A worker, the first one if it has a drive or entries. Fails when the system has no descriptors left.
     pub fn new(
         thread: u32,
@@ -129,6 +137,7 @@ impl<D: Drive> Worker<D> {
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
+        let checkup = Checkup::new(drive.as_ref());
         let disk = drive.as_ref().map(Drive::disk);
         let parts = disk.map_or(Parts::NONE, |disk| Parts::new(&disk, common.shards()));
         let Entries { door, datagrams, users } = entries;
@@ -161,6 +170,8 @@ impl<D: Drive> Worker<D> {
             is_recovered: false,
             idle_check: Time::NEVER,
             traffic: Traffic::default(),
+            steering: Steering::default(),
+            checkup,
             stopping: Stopping::Not,
         })
     }
@@ -172,7 +183,8 @@ impl<D: Drive> Worker<D> {
             if let Stopping::Done { is_durable } = self.stopping {
                 let unreadable = self.reach.common().unreadable();
                 let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
-                return Ended { traffic: self.traffic, is_durable, unreadable, drive: self.drive };
+                let latencies = self.clients.take_latencies();
+                return Ended { traffic: self.traffic, latencies, is_durable, unreadable, drive: self.drive };
             }
             self.rest();
         }
@@ -186,15 +198,17 @@ impl<D: Drive> Worker<D> {
         self.reach.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
-            self.receive(seat, now);
+            self.receive(seat);
         }
         self.recover();
         self.carry_out(now);
         self.is_told |= self.can_recover();
+        self.note_sending();
         self.answer();
         self.open_door_again(now);
         self.see_off_the_idle(now);
         self.wind_down(now);
+        self.check_up(now);
         self.reach.common().tally(self.thread, self.clients.tally());
     }
 
@@ -217,6 +231,7 @@ impl<D: Drive> Worker<D> {
                 self.reach.respond(shard, response);
                 has_moved = true;
             }
+            self.steering.replied(self.answers.replies.drain(..));
             if !has_moved {
                 break;
             }
@@ -243,6 +258,13 @@ impl<D: Drive> Worker<D> {
         has_any
     }
 
+    /// What is answered leaves now.
+    fn note_sending(&mut self) {
+        if self.clients.has_answered() {
+            self.clients.note_sending(self.clock.now());
+        }
+    }
+
     /// Another thread has something to say.
     fn read_notices(&mut self) {
         self.is_told = true;
@@ -252,6 +274,9 @@ impl<D: Drive> Worker<D> {
                 Notice::Replies(replies) => self.reach.take_replies(replies),
                 Notice::Requests(requests) => self.reach.take_over(requests),
                 Notice::Look => self.reach.go_on_everywhere(),
+                Notice::Question(question) => self.answer_question(question),
+                Notice::Tell(answer) => self.tell(&answer),
+                Notice::Beat => self.reach.common().note_beat(self.thread),
                 Notice::Stop => self.begin_end(),
             }
         }

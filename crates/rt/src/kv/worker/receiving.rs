@@ -3,15 +3,14 @@
 use super::super::client::{Client, Moved};
 use super::super::shards::Reach;
 use super::{Stopping, Worker};
-use crate::drive::Drive;
-use tailcut_base::Time;
+use crate::ctl::Steered;
 use tailcut_host::kv::session::Clients;
 use tailcut_host::wire::memcached::reply::{self, Stored};
 use tailcut_host::wire::memcached::{Attempt, Users};
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// Receives from a client that has sent something, once: others come first then.
-    pub(super) fn receive(&mut self, seat: u32, now: Time) {
+    pub(super) fn receive(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         client.is_listed = false;
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -23,6 +22,7 @@ impl<D: Drive> Worker<D> {
         };
         if client.is_held {
             let kept = std::mem::take(&mut client.input);
+            intake.clients.note_receipt(client.heard);
             let mut input = &kept[..];
             intake.take(client, &mut input);
             client.keep(input);
@@ -35,7 +35,8 @@ impl<D: Drive> Worker<D> {
             buffer[..before].copy_from_slice(&client.input);
             moved = client.receive(&mut buffer[before..]);
             if let Moved::Bytes(count) = moved {
-                client.heard = now;
+                client.heard = self.clock.now();
+                intake.clients.note_receipt(client.heard);
                 self.traffic.received += count as u64;
                 let mut input = &buffer[..before + count];
                 intake.take(client, &mut input);

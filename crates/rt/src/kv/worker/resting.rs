@@ -2,6 +2,7 @@
 
 use super::ending::Stopping;
 use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, NOTICE, Worker};
+use crate::ctl::Steered;
 use crate::drive::Drive;
 use crate::serve::look::look;
 use crate::serve::spin::{self, Look};
@@ -9,7 +10,7 @@ use rustix::event::epoll::{Event, EventFlags};
 use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// Until there is something to do.
     pub(super) fn rest(&mut self) {
         if self.has_work() {
@@ -55,7 +56,8 @@ impl<D: Drive> Worker<D> {
 
     /// How long to sleep at most.
     fn sleep_for(&self) -> Option<Nanos> {
-        let mut until = self.next_event().min(self.door.opens()).min(self.idle_check);
+        let mut until =
+            self.next_event().min(self.door.opens()).min(self.idle_check).min(self.checkup.next_event());
         if let Stopping::Emptying { deadline } | Stopping::Settling { deadline, .. } = self.stopping {
             until = until.min(deadline);
         }

@@ -2,10 +2,10 @@
 
 use super::super::client::Moved;
 use super::{ARRIVING, Stopping, Worker, token};
-use crate::drive::Drive;
+use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-impl<D: Drive> Worker<D> {
+impl<D: Steered> Worker<D> {
     /// A client may have something to be sent, or be at its end.
     pub(super) fn note_answer(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };

@@ -14,17 +14,14 @@ mod requests;
 mod resting;
 mod seats;
 
-pub use questions::Question;
-
 use super::budget::Budget;
 use super::connection::Connection;
-use super::desk::Answer;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
 use super::server::Limits;
 use super::spin::Spin;
 use super::ublk::Queue;
-use crate::ctl::Steered;
+use crate::ctl::{Question, Steered, Steering};
 use crate::{Answers, Clock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
@@ -32,7 +29,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::Sender;
 use tailcut_base::{Class, Time};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
 use tailcut_host::{Pool, Unaligned};
@@ -96,8 +92,7 @@ pub struct Service<D> {
     is_told: bool,
     figures: Figures,
     live: Arc<Live>,
-    /// Who waits for replies of the drive to calls.
-    questions: VecDeque<Sender<Answer>>,
+    steering: Steering,
     stopping: Stopping,
 }
 
@@ -180,7 +175,7 @@ impl<D: Steered> Service<D> {
             is_told: false,
             figures: Figures::default(),
             live,
-            questions: VecDeque::new(),
+            steering: Steering::default(),
             stopping: Stopping::Not,
         })
     }

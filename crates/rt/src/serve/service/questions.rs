@@ -1,62 +1,21 @@
 //! What a service is asked about itself and its drive, between the requests of its clients.
 
 use super::Service;
-use crate::ctl::{Steered, histogram};
-use crate::serve::desk::Answer;
+use crate::ctl::{Answer, Question, Steered, histogram};
 use crate::serve::figures::{Figures, Kind};
-use std::path::Path;
-use std::sync::mpsc::Sender;
-use tailcut_base::Time;
-use tailcut_base::control::ControlReply;
-use tailcut_host::wire::ctl::{self, Ask};
+use tailcut_host::wire::ctl::Ask;
 use tailcut_host::wire::metrics::{self, Metrics};
 
-/// A question and who waits for its answer.
-#[derive(Debug)]
-pub struct Question {
-    /// What is asked.
-    pub ask: Ask,
-    /// Where the answer goes.
-    pub answer: Sender<Answer>,
-}
-
 impl<D: Steered> Service<D> {
-    /// Answers a question; a call of the control interface is answered when the drive has replied.
+    /// Answers a question.
     pub(super) fn answer(&mut self, question: Question) {
-        let Question { ask, answer } = question;
-        let now = self.clock.now();
-        let said = match ask {
-            Ask::Call(call) => {
-                self.questions.push_back(answer);
-                return self.drive.control(now, call);
-            }
+        let said = match question.ask {
             Ask::Metrics => Answer::Metrics(self.metrics()),
             Ask::Status => Answer::Text(self.status()),
-            ask => Answer::Text(match self.steer(now, &ask) {
-                Ok(()) => ctl::show(&ControlReply::Done),
-                Err(why) => ctl::refusal(&why),
-            }),
+            _ => return self.steering.carry_out(&mut self.drive, self.clock.now(), question),
         };
         // Who does not wait any more does not need to know.
-        let _ = answer.send(said);
-    }
-
-    fn steer(&mut self, now: Time, ask: &Ask) -> Result<(), String> {
-        match ask {
-            Ask::Scrub => self.drive.scrub(now),
-            Ask::Remove { member } => self.drive.remove(now, *member),
-            Ask::Replace { member, path } => self.drive.replace(now, *member, path.as_deref().map(Path::new)),
-            ask => unreachable!("{ask:?} is answered elsewhere"),
-        }
-    }
-
-    /// The drive has replied to calls, in the order in which they were made.
-    pub(super) fn replied(&mut self) {
-        for (_, reply) in self.answers.replies.drain(..) {
-            let asked: Option<Sender<Answer>> = self.questions.pop_front();
-            let asked = asked.expect("nobody else calls");
-            let _ = asked.send(Answer::Text(ctl::show(&reply)));
-        }
+        let _ = question.answer.send(said);
     }
 
     fn status(&self) -> String {

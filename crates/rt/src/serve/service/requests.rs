@@ -93,7 +93,7 @@ impl<D: Steered> Service<D> {
                 self.machine.respond(response, &mut self.pool);
                 has_moved = true;
             }
-            self.replied();
+            self.steering.replied(self.answers.replies.drain(..));
             if !has_moved {
                 break;
             }

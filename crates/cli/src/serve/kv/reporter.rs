@@ -1,0 +1,180 @@
+//! What the operator and the supervisor are told of a server, as it happens.
+
+use super::log::{Entry, Level, Log};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tailcut_base::Nanos;
+use tailcut_host::array::Condition;
+use tailcut_host::array::drives::Presence;
+use tailcut_rt::Supervisor;
+use tailcut_rt::ctl::presence_name;
+use tailcut_rt::kv::{Event, Events, Fault, Figures};
+
+/// Tells both.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    log: Log,
+    supervisor: Arc<Supervisor>,
+}
+
+impl Reporter {
+    /// By these ways.
+    pub fn new(log: Log, supervisor: Supervisor) -> Reporter {
+        Reporter { log, supervisor: Arc::new(supervisor) }
+    }
+
+    /// How often at least the supervisor wants to hear that it is alive.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.supervisor.watchdog()
+    }
+
+    /// Something that the user should know.
+    pub fn note(&self, text: &str) {
+        self.log.tell(Entry::new(Level::Note, "note", text));
+    }
+
+    /// The start has begun.
+    pub fn starting(&self, what: &str) {
+        let version = env!("CARGO_PKG_VERSION");
+        let text = format!("tailcut {version} starts: {what}");
+        self.log.tell(Entry::new(Level::Note, "start", text).with("version", version));
+        self.supervisor.status("starting");
+    }
+
+    /// Who says how far opening a store has come.
+    pub fn progress(&self) -> impl FnMut(u32, u32) + use<> {
+        let (reporter, mut next) = (self.clone(), Instant::now() + EVERY);
+        move |looked_at, all| {
+            if Instant::now() >= next {
+                next = Instant::now() + EVERY;
+                let text = format!("opening: {looked_at} of {all} segments looked at");
+                reporter.supervisor.is_starting(&text, PATIENCE);
+                let entry = Entry::new(Level::Note, "opening", text);
+                reporter.log.tell(entry.with("looked_at", looked_at).with("of", all));
+            }
+        }
+    }
+
+    /// It serves.
+    pub fn ready(&self, took: Nanos, items: u64, places: &[String]) {
+        let seconds = took.0 as f64 / 1e9;
+        let text = format!("ready after {seconds:.3} s with {items} items at {}", places.join(", "));
+        self.supervisor.is_ready(&format!("serving at {}", places.join(", ")));
+        let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
+        self.log.tell(entry.with("items", items).with("addresses", places));
+    }
+
+    /// Everything that is on flash was found, after it has served for a while.
+    pub fn recovered(&self, took: Nanos, items: u64) {
+        let seconds = took.0 as f64 / 1e9;
+        let text = format!("everything on flash was found after {seconds:.3} s: {items} items");
+        self.log
+            .tell(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
+    }
+
+    /// It goes on, and does this.
+    pub fn going_on(&self, status: &str, is_alive: bool) {
+        self.supervisor.status(status);
+        if is_alive && self.supervisor.watchdog().is_some() {
+            self.supervisor.is_alive();
+        }
+    }
+
+    /// The end has begun.
+    pub fn stopping(&self) {
+        self.supervisor.is_stopping();
+        let text = "stopping: finishing what is under way";
+        self.log.tell(Entry::new(Level::Note, "stopping", text));
+    }
+
+    /// That is the end.
+    pub fn stopped(&self, figures: &Figures) {
+        let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
+        let (level, text) = match (figures.unreadable, figures.is_durable) {
+            (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
+            (None, true) => (Level::Note, "stopped".into()),
+            (None, false) => {
+                (Level::Error, "stopped, and what was changed last may not be on the drive".into())
+            }
+        };
+        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
+        self.log.tell(entry.with("sets", statistics.cmd_set).with("is_durable", figures.is_durable));
+    }
+
+    /// Waits until all is written.
+    pub fn flush(&self) {
+        self.log.flush();
+    }
+
+    /// Who hears of events of the server.
+    pub fn events(&self) -> Events {
+        let log = self.log.clone();
+        Events::to(move |event| {
+            if level_of(&event) <= log.least() {
+                log.tell(entry(&event));
+            }
+        })
+    }
+}
+
+fn level_of(event: &Event) -> Level {
+    match event {
+        Event::Connected | Event::Left => Level::Trace,
+        Event::Faults { what: Fault::Slow, .. } => Level::Detail,
+        Event::Array(Condition::Failed { .. }) => Level::Error,
+        Event::Array(Condition::Optimal)
+        | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
+        _ => Level::Warning,
+    }
+}
+
+fn entry(event: &Event) -> Entry {
+    let new = |name, text: String| Entry::new(level_of(event), name, text);
+    match event {
+        Event::Refused => {
+            new("client_refused", "a client was turned away: there are as many as -c allows".into())
+                .frequent()
+        }
+        Event::Exhausted => {
+            let text =
+                "no descriptors or memory for further clients: raise the limit (LimitNOFILE, ulimit -n)";
+            new("out_of_descriptors", text.into()).frequent()
+        }
+        Event::Connected => new("client_connected", "a client has come".into()).frequent(),
+        Event::Left => new("client_left", "a client has gone".into()).frequent(),
+        Event::Drive { member, is } => {
+            let text = match is {
+                Presence::Missing => format!("drive {member} is missing: replace it with 'tailcut ctl'"),
+                Presence::Rebuilding => format!("drive {member} was replaced and is rebuilt"),
+                Presence::InSync => format!("drive {member} serves"),
+            };
+            new("drive", text).with("drive", *member).with("state", presence_name(*is))
+        }
+        Event::Array(condition) => {
+            let (state, text) = match condition {
+                Condition::Optimal => ("optimal", String::from("the array is optimal")),
+                Condition::Degraded { missing, rebuilding } => {
+                    let text =
+                        format!("the array is degraded: missing {missing:?}, rebuilding {rebuilding:?}");
+                    ("degraded", text)
+                }
+                Condition::Failed { why } => ("failed", format!("the array has failed: {why}")),
+            };
+            new("array", text).with("condition", state)
+        }
+        Event::Faults { member, what, count } => {
+            let (name, why) = match what {
+                Fault::Error => ("error", "failed"),
+                Fault::Corrupt => ("corrupt", "returned something else than was written"),
+                Fault::Slow => ("slow", "were slow"),
+            };
+            let text = format!("{count} reads of drive {member} {why}");
+            new("drive_faults", text).with("drive", *member).with("fault", name).with("count", *count)
+        }
+    }
+}
+
+/// How often it is said how far opening has come.
+const EVERY: Duration = Duration::from_secs(2);
+/// How long the supervisor is to wait for the next word while a store is opened: a multiple of that.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,45 @@
+//! Where a key-value server is asked how it is.
+
+use super::arguments::KvArguments;
+use crate::failure::Failure;
+use crate::serve::cannot_listen;
+use std::path::PathBuf;
+use tailcut_rt::ctl::{ControlSocket, MetricsPage};
+use tailcut_rt::serve::{Address, Windows};
+
+/// Which windows there are, for who wants to use them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// The operator's.
+    pub control: Option<PathBuf>,
+    /// That of Prometheus.
+    pub metrics: Option<Address>,
+    /// What is missing that nobody has asked for, in a sentence.
+    pub note: Option<String>,
+}
+
+/// Opens them.
+///
+/// # Errors
+/// Where a socket or address that was asked for cannot be had. Without the control socket that nobody has asked for it serves all the same, with
+/// a note: memcached can be started in a folder that it may not write to.
+pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
+    let path = arguments.control.clone().unwrap_or_else(|| arguments.usual_control());
+    let mut note = None;
+    let control = match ControlSocket::bind(&path) {
+        Ok(control) => Some(control),
+        Err(why) if arguments.control.is_none() => {
+            note = Some(format!("no control socket: {why}; --control PATH says where there is to be one"));
+            None
+        }
+        Err(why) => return Err(cannot_listen(why)),
+    };
+    let page = |address| MetricsPage::bind(address, arguments.allow_network).map_err(cannot_listen);
+    let metrics = arguments.metrics.map(page).transpose()?;
+    let open = Open {
+        control: control.is_some().then_some(path),
+        metrics: metrics.as_ref().map(|page| page.address().clone()),
+        note,
+    };
+    Ok((Windows { control, metrics }, open))
+}

@@ -1,0 +1,117 @@
+//! A drive of the array fails, and whoever asks for an item does not notice; the operator does.
+
+use crate::server::{Client, Server};
+use crate::support::Place;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+const FILE_BYTES: u64 = 64 << 20;
+const ITEMS: usize = 200;
+
+/// A store on four files with two copies of everything, and so little memory that most items are on the files.
+fn arguments(more: &[&'static str]) -> Vec<&'static str> {
+    let mut words = vec!["-M", "-m", "2", "-I", "64k", "--control", "kv.ctl", "--set", "array.drives=4"];
+    words.extend(["--set", "array.layout=epochs", "--set", "array.groups=2"]);
+    words.extend(["--device", "a", "--device", "b", "--device", "c", "--device", "d"]);
+    words.extend(more);
+    words
+}
+
+fn value(number: usize) -> String {
+    format!("{number},").repeat(30_000 / format!("{number},").len())
+}
+
+fn fill(client: &mut Client) {
+    (0..ITEMS).for_each(|number| assert!(client.set(&format!("key{number}"), &value(number))));
+}
+
+fn check(client: &mut Client) {
+    for number in 0..ITEMS {
+        assert!(client.get(&format!("key{number}")).as_deref() == Some(&value(number)[..]), "{number}");
+    }
+}
+
+fn start(more: &[&'static str]) -> Server {
+    let place = Place::new();
+    ["a", "b", "c", "d", "spare"].iter().for_each(|file| place.sparse(file, FILE_BYTES));
+    let mut words = arguments(more);
+    words.push("--create");
+    Server::start_in(place, &words)
+}
+
+/// Asks until `stats` says so: it looks at the drives ten times a second.
+fn wait_for(server: &Server, name: &str, value: &str) {
+    while server.stats().get(name).map(String::as_str) != Some(value) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_drive_that_is_gone_is_made_up_for_and_rebuilt() {
+    let mut server = start(&[]);
+    let mut client = server.client();
+    fill(&mut client);
+    assert_eq!(server.stats()["array_condition"], "optimal");
+    assert_eq!(server.stats()["drive_1_state"], "serves");
+    assert_eq!(server.tell(&["ctl", "kv.ctl", "remove", "1"]), "done\n");
+    wait_for(&server, "drive_1_state", "missing");
+    assert_eq!(server.stats()["array_condition"], "degraded");
+    assert!(server.tell(&["status", "kv.ctl"]).contains("\ncondition degraded; missing [1]"));
+    check(&mut client);
+    let metrics = server.tell(&["ctl", "kv.ctl", "metrics"]);
+    assert!(metrics.contains("tailcut_array_member_in_sync{member=\"1\",store=\"kv\"} 0\n"), "{metrics}");
+    let refused = server.place.refused(2, &["ctl", "kv.ctl", "replace", "1", "no-such-file"]);
+    assert!(refused.contains("no-such-file"), "{refused}");
+    assert_eq!(server.tell(&["ctl", "kv.ctl", "replace", "1", "spare"]), "done\n");
+    wait_for(&server, "array_condition", "optimal");
+    assert_eq!(server.stats()["drive_1_state"], "serves");
+    check(&mut client);
+    assert_eq!(server.stop().1, Some(0));
+}
+
+/// At 16 KiB a second the drive would not be rebuilt today.
+#[test]
+fn rebuilding_takes_no_more_of_the_drives_than_it_may() {
+    let server = start(&["--set", "array.background_rate=16384B/s"]);
+    let mut client = server.client();
+    fill(&mut client);
+    server.tell(&["ctl", "kv.ctl", "remove", "2"]);
+    server.tell(&["ctl", "kv.ctl", "replace", "2", "spare"]);
+    wait_for(&server, "drive_2_state", "rebuilding");
+    check(&mut client);
+    let stats = server.stats();
+    assert_eq!((&*stats["array_condition"], &*stats["drive_2_state"]), ("degraded", "rebuilding"));
+    let percent: f64 = stats["array_rebuild_percent"].parse().expect("a number");
+    assert!(percent < 50.0, "{percent}");
+}
+
+/// Files keep no seals beside their blocks, so the array believes them; records have checksums of their own, and what is not what was written is
+/// not given to anybody.
+#[test]
+fn what_drives_make_up_is_noticed() {
+    let mut server = start(&[]);
+    fill(&mut server.client());
+    // Then everything is on the drives.
+    assert_eq!(server.stop().1, Some(0));
+    let server = server.start_again(&arguments(&[]));
+    let mut client = server.client();
+    // One drive of each group, as reads avoid the group that writes; all but the array's own record.
+    let lie = vec![0x5a; (1 << 20) - (1 << 16)];
+    for name in ["a", "c"] {
+        let file = OpenOptions::new().write(true).open(server.place.path(name)).expect("it is there");
+        let places = (0..FILE_BYTES >> 20).map(|part| (part << 20) + (1 << 16));
+        places.for_each(|place| file.write_all_at(&lie, place).expect("a file"));
+    }
+    let mut lost = 0;
+    for number in 0..ITEMS {
+        match client.get(&format!("key{number}")) {
+            Some(told) => assert!(told == value(number), "{number}"),
+            None => lost += 1,
+        }
+    }
+    assert!(lost > 0 && lost < ITEMS, "{lost}");
+    let stats = server.stats();
+    assert!(stats["badcrc_from_extstore"].parse::<usize>().is_ok_and(|count| count >= lost), "{stats:?}");
+    let status = server.tell(&["status", "kv.ctl"]);
+    assert!(status.contains("\nwarning: ") && status.contains("items could not be read"), "{status}");
+}

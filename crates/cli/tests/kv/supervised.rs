@@ -1,0 +1,169 @@
+//! A server in the hands of systemd, and of who reads its log.
+
+use crate::server::Server;
+use crate::support::{Place, has, json};
+use serde_json::Value;
+use std::fs::File;
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// Who is told how a server does.
+struct Supervisor(UnixDatagram);
+
+impl Supervisor {
+    fn at(place: &Place) -> Supervisor {
+        let socket = UnixDatagram::bind(place.path("notify")).expect("a socket");
+        // A test that would hang fails.
+        socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
+        Supervisor(socket)
+    }
+
+    /// What is said, up to this line.
+    fn hear(&self, wanted: &str) -> Vec<String> {
+        let (mut lines, mut room) = (Vec::new(), [0; 4096]);
+        while !lines.iter().any(|line| line == wanted) {
+            let bytes = self.0.recv(&mut room).expect("something is said");
+            let text = std::str::from_utf8(&room[..bytes]).expect("it is text");
+            lines.extend(text.lines().map(String::from));
+        }
+        lines
+    }
+}
+
+#[test]
+fn its_supervisor_is_told_when_it_serves_lives_and_ends() {
+    let place = Place::new();
+    let supervisor = Supervisor::at(&place);
+    let path = place.path("notify");
+    let mut server = Server::start_as(place, &["-t", "3"], |command| {
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "300000").env_remove("WATCHDOG_PID");
+    });
+    let said = supervisor.hear("READY=1");
+    assert_eq!(said[0], "STATUS=starting");
+    assert!(!said.contains(&String::from("WATCHDOG=1")), "{said:?}");
+    assert!(server.client().set("a", "1"), "whoever is told that it is ready can use it");
+    // Each of its threads has said that it goes on before it is asked again.
+    let said: Vec<String> = (0..3).flat_map(|_| supervisor.hear("WATCHDOG=1")).collect();
+    assert!(
+        said.iter().any(|line| line.starts_with("STATUS=0 connections, ") && line.ends_with(" 1 items")),
+        "{said:?}"
+    );
+    let (_, code) = server.stop();
+    assert_eq!(code, Some(0));
+    supervisor.hear("STOPPING=1");
+}
+
+#[test]
+fn a_supervisor_that_cannot_be_reached_is_an_error() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "kv", "--memory-only", "-p", "-1"]);
+    let output = command.env("NOTIFY_SOCKET", "nonsense").output().expect("the binary starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("NOTIFY_SOCKET"), "{output:?}");
+}
+
+/// A server whose standard error is in a file.
+fn logged(arguments: &[&str]) -> Server {
+    let place = Place::new();
+    let log = File::create(place.path("log")).expect("the folder is writable");
+    Server::start_as(place, arguments, |command| {
+        command.stderr(Stdio::from(log));
+    })
+}
+
+fn log(server: &Server) -> String {
+    std::fs::read_to_string(server.place.path("log")).expect("the log is there")
+}
+
+#[test]
+fn programs_read_what_happens() {
+    let mut server = logged(&["--log", "json", "-c", "2", "--control", "kv.ctl", "-R", "20"]);
+    let mut client = server.client();
+    assert!(client.set("a", "1"));
+    let second = server.client();
+    for _ in 0..100 {
+        assert_eq!(server.client().hear().as_deref(), Some("ERROR Too many open connections"));
+    }
+    drop(second);
+    let mut wait_for = |name: &str, value: &str| {
+        let line = format!("STAT {name} {value}");
+        loop {
+            let mut told = client.say("stats").expect("it answers");
+            let mut is_there = false;
+            while told != "END" {
+                is_there |= told == line;
+                told = client.hear().expect("it answers");
+            }
+            if is_there {
+                return;
+            }
+        }
+    };
+    server.tell(&["ctl", "kv.ctl", "remove", "1"]);
+    wait_for("drive_1_state", "missing");
+    server.tell(&["ctl", "kv.ctl", "replace", "1"]);
+    wait_for("array_condition", "optimal");
+    assert_eq!(server.stop().1, Some(0));
+    let lines: Vec<Value> = log(&server).lines().map(json).collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events.len(), lines.len(), "{lines:?}");
+    assert_eq!(events[..3], ["note", "start", "ready"]);
+    // How often something has happened again is told when it is over.
+    let once: Vec<&str> = events.iter().copied().filter(|event| *event != "client_refused").collect();
+    assert_eq!(once[once.len() - 2..], ["stopping", "stopped"]);
+    let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
+    assert!(of("ready")[0]["seconds"].as_f64() > Some(0.0) && of("ready")[0]["items"] == 0);
+    // Not a line for each.
+    let refused = of("client_refused");
+    assert!((1..100).contains(&refused.len()), "{refused:?}");
+    assert_eq!(refused.iter().map(|line| line["count"].as_u64().unwrap_or(1)).sum::<u64>(), 100);
+    let states: Vec<&str> = of("drive").iter().filter_map(|line| line["state"].as_str()).collect();
+    assert_eq!((states.first(), states.last()), (Some(&"missing"), Some(&"serves")));
+    let conditions: Vec<&str> = of("array").iter().filter_map(|line| line["condition"].as_str()).collect();
+    assert_eq!((conditions.first(), conditions.last()), (Some(&"degraded"), Some(&"optimal")));
+    let times: Vec<&str> = lines.iter().filter_map(|line| line["time"].as_str()).collect();
+    assert!(times.len() == lines.len() && times.iter().all(|time| time.len() == 24 && time.ends_with('Z')));
+    assert!(of("client_connected").is_empty() && of("stopped")[0]["sets"] == 1);
+}
+
+#[test]
+fn people_read_sentences_and_more_of_them_when_they_ask() {
+    let mut server = logged(&["--memory-only"]);
+    server.client().set("a", "1");
+    server.stop();
+    let text = log(&server);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[0].starts_with("note: tailcut ") && lines[1].starts_with("note: ready after 0."), "{text}");
+    assert!(lines[2].starts_with("note: stopping") && lines[3] == "note: stopped", "{text}");
+    let mut server = logged(&["--memory-only", "-vv"]);
+    server.client().set("a", "1");
+    server.stop();
+    let text = log(&server);
+    assert!(text.contains("trace: a client has come\n"), "{text}");
+}
+
+#[test]
+fn systemd_understands_the_unit() {
+    if !has(&["systemd-analyze"]) {
+        return;
+    }
+    let place = Place::new();
+    let unit = include_str!("../../../../packaging/tailcut-kv.service");
+    assert!(unit.contains("\nExecStart=/usr/bin/tailcut serve kv "));
+    // It looks for the program.
+    place.put(
+        "tailcut-kv.service",
+        unit.replace("/usr/bin/tailcut", env!("CARGO_BIN_EXE_tailcut")).as_bytes(),
+    );
+    let output = place.attempt("systemd-analyze", &["verify", "--man=no", "./tailcut-kv.service"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("tailcut-kv.service:"), "{said}");
+    // And the options that it starts the server with are understood.
+    let start =
+        unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/tailcut ")).expect("it starts");
+    let start = start.replace("${RUNTIME_DIRECTORY}", ".").replace("$OPTIONS", "--memory-only -p 0");
+    let words: Vec<&str> = start.split(' ').collect();
+    assert!(place.refused(2, &words).contains("nobody could connect"));
+}

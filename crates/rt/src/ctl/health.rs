@@ -1,0 +1,112 @@
+//! How a drive in service is: what an operator has to know of failures.
+
+use crate::{AnyDrive, Drive, ServedArray};
+use std::fmt::Write;
+use tailcut_host::array::Condition;
+use tailcut_host::array::drives::Presence;
+use tailcut_host::array::reads::{DriveFaults, ReadCounts};
+use tailcut_host::wire::memcached::reply::{stat, stat_number};
+
+/// How a drive is, if it is an array; of any other there is nothing to tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// None where there is no array.
+    pub array: Option<ArrayHealth>,
+}
+
+/// How an array is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayHealth {
+    /// As a whole.
+    pub condition: Condition,
+    /// What a drive that is being rebuilt has by now, in parts per million, where the layout tells.
+    pub rebuilt: Option<u32>,
+    /// Each drive: whether it serves, and what reads of it met.
+    pub members: Vec<(Presence, DriveFaults)>,
+    /// What reads did.
+    pub reads: ReadCounts,
+}
+
+impl Health {
+    /// Of a drive.
+    pub fn of(drive: &AnyDrive) -> Health {
+        match drive {
+            AnyDrive::Array(array, _) => Health { array: Some(ArrayHealth::of(array)) },
+            _ => Health::default(),
+        }
+    }
+
+    /// Appends lines of memcached's `stats`, under names of our own.
+    pub fn tell(&self, out: &mut Vec<u8>) {
+        if let Some(array) = &self.array {
+            array.tell(out);
+        }
+    }
+}
+
+impl ArrayHealth {
+    /// Of an array.
+    pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
+        let status = array.status();
+        let core = array.array().core();
+        let member = |member| (core.drives.presence(member), core.reads.faults(member));
+        ArrayHealth {
+            condition: status.condition,
+            rebuilt: status.rebuilt,
+            members: (0..core.drives.len()).map(member).collect(),
+            reads: *core.reads.counts(),
+        }
+    }
+
+    fn tell(&self, out: &mut Vec<u8>) {
+        stat(out, "array_condition", condition_name(&self.condition));
+        if let Condition::Failed { why } = &self.condition {
+            stat(out, "array_failed_because", why);
+        }
+        if let Some(ppm) = self.rebuilt {
+            let mut percent = String::new();
+            write!(percent, "{}.{}", ppm / 10_000, ppm / 1000 % 10).expect("a text takes all");
+            stat(out, "array_rebuild_percent", &percent);
+        }
+        let reads = &self.reads;
+        for (name, count) in [
+            ("array_reads", reads.begun),
+            ("array_reads_reconstructed", reads.degraded),
+            ("array_reads_steered", reads.steered + reads.contended),
+            ("array_reads_slow", reads.hedged),
+            ("array_reads_corrupt", reads.corrupt),
+            ("array_reads_lost", reads.lost),
+            ("array_blocks_repaired", reads.repaired),
+        ] {
+            stat_number(out, name, count);
+        }
+        for (number, (presence, faults)) in self.members.iter().enumerate() {
+            stat(out, &format!("drive_{number}_state"), presence_name(*presence));
+            for (what, count) in [
+                ("read_errors", faults.errors),
+                ("corrupt_reads", faults.corrupt),
+                ("slow_reads", faults.slow),
+            ] {
+                stat_number(out, &format!("drive_{number}_{what}"), count);
+            }
+        }
+    }
+}
+
+/// In one word.
+pub fn condition_name(condition: &Condition) -> &'static str {
+    match condition {
+        Condition::Optimal => "optimal",
+        Condition::Degraded { .. } => "degraded",
+        Condition::Failed { .. } => "failed",
+    }
+}
+
+/// In one word.
+pub fn presence_name(presence: Presence) -> &'static str {
+    match presence {
+        Presence::InSync => "serves",
+        Presence::Rebuilding => "rebuilding",
+        Presence::Missing => "missing",
+    }
+}

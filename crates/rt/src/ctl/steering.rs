@@ -1,0 +1,65 @@
+//! What an operator asks of a drive in service.
+
+use super::Steered;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use tailcut_base::Time;
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_host::wire::ctl::{self, Ask};
+use tailcut_host::wire::metrics::Metrics;
+
+/// A question and who waits for its answer.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked.
+    pub ask: Ask,
+    /// Where the answer goes.
+    pub answer: Sender<Answer>,
+}
+
+/// What comes of a question to one service.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// In words.
+    Text(String),
+    /// In counters.
+    Metrics(Metrics),
+}
+
+/// Carries out what is asked of a drive, and knows who waits for its replies.
+#[derive(Debug, Default)]
+pub struct Steering {
+    calls: VecDeque<Sender<Answer>>,
+}
+
+impl Steering {
+    /// Does what is asked of the drive itself. A call of the control interface is answered when the drive has replied.
+    pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, question: Question) {
+        let Question { ask, answer } = question;
+        let done = match ask {
+            Ask::Call(call) => {
+                self.calls.push_back(answer);
+                return drive.control(now, call);
+            }
+            Ask::Scrub => drive.scrub(now),
+            Ask::Remove { member } => drive.remove(now, member),
+            Ask::Replace { member, path } => drive.replace(now, member, path.as_deref().map(Path::new)),
+            Ask::Metrics | Ask::Status | Ask::Help => unreachable!("{ask:?} is answered elsewhere"),
+        };
+        let said = match done {
+            Ok(()) => ctl::show(&ControlReply::Done),
+            Err(why) => ctl::refusal(&why),
+        };
+        // Who does not wait any more does not need to know.
+        let _ = answer.send(Answer::Text(said));
+    }
+
+    /// The drive has replied to calls, in the order in which they were made.
+    pub fn replied(&mut self, replies: impl Iterator<Item = (Control, ControlReply)>) {
+        for (_, reply) in replies {
+            let asked = self.calls.pop_front().expect("nobody else calls");
+            let _ = asked.send(Answer::Text(ctl::show(&reply)));
+        }
+    }
+}

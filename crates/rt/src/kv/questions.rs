@@ -1,0 +1,181 @@
+//! What a server tells its operator and Prometheus.
+
+use super::figures::Traffic;
+use super::shards::{Common, Notice};
+use crate::ctl::{Answer, Question, histogram};
+use crate::serve::desk::{Asked, wait_for};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use tailcut_base::quantity::show_bytes;
+use tailcut_host::kv::session::Sums;
+use tailcut_host::kv::session::latency::Latencies;
+use tailcut_host::wire::ctl::Ask;
+use tailcut_host::wire::metrics::{Kind, Metrics};
+
+/// A server as its desk asks it. What its drive is asked is for the first thread; what shards and threads count is
+/// collected by the desk, so nobody who serves waits for others.
+#[derive(Debug)]
+pub struct Store {
+    common: Arc<Common>,
+}
+
+/// What a thread tells.
+#[derive(Debug)]
+pub struct Told {
+    /// How long commands took since it was asked before.
+    pub latencies: Latencies,
+    /// What has happened on its sockets.
+    pub traffic: Traffic,
+}
+
+impl Store {
+    /// Over what its threads share.
+    pub fn new(common: Arc<Common>) -> Store {
+        Store { common }
+    }
+
+    /// What happened on the sockets of all threads, after their latencies were added to those of the server.
+    fn collect(&self) -> Result<Traffic, String> {
+        let mut all = Traffic::default();
+        for thread in 0..self.common.threads() {
+            let post = |answer: Sender<Told>| self.common.post(thread, Notice::Tell(answer));
+            let told = wait_for(NAME, post)?;
+            all.add(&told.traffic);
+            self.common.latencies().merge(told.latencies);
+        }
+        Ok(all)
+    }
+
+    fn ask_first(&self, ask: Ask) -> Result<Answer, String> {
+        wait_for(NAME, |answer| self.common.post(0, Notice::Question(Question { ask, answer })))
+    }
+
+    fn connections(&self) -> u64 {
+        self.common.connections.load(Ordering::Relaxed) as u64
+    }
+
+    fn status(&self, of_drive: &str) -> Result<String, String> {
+        let sums = self.common.sums();
+        self.collect()?;
+        let mut text = format!(
+            "{of_drive}connections {}\nitems {}\nmemory {}\ngets {} ({} found)\nsets {}\n",
+            self.connections(),
+            sums.items,
+            show_bytes(sums.memory as f64),
+            sums.statistics.cmd_get,
+            sums.statistics.get_hits,
+            sums.statistics.cmd_set,
+        );
+        for (kind, source, times) in self.common.latencies().iter() {
+            let [half, p99, p999] = [50.0, 99.0, 99.9].map(|p| times.percentile(p).0 as f64 / 1e3);
+            let (kind, source, count) = (kind.name(), source.name(), times.count());
+            text +=
+                &format!("{kind} {source} {count}; p50 {half:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us\n");
+        }
+        let lost = sums.engine.damaged + sums.engine.failed_reads;
+        if lost > 0 {
+            text += &format!("warning: {lost} items could not be read\n");
+        }
+        Ok(text)
+    }
+
+    fn count(&self, metrics: &mut Metrics) -> Result<(), String> {
+        let (sums, traffic) = (self.common.sums(), self.collect()?);
+        count_sums(&sums, metrics);
+        count_traffic(&traffic, metrics);
+        let connected = self.connections() as f64;
+        metrics.add(Kind::Gauge, "connections", "Clients that are connected.", &[], connected);
+        for (kind, source, times) in self.common.latencies().iter() {
+            let labels = [("kind", kind.name()), ("source", source.name())];
+            histogram("kv_command_seconds", LATENCY, &labels, times, metrics);
+        }
+        Ok(())
+    }
+}
+
+impl Asked for Store {
+    fn what(&self) -> &'static str {
+        "store"
+    }
+
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn ask(&mut self, ask: Ask) -> Result<Answer, String> {
+        match (self.ask_first(ask.clone())?, ask) {
+            (Answer::Text(text), Ask::Status) => Ok(Answer::Text(self.status(&text)?)),
+            (Answer::Metrics(mut metrics), _) => {
+                self.count(&mut metrics)?;
+                Ok(Answer::Metrics(metrics))
+            }
+            (answer, _) => Ok(answer),
+        }
+    }
+}
+
+fn count_sums(sums: &Sums, metrics: &mut Metrics) {
+    let (asked, done) = (&sums.statistics, &sums.engine);
+    for (kind, count) in [
+        ("get", asked.cmd_get),
+        ("store", asked.cmd_set),
+        ("touch", asked.cmd_touch),
+        ("delete", asked.delete_hits + asked.delete_misses),
+        ("incr", asked.incr_hits + asked.incr_misses),
+        ("decr", asked.decr_hits + asked.decr_misses),
+        ("flush", asked.cmd_flush),
+    ] {
+        metrics.add(Kind::Counter, "kv_commands_total", COMMANDS, &[("kind", kind)], count as f64);
+    }
+    for (source, count) in [("dram", done.hits_in_memory), ("flash", done.hits_on_flash)] {
+        metrics.add(Kind::Counter, "kv_hits_total", HITS, &[("source", source)], count as f64);
+    }
+    for (why, count) in [("too_large", asked.store_too_large), ("no_room", asked.store_no_memory)] {
+        metrics.add(Kind::Counter, "kv_refused_total", "Values not stored.", &[("why", why)], count as f64);
+    }
+    for (name, help, count) in [
+        ("kv_misses_total", "Keys asked for that were not there.", asked.get_misses),
+        ("kv_evictions_total", "Items given up for others.", done.evicted),
+        ("kv_not_admitted_total", "Of those, items not found worth writing to flash.", done.not_admitted),
+        ("kv_expired_total", "Items whose time was over when they were come across.", done.expired),
+        ("kv_moved_to_flash_total", "Items moved from memory to flash.", done.moved_to_flash),
+        ("kv_flash_written_bytes_total", "Bytes of records appended to flash for users.", done.written),
+        ("kv_flash_copied_bytes_total", "Bytes of records copied on flash for room.", done.copied),
+        ("kv_segments_reclaimed_total", "Segments of flash made free.", done.reclaimed),
+        ("kv_damaged_records_total", "Records on flash that were not what had been written.", done.damaged),
+        ("kv_failed_reads_total", "Reads of items that the drive has failed.", done.failed_reads),
+    ] {
+        metrics.add(Kind::Counter, name, help, &[], count as f64);
+    }
+    for (name, help, value) in [
+        ("kv_items", "Items that are there.", sums.items),
+        ("kv_memory_bytes", "Memory for items.", sums.memory),
+        ("kv_index_bytes", "Memory of the index.", sums.index_bytes),
+        ("kv_recovering", "1 while it finds what is on flash.", u64::from(sums.recovered.is_some())),
+    ] {
+        metrics.add(Kind::Gauge, name, help, &[], value as f64);
+    }
+}
+
+fn count_traffic(traffic: &Traffic, metrics: &mut Metrics) {
+    for (name, help, count) in [
+        ("connections_total", "Clients that have connected.", traffic.connections),
+        ("connections_refused_total", "Clients turned away, as there were too many.", traffic.turned_away),
+        ("connections_idle_total", "Connections closed, as nothing came.", traffic.idle),
+        ("logins_failed_total", "Attempts to log in that have failed.", traffic.not_let_in),
+        ("datagrams_total", "Requests that came as datagrams.", traffic.datagrams),
+        ("datagrams_dropped_total", "Datagrams that were dropped.", traffic.dropped),
+        ("received_bytes_total", "Bytes received from clients.", traffic.received),
+        ("sent_bytes_total", "Bytes sent to clients.", traffic.sent),
+    ] {
+        metrics.add(Kind::Counter, name, help, &[], count as f64);
+    }
+}
+
+/// There is one store in a server.
+const NAME: &str = "kv";
+const COMMANDS: &str = "Commands by kind; each key of a get is one.";
+const HITS: &str = "Items found, by where they were.";
+const LATENCY: &str =
+    "From the receipt of a command until the sending of answers began with its own among them.";

@@ -1,0 +1,84 @@
+//! What a worker is asked between two of its turns.
+
+use super::super::questions::Told;
+use super::Worker;
+use crate::ctl::{Answer, Health, Question, Steered};
+use std::sync::mpsc::Sender;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::wire::ctl::{self, Ask};
+use tailcut_host::wire::metrics::Metrics;
+
+/// When the first thread looks how its drive is.
+#[derive(Debug)]
+pub(super) struct Checkup {
+    /// How it was.
+    health: Health,
+    /// Not before then; never where there is nothing to be told.
+    due: Time,
+    /// Something has happened since.
+    is_stale: bool,
+}
+
+impl Checkup {
+    /// Of a drive, if there is one that has something to tell.
+    pub fn new(drive: Option<&impl Steered>) -> Checkup {
+        let is_of_use = drive.is_some_and(|drive| drive.health().array.is_some());
+        let due = if is_of_use { Time::ZERO } else { Time::NEVER };
+        Checkup { health: Health::default(), due, is_stale: false }
+    }
+
+    /// When it wants to look, if nothing else happens.
+    pub fn next_event(&self) -> Time {
+        if self.is_stale { self.due } else { Time::NEVER }
+    }
+}
+
+impl<D: Steered> Worker<D> {
+    /// Counts for the desk.
+    pub(super) fn tell(&mut self, answer: &Sender<Told>) {
+        let told = Told { latencies: self.clients.take_latencies(), traffic: self.traffic };
+        if let Err(unheard) = answer.send(told) {
+            // Whoever asked has given up; the next one gets them.
+            self.reach.common().latencies().merge(unheard.0.latencies);
+        }
+    }
+
+    /// A question about the drive.
+    pub(super) fn answer_question(&mut self, question: Question) {
+        let now = self.clock.now();
+        let said = match (&question.ask, &mut self.drive) {
+            (Ask::Status, Some(drive)) => Answer::Text(drive.tell()),
+            (Ask::Status, None) => Answer::Text(String::new()),
+            (Ask::Metrics, drive) => {
+                let mut metrics = Metrics::default();
+                drive.iter().for_each(|drive| drive.count(&mut metrics));
+                Answer::Metrics(metrics)
+            }
+            (_, None) => Answer::Text(ctl::refusal("everything is in memory: there is no drive")),
+            (_, Some(drive)) => {
+                self.checkup.due = self.checkup.due.min(now);
+                return self.steering.carry_out(drive, now, question);
+            }
+        };
+        // Who does not wait any more does not need to know.
+        let _ = question.answer.send(said);
+    }
+
+    /// Looks how the drive is, so that `stats` can tell, from time to time while something happens.
+    pub(super) fn check_up(&mut self, now: Time) {
+        self.checkup.is_stale = true;
+        let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
+        let health = drive.health();
+        self.reach.common().tell_change(&self.checkup.health, &health);
+        let is_the_same = self.checkup.health == health;
+        self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false };
+        if !is_the_same {
+            let mut text = Vec::new();
+            self.checkup.health.tell(&mut text);
+            self.reach.common().set_health(text);
+        }
+    }
+}
+
+/// How often, at the most, it is looked how the drive is.
+const CHECK_EVERY: Nanos = Nanos::millis(100);

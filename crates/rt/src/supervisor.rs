@@ -1,0 +1,128 @@
+//! Whoever has started the process and wants to know how it does: systemd, by the protocol of sd_notify(3).
+//!
+//! Lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names. Where there is none, nothing is said.
+
+use std::env;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The way to the supervisor, if there is one.
+#[derive(Debug, Default)]
+pub struct Supervisor {
+    reached: Option<(UnixDatagram, SocketAddr)>,
+    watchdog: Option<Duration>,
+}
+
+impl Supervisor {
+    /// As the environment says.
+    ///
+    /// # Errors
+    /// When `NOTIFY_SOCKET` is no address of a socket, or there are no descriptors left.
+    pub fn from_environment() -> io::Result<Supervisor> {
+        let Some(name) = env::var_os("NOTIFY_SOCKET") else { return Ok(Supervisor::default()) };
+        let reached = (UnixDatagram::unbound()?, address(name.as_encoded_bytes())?);
+        let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+        let is_meant = number("WATCHDOG_PID").is_none_or(|process| process == u64::from(std::process::id()));
+        let micros = number("WATCHDOG_USEC").filter(|&micros| is_meant && micros > 0);
+        Ok(Supervisor { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
+    }
+
+    /// True if there is one.
+    pub fn is_there(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    /// How often at least it wants to hear [`Supervisor::is_alive`]: before this time is over. None if it does not.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.watchdog
+    }
+
+    /// The start is over.
+    pub fn is_ready(&self, status: &str) {
+        self.say(&format!("READY=1\nSTATUS={status}\nMAINPID={}", std::process::id()));
+    }
+
+    /// The start takes longer; it is not given up for another so long.
+    pub fn is_starting(&self, status: &str, patience: Duration) {
+        self.say(&format!("STATUS={status}\nEXTEND_TIMEOUT_USEC={}", patience.as_micros()));
+    }
+
+    /// The end has begun.
+    pub fn is_stopping(&self) {
+        self.say("STOPPING=1\nSTATUS=finishing what is under way");
+    }
+
+    /// How it does, in a line.
+    pub fn status(&self, status: &str) {
+        self.say(&format!("STATUS={status}"));
+    }
+
+    /// All threads go on.
+    pub fn is_alive(&self) {
+        self.say("WATCHDOG=1");
+    }
+
+    fn say(&self, lines: &str) {
+        if let Some((socket, address)) = &self.reached {
+            // A supervisor that does not listen is none.
+            let _ = socket.send_to_addr(lines.as_bytes(), address);
+        }
+    }
+}
+
+/// A path, or a name without a file (unix(7)) behind `@`.
+fn address(name: &[u8]) -> io::Result<SocketAddr> {
+    use std::os::unix::ffi::OsStrExt;
+    match name {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
+        [b'/', ..] => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(name)),
+        _ => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "NOTIFY_SOCKET is no path and no name behind @"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hear(listener: &UnixDatagram) -> String {
+        let mut room = [0; 1024];
+        let bytes = listener.recv(&mut room).expect("something was said");
+        String::from_utf8(room[..bytes].to_vec()).expect("it is text")
+    }
+
+    fn with(socket: SocketAddr) -> Supervisor {
+        let unbound = UnixDatagram::unbound().expect("a socket");
+        Supervisor { reached: Some((unbound, socket)), watchdog: None }
+    }
+
+    #[test]
+    fn it_is_told_by_a_path_and_by_a_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notify");
+        let listener = UnixDatagram::bind(&path).expect("a socket");
+        let of = |name: &[u8]| with(address(name).expect("an address"));
+        of(path.as_os_str().as_encoded_bytes()).is_ready("it serves");
+        let heard = hear(&listener);
+        assert_eq!(heard.lines().take(2).collect::<Vec<_>>(), ["READY=1", "STATUS=it serves"]);
+        let name = format!("tailcut-test-{}", std::process::id());
+        let at = SocketAddr::from_abstract_name(&name).expect("a name");
+        let listener = UnixDatagram::bind_addr(&at).expect("a socket");
+        let supervisor = of(format!("@{name}").as_bytes());
+        supervisor.is_stopping();
+        supervisor.is_starting("a quarter", Duration::from_secs(2));
+        assert!(hear(&listener).starts_with("STOPPING=1\n"));
+        assert_eq!(hear(&listener), "STATUS=a quarter\nEXTEND_TIMEOUT_USEC=2000000");
+        drop(listener);
+        supervisor.is_alive();
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        assert!(address(b"relative").is_err() && address(b"").is_err());
+        assert!(address(&[b"/".as_slice(), &[b'x'; 200]].concat()).is_err());
+    }
+}
