@@ -9,7 +9,7 @@ use super::jobs::{Haste, Jobs};
 use super::log::format::{Entry, Foot, Head, NotOurs, Superblock, summary, summary_blocks};
 use super::log::{Log, place_of};
 use super::place::{Place, UNIT};
-use super::reclaim::{Reclaim, entries_in};
+use super::reclaim::{Reclaims, entries_in};
 use super::record::{Header, State};
 use super::settings::Settings;
 use crate::block::Bytes;
@@ -308,7 +308,7 @@ impl Opening {
         let flash = Flash {
             log,
             jobs: Jobs::new(&self.disk),
-            reclaim: Reclaim::default(),
+            reclaims: Reclaims::default(),
             superblock,
             is_flushing: false,
             wanted: 0,

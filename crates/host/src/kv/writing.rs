@@ -131,7 +131,7 @@ impl Engine {
 
     pub(super) fn why_no_room(&mut self) -> Refused {
         let keep = self.settings.keep;
-        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaim.has_hope(&mut flash.log, keep));
+        let has_hope = self.flash.as_mut().is_some_and(|flash| flash.reclaims.has_hope(&mut flash.log, keep));
         if has_hope { Refused::Busy } else { Refused::Full }
     }
 
