@@ -587,8 +587,9 @@ pub(super) fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
 const MOST_VICTIMS: usize = 8;
 /// Reads for copies of a victim at a time. Users wait for what is read, too, so these are few.
 const MOST_RUNS: u32 = 2;
-/// 64 KiB: so much is read at a time for copies, unless a record is longer.
-const RUN_BLOCKS: u64 = 16;
+/// 16 KiB: so much is read at a time for copies, unless a record is longer. Who gets an item
+/// may have to wait for all of it, at a chip or a bus.
+const RUN_BLOCKS: u64 = 4;
 /// Every so-manieth victim is the oldest segment, while tombstones wait for that.
 const OLDEST_EVERY: u64 = 4;
 /// In thousandths: a store is full when even its emptiest segment is.
