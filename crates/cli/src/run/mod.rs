@@ -6,7 +6,9 @@ mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
 pub use input::trace_failure;
-pub use simulation::{Ending, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server, simulate};
+pub use simulation::{
+    Ending, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server, simulate,
+};
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};
 use crate::failure::Failure;

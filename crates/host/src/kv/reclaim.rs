@@ -189,7 +189,11 @@ impl Engine {
             }
             let Some(flash) = &mut self.flash else { return };
             flash.reclaims[slot].chosen[at] = true;
-            let run = run.get_or_insert_with(|| Run { entries: at..at, within: within.clone(), blocks: Vec::new() });
+            let run = run.get_or_insert_with(|| Run {
+                entries: at..at,
+                within: within.clone(),
+                blocks: Vec::new(),
+            });
             (run.entries.end, run.within.end) = (at + 1, run.within.end.max(within.end));
         }
         if let (Some(mut run), Some(flash)) = (run, &mut self.flash) {
@@ -265,7 +269,8 @@ impl Engine {
     fn leave_victim(&mut self, slot: usize, hash: KeyHash, place: Place) {
         let (Some(flash), Place::Log { unit, .. }) = (&mut self.flash, place) else { return };
         flash.log.forget(unit);
-        let (victim, sequence) = (flash.reclaims[slot].victim, flash.log.sequence(flash.reclaims[slot].victim));
+        let (victim, sequence) =
+            (flash.reclaims[slot].victim, flash.log.sequence(flash.reclaims[slot].victim));
         let is_elsewhere = self.index.find(hash).is_some_and(|known| self.front_home(known) != Some(0));
         let Some(flash) = &mut self.flash else { return };
         if !is_elsewhere && flash.log.needs_tombstone(sequence, victim) {
@@ -498,7 +503,9 @@ impl Flash {
     }
 
     fn read_summary(&mut self, slot: usize) {
-        let foot = self.reclaims[slot].foot.filter(|foot| foot.sequence == self.log.sequence(self.reclaims[slot].victim));
+        let foot = self.reclaims[slot]
+            .foot
+            .filter(|foot| foot.sequence == self.log.sequence(self.reclaims[slot].victim));
         self.reclaims[slot].foot = foot;
         let Some(foot) = foot else { return self.erase(slot) };
         self.reclaims[slot].step = Step::Summary;
@@ -515,7 +522,8 @@ impl Flash {
 
     fn take_summary(&mut self, slot: usize, damaged: &mut u64) {
         let Some(foot) = self.reclaims[slot].foot else { return self.erase(slot) };
-        let (have, needed) = (self.reclaims[slot].summary.len() as u64, summary_blocks(foot.entries as usize));
+        let (have, needed) =
+            (self.reclaims[slot].summary.len() as u64, summary_blocks(foot.entries as usize));
         if (1..needed).contains(&have) {
             let end = self.log.first_block(self.reclaims[slot].victim) + u64::from(self.log.segment_blocks());
             return self.read_summary_from(slot, end - needed + have, end);

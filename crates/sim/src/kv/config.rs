@@ -192,11 +192,12 @@ impl KvConfig {
         }
     }
 
-    /// Bytes of an item on flash: a record touches no more blocks than it must, so a block holds so many whole ones.
+    /// Bytes that an item takes on flash at most: a record touches no more blocks than it must, so a block holds so many whole ones, or
+    /// a long one has its blocks for itself.
     pub fn footprint(&self) -> u64 {
         let record = (Header::BYTES as u64 + KEY_BYTES as u64 + self.value).next_multiple_of(UNIT);
         match BLOCK_BYTES / record {
-            0 => record,
+            0 => record.next_multiple_of(BLOCK_BYTES),
             records => BLOCK_BYTES / records,
         }
     }
@@ -221,7 +222,7 @@ impl KvConfig {
             Ok(segments) => u64::from(segments),
             Err(why) => return problem("space", format!("{why}: set more, or a smaller kv.segment")),
         };
-        let bytes = segments.saturating_sub(SPARE_SEGMENTS) * self.segment;
+        let bytes = segments.saturating_sub(SPARE_SEGMENTS + segments / 16) * self.segment;
         let most = bytes / self.footprint() * MOST_FULL / 100;
         if self.keep == Kept::Everything && self.items > most {
             return problem("items", format!("a store of this size works with at most {most} of them"));

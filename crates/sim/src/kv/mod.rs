@@ -47,9 +47,7 @@ use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::timers::Timers;
-use tailcut_base::{
-    Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time,
-};
+use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::array::Array;
 use tailcut_host::kv::session::Service;
 use tailcut_host::{BLOCK_SECTORS, Bytes, Fingerprint, Response};
@@ -248,8 +246,7 @@ impl<S: Storage> SimulatedServer<S> {
     fn end(&mut self, now: Time, client: u32) {
         let connection = &self.connections[client as usize];
         let outcome = connection.outcome(&self.history);
-        let (op, item, version, from) =
-            (connection.op, connection.item, connection.version, connection.from);
+        let (op, item, version, from) = (connection.op, connection.item, connection.version, connection.from);
         let is_from_flash = connection.is_from_flash;
         let content = match outcome {
             Outcome::Hit(version) => version,
@@ -259,9 +256,8 @@ impl<S: Storage> SimulatedServer<S> {
             Outcome::Miss => assert!(self.config.keep == Kept::WhatIsUsed, "item {item} has been lost"),
             Outcome::Stored => {
                 let asking = self.connections.iter().filter(|other| other.is_busy && other.op == Op::Read);
-                self.history.end_set(item, version, now, || {
-                    asking.map(|other| other.from).min().unwrap_or(now)
-                });
+                self.history
+                    .end_set(item, version, now, || asking.map(|other| other.from).min().unwrap_or(now));
             }
             Outcome::Refused if op == Op::Write => self.history.refuse_set(item, version),
             _ => {}
