@@ -26,7 +26,7 @@ pub fn part(server: &KvReport, tone: Tone) -> String {
     for (kind, number, latency) in kinds.into_iter().filter(|(_, number, _)| *number > 0) {
         table.row(&row(kind, number, latency));
     }
-    format!("{table}{}", lines(server))
+    format!("{table}\n{}", lines(server))
 }
 
 fn row(kind: &str, number: u64, latency: &Curve) -> [String; 7] {
