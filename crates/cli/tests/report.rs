@@ -153,3 +153,44 @@ fn an_interrupted_run_shows_what_is_known() {
     let number = slowest.lines().nth(1).and_then(|line| line.split(',').next()).expect("a number");
     assert!(place.text(&["explain", "out", "--request", number]).contains("its own work on chips"));
 }
+
+#[test]
+fn a_key_value_server_shows_what_its_clients_had() {
+    let place = Place::new();
+    std::fs::write(place.path("kv.toml"), SERVER).expect("it can be written");
+    let text = place.text(&["run", "kv.toml", "--out", "out"]);
+    for part in ["90 % gets of 5000 items", "get, from flash", "set", "its thread was busy", "log:"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let report = place.json("out/report.json");
+    assert_eq!(report["kv"]["refused"], 0);
+    assert_eq!(report["content_checked"], true);
+    let refused = place.refused(2, &["run", "kv.toml", "--set", "kv.items=1000000"]);
+    assert!(refused.contains("kv.items: a store of this size works with at most"), "{refused}");
+    let refused = place.refused(2, &["run", "kv.toml", "--set", "workload.read_size=8KiB"]);
+    assert!(refused.contains("set workload.read_size and workload.write_size"), "{refused}");
+}
+
+const SERVER: &str = r#"
+[run]
+requests = 2000
+duration = "0s"
+ramp = "0s"
+[workload]
+read = "90%"
+pace = "closed"
+depth = 8
+region_share = "100%"
+[precondition]
+state = "steady"
+fill = "60%"
+[device]
+preset = "femu-16g"
+geometry.blocks = 32
+[kv]
+enabled = true
+items = 5000
+memory = "1MiB"
+space = "16MiB"
+segment = "256KiB"
+"#;

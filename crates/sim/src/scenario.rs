@@ -262,6 +262,21 @@ impl Configure for Scenario {
                     .into(),
             );
         }
+        if self.kv.enabled && !self.is_synthetic() {
+            visit.problem(
+                "kv.enabled",
+                "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or set kv.enabled = false"
+                    .into(),
+            );
+        }
+        if self.kv.enabled
+            && [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM)
+        {
+            visit.problem(
+                "kv.enabled",
+                format!("each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is the size of items"),
+            );
+        }
         if self.beside.enabled && !self.is_synthetic() {
             visit.problem(
                 "beside.enabled",
@@ -282,6 +297,9 @@ impl Configure for Scenario {
         }
     }
 }
+
+/// What the clients of a key-value server ask for at a time, to the workload.
+const ITEM: &str = "4KiB";
 
 /// What the built-in scenario fills and uses of the drive: pages that nobody has written would be
 /// read in no time.

@@ -183,3 +183,19 @@ fn a_collection_turn_reaches_its_set() {
     scenario.array.turns = Nanos::millis(20);
     assert_ne!(digest(&scenario), always);
 }
+
+/// Nobody waits for what is read to collect garbage: it goes where reads that somebody waits for do not.
+#[test]
+fn reads_of_collection_go_to_the_drive_with_the_token() {
+    let diverted = |class: u32| {
+        let mut scenario = scenario(LayoutKind::Epochs);
+        scenario.workload.read_class = class;
+        let mut world = scenario.array_world(|| (), (), false).expect("it is a good scenario");
+        run_to_end(&mut world, scenario.horizon(), &mut |_| ControlFlow::Continue(())).expect("it runs");
+        let figures = world.device.array().epoch_figures().expect("it has epochs");
+        assert!(world.is_checking() && figures.epochs > 10, "{figures:?}");
+        figures.diverted
+    };
+    assert!(diverted(3) > 50);
+    assert_eq!(diverted(5), 0);
+}

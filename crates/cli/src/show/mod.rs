@@ -5,6 +5,7 @@ mod array;
 mod brief;
 mod drive;
 mod host;
+mod kv;
 mod latency;
 mod store;
 mod throughput;
@@ -31,6 +32,9 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
     if let Some(store) = &report.store {
         page.part("store", &store::table(store, tone));
+    }
+    if let Some(server) = &report.kv {
+        page.part("key-value server", &kv::part(server, tone));
     }
     if let Some(array) = &report.array {
         page.part("array", &array::tables(array, tone));
@@ -104,7 +108,13 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
     match report.sources.as_slice() {
         [_] if scenario.is_synthetic() && !scenario.beside.enabled => {
             let reads = per_cent(f64::from(w.read) / 1e6);
-            format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size)
+            match scenario.kv.enabled {
+                true => format!(
+                    "{reads} gets of {} items, and sets; {pace}",
+                    show_count(scenario.kv.items as f64)
+                ),
+                false => format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size),
+            }
         }
         [one] => one.clone(),
         several if several.len() <= 3 => several.join("; "),

@@ -92,7 +92,7 @@ impl Engine {
 
     /// While there are segments that hold nothing, everything is worth keeping.
     fn has_unused_flash(&self) -> bool {
-        self.flash.as_ref().is_some_and(|flash| !flash.log.is_short() && !flash.log.is_busy())
+        self.flash.as_ref().is_some_and(|flash| !flash.log.wants_victim(0) && !flash.log.is_busy())
     }
 }
 

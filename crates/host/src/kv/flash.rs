@@ -5,7 +5,7 @@ use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
 use super::log::Log;
 use super::log::format::Superblock;
-use super::reclaim::{Part, Reclaim};
+use super::reclaim::{Part, Reclaims};
 use super::recovery::Stretch;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
@@ -17,7 +17,7 @@ use tailcut_base::{Status, Time};
 pub(super) struct Flash {
     pub log: Log,
     pub jobs: Jobs<Job>,
-    pub reclaim: Reclaim,
+    pub reclaims: Reclaims,
     pub superblock: Superblock,
     pub is_flushing: bool,
     /// Somebody wants to know when what was written before this point is durable.
@@ -35,8 +35,8 @@ pub(super) enum Job {
     Write(u64),
     /// Writes up to this one become durable.
     Flush(u64),
-    /// A part of a segment that is to be used again.
-    Reclaim(Part),
+    /// A part of a segment that is to be used again, by the place of what is done with it.
+    Reclaim(usize, Part),
     /// A part of one in which something may be found.
     Recover(Stretch),
 }
@@ -65,7 +65,7 @@ impl Engine {
                     flash.log.note_flushed(settled);
                 }
             }
-            Job::Reclaim(part) => self.note_reclaimed(part, is_good, response.data),
+            Job::Reclaim(slot, part) => self.note_reclaimed(slot, part, is_good, response.data),
             Job::Recover(stretch) => self.note_stretch(stretch, is_good, response.data),
         }
     }

@@ -10,7 +10,7 @@ use super::flash::Flash;
 use super::jobs::{Haste, Jobs};
 use super::log::Log;
 use super::log::format::{Foot, Head, NotOurs, Part, Superblock};
-use super::reclaim::Reclaim;
+use super::reclaim::Reclaims;
 use super::recovery::{Found, Recovery};
 use super::settings::Settings;
 use crate::block::Bytes;
@@ -308,7 +308,7 @@ impl Opening {
         let flash = Flash {
             log,
             jobs: Jobs::new(&self.disk),
-            reclaim: Reclaim::default(),
+            reclaims: Reclaims::default(),
             superblock,
             is_flushing: false,
             wanted: 0,

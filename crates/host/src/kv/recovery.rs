@@ -18,7 +18,7 @@ use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::jobs::Haste;
 use super::log::format::{Entry, Foot, entry_in, is_summary, summary, summary_blocks};
-use super::log::place_of;
+use super::log::{Log, place_of};
 use super::place::Place;
 use super::search::search;
 use crate::block::Bytes;
@@ -31,10 +31,15 @@ pub(super) struct Recovery {
     left: Vec<Found>,
     /// Those that it was asked for, newest first; the first is taken in.
     reading: VecDeque<Reading>,
+    /// Keys of which no older record counts.
     gone: Index,
     /// Who wants to see what is unknown.
     asking: VecDeque<(KeyHash, Asking)>,
+    /// The last write of a summary for a segment that had none. Before it has ended no segment is used again: it could be that one.
+    sealed: u64,
+    /// Segments that there were to know.
     all: u32,
+    /// Reads that have failed.
     failures: u32,
     /// This block cannot be read: what is unknown stays so.
     unreadable: Option<u64>,
@@ -55,6 +60,7 @@ struct Reading {
     found: Found,
     /// To the end of the segment.
     blocks: Vec<Bytes>,
+    /// Reads that have not ended.
     under_way: u32,
     /// Entries of its summary that are not taken in; nothing before it is there, and found to be what was written.
     left: Option<usize>,
@@ -82,6 +88,7 @@ impl Recovery {
             reading: VecDeque::new(),
             gone: Index::new(bits),
             asking: VecDeque::new(),
+            sealed: 0,
             failures: 0,
             unreadable: None,
         }
@@ -101,10 +108,15 @@ impl Recovery {
         self.reading.iter_mut().find(|reading| reading.found.sequence == sequence)
     }
 
-    fn can_go_on(&self) -> bool {
+    fn can_go_on(&self, log: &Log) -> bool {
         let is_read = self.reading.front().is_some_and(|reading| reading.under_way == 0);
         let is_settled = self.unread() == 0 || self.unreadable.is_some();
-        is_read || is_settled && !self.asking.is_empty()
+        is_read || is_settled && !self.asking.is_empty() || self.is_over(log)
+    }
+
+    fn is_over(&self, log: &Log) -> bool {
+        let is_sealed = log.settled() >= self.sealed || log.has_failed();
+        self.unread() == 0 && self.asking.is_empty() && is_sealed
     }
 }
 
@@ -122,16 +134,17 @@ impl Engine {
         }
         self.look_again(most);
         self.read_ahead(sequence);
-        let is_over = |recovery: &mut Recovery| recovery.unread() == 0 && recovery.asking.is_empty();
-        if self.recovery.take_if(is_over).is_some() {
-            self.flash.iter_mut().for_each(|flash| flash.log.note_all_recovered());
+        let Some(flash) = &mut self.flash else { return false };
+        if self.recovery.take_if(|recovery| recovery.is_over(&flash.log)).is_some() {
+            flash.log.note_all_recovered();
         }
         self.can_recover()
     }
 
     /// True if [`Engine::recover`] can go on without an answer of the disk.
     pub fn can_recover(&self) -> bool {
-        self.recovery.as_ref().is_some_and(Recovery::can_go_on)
+        let flash = self.flash.as_ref();
+        self.recovery.as_ref().zip(flash).is_some_and(|(recovery, flash)| recovery.can_go_on(&flash.log))
     }
 
     /// Segments that are known, and all that there were to know; nothing if all are.
@@ -256,7 +269,7 @@ impl Engine {
                 reading.found.foot =
                     reading.blocks.last().and_then(|last| Foot::decode(last, flash.log.store()));
                 reading.left = Some(entries.len());
-                flash.write_summary(found.number, &reading.blocks);
+                recovery.sealed = flash.write_summary(found.number, &reading.blocks);
             }
         }
         reading.left.is_some()
@@ -323,15 +336,16 @@ impl Flash {
         self.jobs.read(Job::Recover(stretch), haste, stretch.block, stretch.blocks, list);
     }
 
-    /// A segment that was open when the store came to its end gets a summary.
-    fn write_summary(&mut self, number: u32, blocks: &[Bytes]) {
-        let most = self.jobs.most_blocks();
+    /// A segment that was open when the store came to its end gets a summary; the number of its last write.
+    fn write_summary(&mut self, number: u32, blocks: &[Bytes]) -> u64 {
+        let (most, mut last) = (self.jobs.most_blocks(), 0);
         let mut block = self.log.first_block(number + 1) - blocks.len() as u64;
         for part in blocks.chunks(most as usize) {
-            let write = self.log.count_write();
-            self.jobs.write(Job::Write(write), Haste::Later, block, part.to_vec());
+            last = self.log.count_write();
+            self.jobs.write(Job::Write(last), Haste::Later, block, part.to_vec());
             block += part.len() as u64;
         }
+        last
     }
 }
 

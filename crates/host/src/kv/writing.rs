@@ -136,7 +136,7 @@ impl Engine {
     pub(super) fn why_no_room(&mut self) -> Refused {
         let (keep, is_recovering) = (self.settings.keep, self.recovery.is_some());
         let has_hope = self.flash.as_mut().is_some_and(|flash| {
-            is_recovering && !flash.log.has_failed() || flash.reclaim.has_hope(&mut flash.log, keep)
+            is_recovering && !flash.log.has_failed() || flash.reclaims.has_hope(&mut flash.log, keep)
         });
         if has_hope { Refused::Busy } else { Refused::Full }
     }

@@ -203,7 +203,9 @@ impl Rig {
     /// Waits for an item that is on flash, or was not found yet, while others go on.
     pub fn ask(&mut self, number: u64) {
         // So often that it comes to memory.
-        (0..self.random.below(3)).for_each(|_| drop(self.engine.find(&key(number), true)));
+        for _ in 0..self.random.below(3) {
+            self.engine.find(&key(number), true);
+        }
         if let Found::Unknown | Found::OnFlash = self.engine.find(&key(number), true) {
             let ticket = self.random.bits() as u32;
             self.asked.push((ticket, number));

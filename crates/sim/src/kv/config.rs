@@ -192,11 +192,12 @@ impl KvConfig {
         }
     }
 
-    /// Bytes of an item on flash: a record touches no more blocks than it must, so a block holds so many whole ones.
+    /// Bytes that an item takes on flash at most: a record touches no more blocks than it must, so a block holds so many whole ones, or
+    /// a long one has its blocks for itself.
     pub fn footprint(&self) -> u64 {
         let record = (Header::BYTES as u64 + KEY_BYTES as u64 + self.value).next_multiple_of(UNIT);
         match BLOCK_BYTES / record {
-            0 => record,
+            0 => record.next_multiple_of(BLOCK_BYTES),
             records => BLOCK_BYTES / records,
         }
     }
@@ -221,7 +222,7 @@ impl KvConfig {
             Ok(segments) => u64::from(segments),
             Err(why) => return problem("space", format!("{why}: set more, or a smaller kv.segment")),
         };
-        let bytes = segments.saturating_sub(SPARE_SEGMENTS) * self.segment;
+        let bytes = segments.saturating_sub(SPARE_SEGMENTS + segments / 16) * self.segment;
         let most = bytes / self.footprint() * MOST_FULL / 100;
         if self.keep == Kept::Everything && self.items > most {
             return problem("items", format!("a store of this size works with at most {most} of them"));
@@ -236,3 +237,31 @@ const SPARE: u64 = 304;
 const SPARE_SEGMENTS: u64 = 6;
 /// Per cent of the rest that may be valid, or the log copies more than it writes.
 const MOST_FULL: u64 = 90;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blame(config: &KvConfig, prepared: u64) -> Option<&'static str> {
+        let disk = Disk { blocks: 1 << 20, depth: 32, most_blocks: 32, volatile_cache: true };
+        config.blocks(prepared, &disk).err().map(|problem| problem.key)
+    }
+
+    #[test]
+    fn what_does_not_fit_is_blamed_on_the_key_that_can_be_changed() {
+        let fits = KvConfig { space: 1 << 30, ..KvConfig::default() };
+        assert_eq!(blame(&fits, 1 << 19), None);
+        assert_eq!(blame(&fits, 0), Some("enabled"), "an empty drive");
+        assert_eq!(blame(&fits, 1 << 17), Some("space"), "less is prepared");
+        assert_eq!(blame(&KvConfig { space: 1 << 20, ..fits.clone() }, 1 << 19), Some("space"), "no log");
+        assert_eq!(blame(&KvConfig { items: 1 << 20, ..fits }, 1 << 19), Some("items"));
+    }
+
+    #[test]
+    fn an_item_takes_its_share_of_a_block_or_whole_ones() {
+        let footprint = |value| KvConfig { value, ..KvConfig::default() }.footprint();
+        assert_eq!(footprint(1000), 4096 / 3, "1072 bytes, of which a block holds three");
+        assert_eq!(footprint(3000), 4096);
+        assert_eq!(footprint(5000), 8192);
+    }
+}

@@ -29,8 +29,8 @@ pub struct Connection {
     pub sent: Vec<u8>,
     /// The answer.
     pub answer: Vec<u8>,
-    /// The server has answered, and has not sent it.
-    pub is_answering: bool,
+    /// The server has received the command, and has no answer.
+    pub is_waiting: bool,
     /// The item was read from flash.
     pub is_from_flash: bool,
 }
@@ -63,7 +63,7 @@ impl Connection {
             spans: Spans::new(),
             sent: Vec::new(),
             answer: Vec::new(),
-            is_answering: false,
+            is_waiting: false,
             is_from_flash: false,
         }
     }
@@ -127,14 +127,14 @@ fn value_in(rest: &[u8]) -> Option<&[u8]> {
 }
 
 /// Appends a `get`.
-pub fn append_get(item: u64, out: &mut Vec<u8>) {
+fn append_get(item: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"get ");
     append_key(item, out);
     out.extend_from_slice(b"\r\n");
 }
 
 /// Appends a `set` of a value of so many bytes.
-pub fn append_set(item: u64, version: u64, bytes: usize, out: &mut Vec<u8>) {
+fn append_set(item: u64, version: u64, bytes: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"set ");
     append_key(item, out);
     out.extend_from_slice(format!(" 0 0 {bytes}\r\n").as_bytes());

@@ -16,21 +16,21 @@ pub(super) struct Port {
     arrived: VecDeque<u32>,
     /// When it interrupted last.
     last: Option<Time>,
-    state: Told,
+    notice: Notice,
     /// The core that it interrupts.
     cpu: usize,
 }
 
 /// Whether the server knows that something has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Told {
+enum Notice {
     /// Nothing has come.
     #[default]
-    Nothing,
+    None,
     /// It is too early for another interrupt.
     Later,
     /// The card has interrupted; until all that has come is served, it does not again.
-    Told,
+    Given,
 }
 
 /// The software interrupt of a core.
@@ -72,12 +72,12 @@ impl<S: Storage> SimulatedServer<S> {
         let link = self.link_of(client);
         let port = &mut self.ports[link];
         port.arrived.push_back(client);
-        if port.state != Told::Nothing {
+        if port.notice != Notice::None {
             return;
         }
         let due = port.last.map_or(now, |last| now.max(last + self.config.moderation));
         if due > now {
-            port.state = Told::Later;
+            port.notice = Notice::Later;
             return self.alarms.set(due, Alarm::Interrupt(link as u32));
         }
         self.card_interrupts(now, link as u32);
@@ -85,7 +85,7 @@ impl<S: Storage> SimulatedServer<S> {
 
     pub(super) fn card_interrupts(&mut self, now: Time, link: u32) {
         let port = &mut self.ports[link as usize];
-        (port.last, port.state) = (Some(now), Told::Told);
+        (port.last, port.notice) = (Some(now), Notice::Given);
         self.machine.interrupt(now, port.cpu, FIRST_IRQ + link);
     }
 
@@ -158,7 +158,7 @@ impl<S: Storage> SimulatedServer<S> {
         }
         for link in 0..self.ports.len() {
             let port = &mut self.ports[link];
-            if port.cpu != cpu || port.state != Told::Told {
+            if port.cpu != cpu || port.notice != Notice::Given {
                 continue;
             }
             if let Some(client) = port.arrived.pop_front() {
@@ -167,7 +167,7 @@ impl<S: Storage> SimulatedServer<S> {
                 let work = costs::PACKET * costs::packets(connection.sent.len() as u64);
                 return self.soft_does(now, cpu, Doing::Packets(client), work);
             }
-            port.state = Told::Nothing;
+            port.notice = Notice::None;
         }
         self.machine.leave_soft(now, cpu);
     }

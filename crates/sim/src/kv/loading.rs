@@ -3,12 +3,12 @@
 //! Its log goes round once, items being set again at random, so that from the first moment on what is written needs room that was used before.
 
 use super::config::KvConfig;
-use super::connection::append_set;
+use super::content::{append_key, append_value};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Engine, Making, Opening};
-use tailcut_host::{Bytes, Disk, Request, Response};
+use tailcut_host::kv::{Change, Content, Engine, Making, Opening, Put, Refused, State};
+use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request, Response};
 
 /// A server with its items, and what is on its disk.
 #[derive(Debug)]
@@ -28,14 +28,13 @@ pub fn load(config: &KvConfig, disk: &Disk, seed: u64) -> Loaded {
     let mut random = Stream::new(seed, "key-value server");
     let mut blocks = vec![Bytes::ZEROS; disk.blocks as usize];
     let engine = make(config, disk, &mut blocks, &mut random);
+    let mut loading = Loading { engine, blocks, versions: vec![0; config.items as usize], last: 0 };
+    loading.fill(config, disk, &mut random);
     // As memcached counts an item, with room for its key.
     let most_item = config.value + 1024;
     let settings = ServiceSettings { most_item, is_durable: config.durable, process: 0 };
-    let service = Service::new(engine, settings);
-    let versions = vec![0; config.items as usize];
-    let mut loaded = Loaded { service, blocks, versions, last: 0 };
-    loaded.fill(config, disk, &mut random);
-    loaded
+    let service = Service::new(loading.engine, settings);
+    Loaded { service, blocks: loading.blocks, versions: loading.versions, last: loading.last }
 }
 
 /// A new store on a disk of zeros.
@@ -49,42 +48,45 @@ fn make(config: &KvConfig, disk: &Disk, blocks: &mut [Bytes], random: &mut Strea
     opening.end().expect("the disk has been looked at")
 }
 
-impl Loaded {
+/// A server's engine that is being filled.
+struct Loading {
+    engine: Engine,
+    blocks: Vec<Bytes>,
+    versions: Vec<u64>,
+    last: u64,
+}
+
+impl Loading {
     fn fill(&mut self, config: &KvConfig, disk: &Disk, random: &mut Stream) {
-        self.service.tick(Time::ZERO, UNIX);
-        let client = self.service.open();
-        (0..config.items).for_each(|item| self.set(client, item, config.value));
-        let around = disk.blocks * tailcut_host::BLOCK_BYTES / config.footprint();
-        for _ in config.items..around {
-            self.set(client, random.below(config.items), config.value);
-        }
-        self.service.engine_mut().sync();
-        while !self.service.engine().is_idle() {
+        self.engine.tick(Time::ZERO, UNIX as u32);
+        (0..config.items).for_each(|item| self.set(item, config.value));
+        let around = disk.blocks * BLOCK_BYTES / config.footprint();
+        (config.items..around).for_each(|_| self.set(random.below(config.items), config.value));
+        self.engine.sync();
+        while !self.engine.is_idle() {
             self.settle();
         }
-        self.service.close(client);
     }
 
-    fn set(&mut self, client: u32, item: u64, bytes: u64) {
+    fn set(&mut self, item: u64, bytes: u64) {
         self.last += 1;
         self.versions[item as usize] = self.last;
-        let mut text = Vec::new();
-        append_set(item, self.last, bytes as usize, &mut text);
-        self.service.receive(client, &mut &text[..]);
-        self.settle();
-        while !self.service.is_answered(client) {
-            self.service.engine_mut().sync();
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        append_key(item, &mut key);
+        append_value(item, self.last, bytes as usize, &mut value);
+        let content = Content::New(&value);
+        let put = Put { content, flags: 0, expires: 0, state: State::default(), cas: None };
+        while let Err(refused) = self.engine.change(&key, None, Change::Put(put)) {
+            assert_eq!(refused, Refused::Busy, "item {item} of a store that has room for it");
             self.settle();
         }
-        let answer = std::mem::take(self.service.output(client));
-        assert_eq!(answer, b"STORED\r\n", "item {item}: {}", String::from_utf8_lossy(&answer));
+        self.settle();
     }
 
     /// Lets the disk answer everything.
     fn settle(&mut self) {
-        while let Some(request) = self.service.next_request() {
-            self.service.respond(answer_at_once(request, &mut self.blocks));
-            self.service.turn(&mut Vec::new());
+        while let Some(request) = self.engine.next_request() {
+            self.engine.respond(answer_at_once(request, &mut self.blocks));
         }
     }
 }

@@ -156,6 +156,7 @@ impl<S: Storage> SimulatedServer<S> {
     fn received(&mut self, now: Time, client: u32) {
         let connection = &mut self.connections[client as usize];
         connection.lap(now, Cause::HostWork);
+        connection.is_waiting = true;
         let mut input = &connection.sent[..];
         self.service.receive(connection.name, &mut input);
         assert!(input.is_empty(), "a client with one command at a time is never put off");
@@ -164,8 +165,8 @@ impl<S: Storage> SimulatedServer<S> {
 
     fn note_answer(&mut self, client: u32) {
         let connection = &mut self.connections[client as usize];
-        if !connection.is_answering && !self.service.output(connection.name).is_empty() {
-            connection.is_answering = true;
+        if connection.is_waiting && !self.service.output(connection.name).is_empty() {
+            connection.is_waiting = false;
             self.worker.answering.push_back(client);
         }
     }
@@ -190,6 +191,10 @@ impl<S: Storage> SimulatedServer<S> {
         for name in movers.drain(..) {
             let client = self.clients[name as usize];
             let connection = &mut self.connections[client as usize];
+            if !connection.is_waiting {
+                // It is named for what it waited for before.
+                continue;
+            }
             // What was asked for before this client asked was not asked for its sake.
             if trail.is_of_user && trail.begun >= connection.mark {
                 connection.lap(trail.begun, Cause::HostQueue);
@@ -216,8 +221,10 @@ impl<S: Storage> SimulatedServer<S> {
         let has_some = !movers.is_empty();
         for name in movers.drain(..) {
             let client = self.clients[name as usize];
-            self.connections[client as usize].lap(now, Cause::Cache);
-            self.note_answer(client);
+            if self.connections[client as usize].is_waiting {
+                self.connections[client as usize].lap(now, Cause::Cache);
+                self.note_answer(client);
+            }
         }
         self.worker.movers = movers;
         has_some
@@ -227,7 +234,6 @@ impl<S: Storage> SimulatedServer<S> {
     fn sent(&mut self, now: Time, client: u32) {
         let connection = &mut self.connections[client as usize];
         connection.lap(now, Cause::HostWork);
-        connection.is_answering = false;
         std::mem::swap(&mut connection.answer, self.service.output(connection.name));
         self.send_to_client(now, client);
     }

@@ -8,6 +8,7 @@ mod array;
 mod curve;
 mod drive;
 mod host;
+mod kv;
 mod lifetime;
 mod limits;
 mod requests;
@@ -19,6 +20,7 @@ pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, 
 pub use curve::{Curve, PERCENTILES, Point};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use host::{CpuShare, HostReport};
+pub use kv::KvReport;
 pub use lifetime::Lifetime;
 pub use limits::{Bare, Demand, Resource};
 pub use requests::{KindReport, class_kind};
@@ -53,6 +55,9 @@ pub struct Report {
     /// The host, where one is modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostReport>,
+    /// The key-value server, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
     /// The sources of the workload, one line each.
@@ -115,7 +120,10 @@ impl Report {
         }
         let requests_per_s = kinds[0].requests_per_s;
         let mut resources = limits::of_drives(&scenario.device, figures, requests_per_s);
-        resources.extend(closed_loop(world, &kinds[0]));
+        let kv = world.device.kv_figures();
+        if kv.is_none() {
+            resources.extend(closed_loop(world, &kinds[0]));
+        }
         resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
         let busiest = resources.first().map_or(0.0, |resource| resource.busy);
         Report {
@@ -131,6 +139,7 @@ impl Report {
                 .device
                 .host_figures()
                 .map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
+            kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             sources: world.sources().map(describe).collect(),
             interrupted,
@@ -204,6 +213,12 @@ fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted
     let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
     if interrupted {
         notes.push("interrupted: the figures cover what was run until then".into());
+    }
+    if world.device.kv_figures().is_some() {
+        notes.push(
+            "reads are gets and writes are sets; each counts as 4 KiB, whatever the size of its item, and bare is that of the drive alone"
+                .into(),
+        );
     }
     if world.widened() > 0 {
         let widened = world.widened();

@@ -9,6 +9,7 @@ mod array_tail;
 mod beyond_completion;
 mod beyond_epochs;
 mod beyond_epochs_sets;
+mod beyond_kv;
 mod beyond_prediction;
 mod beyond_read_importance;
 mod beyond_window;
@@ -21,6 +22,7 @@ pub mod pareset;
 mod pareset_12;
 mod pareset_7;
 mod row;
+mod served;
 mod shin;
 mod shin_3;
 mod shin_3_kv;
@@ -143,6 +145,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &shin_t5_2::StoredItems,
         &epoch_writes::WriteLoad,
         &beyond_epochs::BeyondEpochs,
+        &beyond_kv::GetsBesideSets,
     ]
 }
 

@@ -13,9 +13,8 @@ use tailcut_base::Nanos;
 /// Figure 3.11: operations per second by number of clients.
 pub struct KeyValue;
 
-/// What a server's thread does for a get but for reading: epoll 2.42 µs, receiving 0.98, parsing 0.85, looking up 0.10, preparing the answer 0.60,
-/// sending 3.17, other 0.55 (Peter et al., Arrakis, OSDI 2014, table 2, Redis under Linux).
-const WORK: Nanos = Nanos(8670);
+/// What a server's thread does for a get but for reading, part by part in [`costs`](crate::kv::costs) (Arrakis).
+const WORK: Nanos = crate::kv::costs::GET;
 
 /// From an answer to the client's next request at the server. A round trip of one small TCP message over Gigabit Ethernet takes some 50 µs (assumed; it is
 /// mostly interrupt coalescing); the client's own time is not known and left out.

@@ -9,7 +9,7 @@ use crate::array::core::Core;
 use crate::array::drives::Urgency;
 use crate::array::reads::{Done, Wanted};
 use std::ops::Range;
-use tailcut_base::{Spans, Status, Time};
+use tailcut_base::{Class, Spans, Status, Time};
 
 impl<B: Block> Epochs<B> {
     /// A read of the host.
@@ -60,8 +60,9 @@ impl<B: Block> Epochs<B> {
             let id = self.cache.enter(block);
             self.cache.get_mut(id).readers += 1;
         }
-        let Place { drive, block } = self.choose(core, run.start, blocks);
-        let (around, class) = (core.around(now, drive), core.requests.get(slot).class);
+        let class = core.requests.get(slot).class;
+        let Place { drive, block } = self.choose(core, class, run.start, blocks);
+        let around = core.around(now, drive);
         let token = match self.is_busy(drive) {
             true => Asked::Met(slot).pack(),
             false => {
@@ -82,14 +83,18 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one whose drive has less
-    /// to do.
-    fn choose(&mut self, core: &Core<B>, block: u64, blocks: u32) -> Place {
+    /// to do. What is read to collect garbage is heavy work itself, for which nobody waits: it goes to the drive with the token, or it would be in
+    /// the way of those for whom the others are kept free.
+    fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {
         let [first, second] = self.shape.places(block);
         let serves = |place: Place| core.drives.serves(place.drive, place.block, blocks);
         let (is_first_busy, is_second_busy) = (self.is_busy(first.drive), self.is_busy(second.drive));
         let chosen = match (serves(first), serves(second)) {
             (true, false) => first,
             (false, true) => second,
+            _ if is_first_busy != is_second_busy && class == COLLECTION => {
+                return if is_first_busy { first } else { second };
+            }
             _ if is_first_busy != is_second_busy => {
                 self.figures.diverted += 1;
                 return if is_first_busy { second } else { first };
@@ -143,3 +148,9 @@ impl<B: Block> Epochs<B> {
         self.leave_if_done(now, core, id);
     }
 }
+
+/// The class of what is read to collect garbage.
+const COLLECTION: Class = match Class::new(5) {
+    Some(class) => class,
+    None => panic!("classes are 1 to 5"),
+};

@@ -38,6 +38,8 @@ pub struct Log {
     open: Option<Open>,
     /// It was opened for copies, when there were so few free ones that they need it.
     is_for_moves: bool,
+    /// Segments that are being made free.
+    victims: usize,
     /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
     ranks: Vec<Vec<u32>>,
     /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
@@ -113,6 +115,7 @@ impl Log {
             full: VecDeque::new(),
             open: None,
             is_for_moves: false,
+            victims: 0,
             ranks: vec![Vec::new(); RANKS],
             entombed: BTreeSet::new(),
             resting: Vec::new(),
@@ -191,7 +194,7 @@ impl Log {
             return None;
         }
         let spared = match purpose {
-            Purpose::User => RESERVE + 1,
+            Purpose::User => RESERVE + self.victims.max(1),
             Purpose::Tombstone => RESERVE,
             Purpose::Move => 0,
         };
@@ -204,7 +207,7 @@ impl Log {
         if is_short {
             return None;
         }
-        self.is_for_moves = purpose == Purpose::Move && self.free.len() <= RESERVE + 1;
+        self.is_for_moves = purpose == Purpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
         let number = self.free.pop_front()?;
         self.seal(pool);
         let sequence = self.next_sequence;

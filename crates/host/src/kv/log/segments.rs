@@ -21,6 +21,8 @@ pub(super) struct Segment {
     pub tombstones: u32,
     /// They may still be needed: then they are worth as much as valid records.
     pub needs_tombstones: bool,
+    /// It is being made free.
+    pub is_victim: bool,
     /// It is full, and has this rank by the share of its valid records.
     pub rank: Option<u8>,
 }
@@ -83,14 +85,29 @@ impl Log {
         self.segments.len() - 1
     }
 
-    /// True when segments should be made free.
-    pub fn is_short(&self) -> bool {
-        self.free.len() < 2 * RESERVE
+    /// True when another segment should be made free, where so many are under way: the more of them the fewer are free. Each can take
+    /// the room of a whole one for its copies.
+    pub fn wants_victim(&self, under_way: usize) -> bool {
+        let free = self.free.len();
+        let ahead = (self.segments() / AHEAD_SHARE).min(MOST_AHEAD);
+        let has_room = under_way == 0 || free > under_way + RESERVE;
+        free + under_way < 2 * RESERVE + ahead && has_room
     }
 
-    /// The oldest full segment, all of which is on the disk.
+    /// So many are under way: what they take for copies is not for users.
+    pub fn note_victims(&mut self, under_way: usize) {
+        self.victims = under_way;
+    }
+
+    /// A segment is to be made free, or not any more.
+    pub fn set_victim(&mut self, number: u32, is_victim: bool) {
+        self.segments[number as usize].is_victim = is_victim;
+    }
+
+    /// The oldest full segment that is not being made free, all of which is on the disk.
     pub fn oldest(&self) -> Option<u32> {
-        self.full.front().copied().filter(|&number| !self.is_resting(number))
+        let oldest = self.full.iter().copied().find(|&number| !self.segments[number as usize].is_victim);
+        oldest.filter(|&number| !self.is_resting(number))
     }
 
     /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
@@ -101,7 +118,7 @@ impl Log {
             .filter(|&number| self.segments[number as usize].share() < share)
     }
 
-    /// A full segment of that rank, all of which is on the disk.
+    /// A full segment of that rank that is not being made free, all of which is on the disk.
     fn any_of(&mut self, rank: usize) -> Option<u32> {
         let mut at = self.ranks[rank].len();
         while at > 0 {
@@ -109,7 +126,7 @@ impl Log {
             let number = self.ranks[rank][at];
             if self.segments[number as usize].rank != Some(rank as u8) {
                 self.ranks[rank].swap_remove(at);
-            } else if !self.is_resting(number) {
+            } else if !self.is_resting(number) && !self.segments[number as usize].is_victim {
                 return Some(number);
             }
         }
@@ -236,5 +253,9 @@ impl Log {
     }
 }
 
+/// One segment in so many is kept free beside the last ones, so that several can be made free while users go on,
+const AHEAD_SHARE: usize = 16;
+/// but no more than these.
+const MOST_AHEAD: usize = 8;
 /// Steps of the share of valid records.
 pub(super) const RANKS: usize = 32;

@@ -173,7 +173,8 @@ impl Shard {
 
     /// When it wants to go on by itself.
     pub fn next_event(&self) -> Time {
-        self.engine.next_event()
+        let is_due = self.is_touched || self.has_moved;
+        if is_due { Time::ZERO } else { self.engine.next_event() }
     }
 
     /// What was counted.
@@ -317,6 +318,8 @@ impl Shard {
     fn wait_for_disk(&mut self, asker: Asker, kept: Box<Kept>) {
         let name = self.name(UnderWay { asker, stage: Stage::Disk(kept) });
         self.stuck.push(name);
+        // An item that has left memory to make room for itself waits for nothing: with a disk that is idle nobody would try again.
+        self.has_moved |= self.engine.is_idle();
     }
 
     /// Answers what has become durable.

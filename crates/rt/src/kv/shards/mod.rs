@@ -143,6 +143,11 @@ impl Common {
         sums
     }
 
+    /// How far the shard is that is least far with finding what is on the drive, or cannot find it.
+    pub fn recovery(&self) -> Recovery {
+        self.places.iter().map(Place::recovery).max().unwrap_or(Recovery::Over)
+    }
+
     /// Which block of which shard cannot be read, so that what is on the drive cannot be found.
     pub fn unreadable(&self) -> Option<(u32, u64)> {
         (0..self.shards())

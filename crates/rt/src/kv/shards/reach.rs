@@ -85,17 +85,13 @@ impl Reach {
         }
     }
 
-    /// Goes on with finding what is on the drive, a little. What cannot be found is fatal.
-    pub fn recover(&mut self) -> Recovery {
-        let mut all = Recovery::Over;
+    /// Goes on with finding what is on the drive, a little.
+    pub fn recover(&mut self) {
         for shard in 0..self.common.shards() {
-            let place = |reach: &Reach| reach.common.places[shard as usize].recovery();
-            if place(self) != Recovery::Over {
+            if self.common.places[shard as usize].recovery() != Recovery::Over {
                 self.with(shard, Shard::recover);
             }
-            all = all.max(place(self));
         }
-        all
     }
 
     /// Lets those shards go on whose time has come.
@@ -195,12 +191,17 @@ impl Yields {
     /// Takes what a shard has for others.
     #[inline]
     fn collect(&mut self, place: &Place, number: u32, shard: &mut Shard) {
-        while shard.is_touched() {
-            while let Some(request) = shard.next_request() {
-                self.requests.push((number, request));
+        if shard.is_touched() {
+            for _ in 0..MOST_TURNS {
+                while let Some(request) = shard.next_request() {
+                    self.requests.push((number, request));
+                }
+                // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
+                shard.turn();
+                if !shard.is_touched() {
+                    break;
+                }
             }
-            // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
-            shard.turn();
             let before = place.set_next_event(shard.next_event());
             self.has_appointment |= before > shard.next_event();
         }
@@ -217,6 +218,9 @@ impl Yields {
         }
     }
 }
+
+/// What waits for nothing but itself is tried so often before others have their turn.
+const MOST_TURNS: u32 = 4;
 
 impl Shards for Reach {
     fn count(&self) -> u32 {

@@ -35,18 +35,27 @@ impl<D: Steered> Worker<D> {
 
     /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
     pub(super) fn recover(&mut self) {
-        let is_of_use = matches!(self.stopping, Stopping::Not | Stopping::Emptying { .. });
-        if self.thread > 0 || self.is_recovered || !is_of_use {
+        if !self.may_recover() {
             return;
         }
-        let recovery = self.reach.recover();
+        self.reach.recover();
+        let recovery = self.reach.common().recovery();
         self.is_recovered = recovery == Recovery::Over;
-        self.is_told |= recovery == Recovery::GoesOn;
         if recovery == Recovery::Failed && self.stopping == Stopping::Not {
             let common = self.reach.common();
             (1..common.threads()).for_each(|thread| common.post(thread, Notice::Stop));
             self.begin_end();
         }
+    }
+
+    /// True if that can go on in another turn.
+    pub(super) fn can_recover(&self) -> bool {
+        self.may_recover() && self.reach.common().recovery() == Recovery::GoesOn
+    }
+
+    fn may_recover(&self) -> bool {
+        let is_of_use = matches!(self.stopping, Stopping::Not | Stopping::Emptying { .. });
+        self.thread == 0 && !self.is_recovered && is_of_use
     }
 
     /// The drive has answered something.

@@ -202,6 +202,7 @@ impl<D: Steered> Worker<D> {
         }
         self.recover();
         self.carry_out(now);
+        self.is_told |= self.can_recover();
         self.note_sending();
         self.answer();
         self.open_door_again(now);

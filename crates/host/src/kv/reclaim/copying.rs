@@ -1,0 +1,228 @@
+//! What becomes of the records of a segment that is to be used again: what is kept is read, together with its neighbours, and appended to the log.
+
+use super::super::engine::Engine;
+use super::super::fetch::{is_intact, key_in, record_in};
+use super::super::hash::KeyHash;
+use super::super::index::Entry as Known;
+use super::super::item::Value;
+use super::super::log::format::Entry;
+use super::super::log::{Purpose, Record, place_of};
+use super::super::place::{Place, UNIT};
+use super::super::record::{Header, State};
+use super::super::settings::Keep;
+use super::{MOST_RUNS, RUN_BLOCKS, Run};
+use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
+use std::ops::Range;
+
+impl Engine {
+    /// Looks at entries of the summary; false if there is nothing more to do at the moment.
+    pub(super) fn copy_some(&mut self, slot: usize) -> bool {
+        loop {
+            let Some(flash) = &mut self.flash else { return false };
+            if flash.reclaims[slot].under_way >= MOST_RUNS || flash.log.is_busy() {
+                return false;
+            }
+            if flash.reclaims[slot].next == flash.reclaims[slot].entries.len() {
+                return flash.reclaims[slot].under_way == 0 && flash.end_copying(slot);
+            }
+            self.begin_run(slot);
+        }
+    }
+
+    /// Looks for the next record that is to be copied, and reads it with those behind it.
+    fn begin_run(&mut self, slot: usize) {
+        let mut run: Option<Run> = None;
+        loop {
+            let Some(flash) = &mut self.flash else { return };
+            let reclaim = &mut flash.reclaims[slot];
+            let Some(&entry) = reclaim.entries.get(reclaim.next) else { break };
+            let at = reclaim.next;
+            let within = blocks_of(&entry);
+            let fits = |run: &Run| within.end - run.within.start <= RUN_BLOCKS;
+            if !run.as_ref().is_none_or(fits) {
+                break;
+            }
+            reclaim.next += 1;
+            if !self.consider(slot, entry) {
+                continue;
+            }
+            let Some(flash) = &mut self.flash else { return };
+            flash.reclaims[slot].chosen[at] = true;
+            let run = run.get_or_insert_with(|| Run {
+                entries: at..at,
+                within: within.clone(),
+                blocks: Vec::new(),
+            });
+            (run.entries.end, run.within.end) = (at + 1, run.within.end.max(within.end));
+        }
+        if let (Some(mut run), Some(flash)) = (run, &mut self.flash) {
+            run.blocks = self.pool.list();
+            flash.reclaims[slot].under_way += 1;
+            flash.read_run(slot, run);
+        }
+    }
+
+    /// What becomes of a record of the victim; true if it is to be copied.
+    fn consider(&mut self, slot: usize, entry: Entry) -> bool {
+        if entry.is_tombstone {
+            self.consider_tombstone(slot, entry.hash);
+            return false;
+        }
+        let Some(flash) = &mut self.flash else { return false };
+        let victim = flash.reclaims[slot].victim;
+        let place = place_of(victim, flash.log.segment_blocks(), entry.unit, u64::from(entry.bytes));
+        let Some(known) = self.index.find(entry.hash) else { return false };
+        if let Place::Front { unit } = known.place {
+            self.consider_copy_in_memory(slot, entry.hash, unit, place);
+            return false;
+        }
+        if known.place != place {
+            return false;
+        }
+        if entry.expires != 0 && entry.expires <= self.unix {
+            self.figures.expired += 1;
+            self.index.remove(entry.hash);
+            self.leave_victim(slot, entry.hash, place);
+            return false;
+        }
+        match self.settings.keep {
+            Keep::Everything => true,
+            Keep::WhatIsUsed => known.heat > 0 && self.takes_from_budget(slot, u64::from(entry.bytes)),
+        }
+    }
+
+    fn abort(&mut self, slot: usize) {
+        self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].is_aborted = true);
+    }
+
+    /// True if a cache may still copy so many bytes from its victim.
+    fn takes_from_budget(&mut self, slot: usize, bytes: u64) -> bool {
+        let Some(flash) = &mut self.flash else { return false };
+        let left = flash.reclaims[slot].budget.checked_sub(bytes);
+        flash.reclaims[slot].budget = left.unwrap_or(flash.reclaims[slot].budget);
+        left.is_some()
+    }
+
+    /// Its item is in memory as well: there it is from now on alone, or gets another place on flash.
+    fn consider_copy_in_memory(&mut self, slot: usize, hash: KeyHash, unit: u32, place: Place) {
+        let header = self.front.header(unit);
+        if header.home != place.encode() {
+            return;
+        }
+        let is_kept = match self.settings.keep {
+            Keep::Everything => true,
+            Keep::WhatIsUsed => {
+                self.settings.writes_at_once() && self.takes_from_budget(slot, header.record_bytes())
+            }
+        };
+        let copy = if is_kept { self.append_from_front(hash, unit, Purpose::Move) } else { None };
+        if copy.is_none() && self.settings.keep == Keep::Everything {
+            return self.abort(slot);
+        }
+        let home = copy.map_or(0, Place::encode);
+        self.front.set_header(unit, &Header { home, ..header });
+        self.leave_victim(slot, hash, place);
+    }
+
+    /// A record of the victim is not valid any more. An older one could come back with the victim gone, unless a tombstone says otherwise.
+    fn leave_victim(&mut self, slot: usize, hash: KeyHash, place: Place) {
+        let (Some(flash), Place::Log { unit, .. }) = (&mut self.flash, place) else { return };
+        flash.log.forget(unit);
+        let (victim, sequence) =
+            (flash.reclaims[slot].victim, flash.log.sequence(flash.reclaims[slot].victim));
+        let is_elsewhere = self.index.find(hash).is_some_and(|known| self.front_home(known) != Some(0));
+        let Some(flash) = &mut self.flash else { return };
+        if !is_elsewhere && flash.log.needs_tombstone(sequence, victim) {
+            self.figures.tombstones += 1;
+            flash.reclaims[slot].is_aborted |=
+                !flash.log.bury(self.now, hash, sequence, Purpose::Move, &mut self.pool);
+        }
+    }
+
+    fn front_home(&self, known: Known) -> Option<u64> {
+        match known.place {
+            Place::Front { unit } => Some(self.front.header(unit).home),
+            Place::Log { .. } => None,
+        }
+    }
+
+    fn consider_tombstone(&mut self, slot: usize, hash: KeyHash) {
+        let is_superseded = self.index.find(hash).is_some_and(|known| self.front_home(known) != Some(0));
+        let Some(flash) = &mut self.flash else { return };
+        let (victim, buried) = (flash.reclaims[slot].victim, flash.log.buried(flash.reclaims[slot].victim));
+        if !is_superseded && flash.log.needs_tombstone(buried, victim) {
+            self.figures.tombstones += 1;
+            flash.reclaims[slot].is_aborted |=
+                !flash.log.bury(self.now, hash, buried, Purpose::Move, &mut self.pool);
+        }
+    }
+
+    /// Blocks with records that are to be kept, or a part of them.
+    pub(super) fn note_run(&mut self, slot: usize, mut run: Run, is_good: bool, mut data: Vec<Bytes>) {
+        run.blocks.append(&mut data);
+        self.pool.take_back(data);
+        let Some(flash) = &mut self.flash else { return };
+        let needed = run.within.end - run.within.start;
+        if is_good && (run.blocks.len() as u64) < needed {
+            return flash.read_run(slot, run);
+        }
+        flash.reclaims[slot].under_way -= 1;
+        for at in run.entries.filter(|_| is_good) {
+            let Some(flash) = &mut self.flash else { return };
+            if flash.reclaims[slot].chosen[at] {
+                let entry = flash.reclaims[slot].entries[at];
+                let offset = u64::from(entry.unit) * UNIT - run.within.start * BLOCK_BYTES;
+                self.copy(slot, entry, &run.blocks, offset as usize);
+            }
+        }
+        self.pool.take_back(run.blocks);
+    }
+
+    fn copy(&mut self, slot: usize, entry: Entry, blocks: &[Bytes], offset: usize) {
+        let Some(flash) = &mut self.flash else { return };
+        let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
+        let (sequence, within) = (flash.log.sequence(victim), u64::from(segment_blocks) * BLOCK_BYTES);
+        let place = place_of(victim, segment_blocks, entry.unit, u64::from(entry.bytes));
+        let Some(known) = self.index.find(entry.hash) else { return };
+        if let Place::Front { unit } = known.place {
+            // It has been asked for so often meanwhile that it is in memory as well.
+            return self.consider_copy_in_memory(slot, entry.hash, unit, place);
+        }
+        if known.place != place {
+            return;
+        }
+        let header = record_in(blocks, offset, sequence, within);
+        let Some(header) = header.filter(|header| is_intact(blocks, offset, header)) else {
+            self.figures.damaged += 1;
+            return;
+        };
+        if header.is_expired(self.unix) {
+            self.figures.expired += 1;
+            self.index.remove(entry.hash);
+            return self.leave_victim(slot, entry.hash, place);
+        }
+        let mut key = [0; 256];
+        let key = key_in(blocks, offset, &header, &mut key);
+        let value = Value::Blocks { blocks, at: offset + header.value_at(), bytes: header.value as usize };
+        let state = header.state.without(State::FETCHED);
+        let record = Record { header: Header { state, ..header }, key, value, hash: entry.hash };
+        let Some(flash) = &mut self.flash else { return };
+        let copy = flash.log.append(self.now, &record, Purpose::Move, &mut self.pool);
+        let Some(copy) = copy else {
+            flash.reclaims[slot].is_aborted |= self.settings.keep == Keep::Everything;
+            return;
+        };
+        self.index.set(entry.hash, Known { place: copy, heat: known.heat.saturating_sub(1) });
+        if let Place::Log { unit, .. } = place {
+            flash.log.forget(unit);
+        }
+        self.figures.copied += header.record_bytes();
+    }
+}
+
+/// The blocks of its segment that a record touches.
+fn blocks_of(entry: &Entry) -> Range<u64> {
+    let start = u64::from(entry.unit) * UNIT;
+    start / BLOCK_BYTES..(start + u64::from(entry.bytes)).div_ceil(BLOCK_BYTES)
+}

@@ -1,0 +1,76 @@
+//! A key-value server in a report.
+
+use super::{CpuShare, Curve};
+use crate::cpu::Spent;
+use crate::kv::KvFigures;
+use serde::{Deserialize, Serialize};
+
+/// What a key-value server did during the measurement, as its clients saw it and in itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KvReport {
+    /// `get`s that were answered from memory.
+    pub from_memory: u64,
+    /// Their latencies.
+    pub from_memory_latency: Curve,
+    /// `get`s that were answered from flash.
+    pub from_flash: u64,
+    /// Their latencies.
+    pub from_flash_latency: Curve,
+    /// What these waited for the drive or array alone.
+    pub flash_latency: Curve,
+    /// `get`s for items that were not there.
+    pub misses: u64,
+    /// `set`s that were stored.
+    pub sets: u64,
+    /// Their latencies.
+    pub set_latency: Curve,
+    /// Commands that the server could not carry out.
+    pub refused: u64,
+    /// Share of the time during which the core of its thread was at work. Limit: 1.
+    pub thread: f64,
+    /// Share of the time during which the wires to the server were busy, on average. Limit: 1.
+    pub wire_in: f64,
+    /// The same from the server. Limit: 1.
+    pub wire_out: f64,
+    /// What all of its cores spent their time on, the most first; the shares add up to 1.
+    pub cpu_time: Vec<CpuShare>,
+    /// Bytes of records that were written to the log.
+    pub written_bytes: u64,
+    /// Bytes of records that were copied to make room. Limit: 0.
+    pub copied_bytes: u64,
+    /// Items that were given up for others.
+    pub evicted: u64,
+    /// Segments of the log that came free.
+    pub reclaimed: u64,
+}
+
+impl KvReport {
+    /// Of what a server did.
+    pub fn new(figures: &KvFigures) -> KvReport {
+        let total = figures.time.total().0.max(1) as f64;
+        let share =
+            |on: Spent| CpuShare { on: on.label().to_string(), share: figures.time.of(on).0 as f64 / total };
+        let mut cpu_time: Vec<CpuShare> = Spent::ALL.into_iter().map(share).collect();
+        cpu_time.retain(|part| part.share > 0.0);
+        cpu_time.sort_by(|a, b| b.share.total_cmp(&a.share));
+        KvReport {
+            from_memory: figures.from_memory.count(),
+            from_memory_latency: Curve::of(&figures.from_memory, 0.0),
+            from_flash: figures.from_flash.count(),
+            from_flash_latency: Curve::of(&figures.from_flash, 0.0),
+            flash_latency: Curve::of(&figures.flash, 0.0),
+            misses: figures.misses,
+            sets: figures.sets.count(),
+            set_latency: Curve::of(&figures.sets, 0.0),
+            refused: figures.refused,
+            thread: figures.thread,
+            wire_in: figures.wire_in,
+            wire_out: figures.wire_out,
+            cpu_time,
+            written_bytes: figures.engine.written,
+            copied_bytes: figures.engine.copied,
+            evicted: figures.engine.evicted,
+            reclaimed: figures.engine.reclaimed,
+        }
+    }
+}
