@@ -66,12 +66,12 @@ fn serve_with(
     let make = move || making.make(clock, progress);
     let server =
         Server::start(doors, windows, events, make, settings(arguments), limits, clock).map_err(complaint)?;
+    reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
         out.write_all(page::greeting(&server, &store, &open).as_bytes())?;
         out.flush()?;
     }
-    reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
     watch(&server, interrupt, reporter, (arguments.quiet, clock));
     reporter.stopping();
     let Served { figures, latencies, .. } = server.stop();

@@ -125,6 +125,8 @@ pub(super) struct Stopwatch {
     received: Time,
     /// Commands of this batch that are answered.
     answered: [u32; CELLS],
+    /// Which of them are not 0, as bits.
+    touched: u32,
     /// Answers that can be sent.
     ready: Vec<Ready>,
     latencies: Latencies,
@@ -151,7 +153,9 @@ impl Stopwatch {
     /// A command of this batch is answered.
     #[inline]
     pub fn note(&mut self, kind: Kind, source: Source) {
-        self.answered[cell(kind, source)] += 1;
+        let cell = cell(kind, source);
+        self.answered[cell] += 1;
+        self.touched |= 1 << cell;
     }
 
     /// A command that was received before is answered.
@@ -161,11 +165,11 @@ impl Stopwatch {
 
     /// That was the batch.
     pub fn end_batch(&mut self) {
-        for cell in 0..CELLS {
+        while self.touched != 0 {
+            let cell = self.touched.trailing_zeros() as usize;
+            self.touched &= self.touched - 1;
             let count = std::mem::take(&mut self.answered[cell]);
-            if count > 0 {
-                self.push(Ready { cell, since: self.received, count });
-            }
+            self.push(Ready { cell, since: self.received, count });
         }
     }
 
