@@ -10,6 +10,7 @@ mod requests;
 mod service;
 mod session;
 mod streams;
+mod taken;
 
 /// A second long after 2001, so that stretches of 30 days and dates are told apart.
 pub const NOW: u64 = 1_900_000_000;

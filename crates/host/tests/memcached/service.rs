@@ -196,15 +196,16 @@ fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseEr
         }
     }
     client.settle();
-    compare(&client, &session)
+    compare((&client.received, client.closed), &session)
 }
 
-fn compare(client: &Client, session: &Session) -> Result<(), TestCaseError> {
-    let (ours, theirs) = (&client.received, &session.sent);
+/// What was received, and how it ended, is what the reference has said.
+pub fn compare((ours, closed): (&[u8], Option<Reason>), session: &Session) -> Result<(), TestCaseError> {
+    let theirs = &session.sent;
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count().saturating_sub(60);
     let behind = |text: &[u8]| text[same..text.len().min(same + 200)].escape_ascii().to_string();
     prop_assert!(is_alike(ours, theirs), "  ours ...{}\ntheirs ...{}", behind(ours), behind(theirs));
-    prop_assert_eq!(client.closed, session.closed);
+    prop_assert_eq!(closed, session.closed);
     Ok(())
 }
 
@@ -235,7 +236,7 @@ fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(
     }
     client.settle();
     prop_assert!(waited, "it is answered before all is found");
-    compare(&client, &session)
+    compare((&client.received, client.closed), &session)
 }
 
 /// What was begun is ended, and a segment is half full.
@@ -249,7 +250,7 @@ fn push(client: &mut Client, session: &mut Session) {
 }
 
 /// Without delayed flushes: memcached brings back with one what a flush without delay has taken.
-fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
+pub fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
     let all = requests.into_iter().map(|Request(bytes)| bytes);
     all.filter(|bytes| !bytes.starts_with(b"flush_all ")).collect()
 }

@@ -1,0 +1,108 @@
+//! A shard that others have now and then: what is left there is done in its order, and the client notices nothing.
+
+use crate::NOW;
+use crate::requests::any_requests;
+use crate::service::{bytes_of, compare};
+use crate::session::Session;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use tailcut_base::random::Stream;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::errand::{Asker, Content, Errand, KeptErrand, Progress, Reply, Shards};
+use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
+use tailcut_host::kv::{Append, Engine, Keep, Settings};
+use tailcut_host::wire::memcached::Key;
+
+/// A shard, and what was left for it while somebody else had it.
+struct Taken {
+    shard: Shard,
+    left: VecDeque<(Asker, KeptErrand)>,
+    replies: VecDeque<Reply>,
+    random: Stream,
+}
+
+impl Taken {
+    /// Whoever has the shard does what was left there, in its order.
+    fn do_what_was_left(&mut self) {
+        for (asker, kept) in std::mem::take(&mut self.left) {
+            let mut text = Vec::new();
+            if let Progress::Done(source) = self.shard.receive(asker, kept.errand(), &mut text) {
+                self.replies.push_back(Reply { asker, content: Content::Text(text, source) });
+            }
+        }
+        self.shard.turn();
+        self.replies.extend(std::iter::from_fn(|| self.shard.next_reply()));
+    }
+}
+
+impl Shards for Taken {
+    fn count(&self) -> u32 {
+        1
+    }
+
+    fn home(&self, _: Key<'_>) -> u32 {
+        0
+    }
+
+    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        if self.random.below(3) == 0 {
+            self.left.push_back((asker, errand.keep()));
+            return Progress::Later { is_open: !errand.only_looks(), bytes: 0 };
+        }
+        self.do_what_was_left();
+        self.shard.receive(asker, errand, out)
+    }
+}
+
+fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
+    let memory = Settings {
+        memory: 20 << 20,
+        most_item: (1 << 20) + 1024,
+        keep: Keep::Everything,
+        append: Append::AtOnce,
+        segment_blocks: 1024,
+        patience: Nanos::millis(1),
+    };
+    let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+    let shard = Shard::new(Engine::in_memory(memory, seed), settings);
+    let (left, replies, random) = (VecDeque::new(), VecDeque::new(), Stream::new(seed, "others"));
+    let mut taken = Taken { shard, left, replies, random };
+    let (mut clients, mut session) = (Clients::new(0, 2, settings), Session::with_cas(NOW, false, 0));
+    clients.tick(NOW);
+    taken.shard.tick(Time(1), NOW);
+    let client = clients.open();
+    let (mut input, mut received, mut closed) = (Vec::new(), Vec::new(), None);
+    for request in requests {
+        session.receive(request);
+        input.extend_from_slice(request);
+    }
+    for _ in 0..100_000 {
+        let mut rest = &input[..];
+        if closed.is_none() && clients.is_willing(client) {
+            clients.receive(client, &mut rest, &mut taken);
+        }
+        let is_at_rest = rest.len() == input.len() && taken.left.is_empty() && taken.replies.is_empty();
+        input = rest.to_vec();
+        if taken.random.below(2) == 0 {
+            taken.do_what_was_left();
+        }
+        while let Some(reply) = taken.replies.pop_front() {
+            clients.take(reply, &mut taken);
+        }
+        received.append(clients.output(client));
+        closed = closed.or(clients.closing(client));
+        if is_at_rest && clients.is_answered(client) && (clients.is_willing(client) || closed.is_some()) {
+            return compare((&received, closed), &session);
+        }
+    }
+    panic!("a client is answered");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_shard_that_is_taken_now_and_then_answers_as_the_reference(requests in any_requests(), seed in any::<u64>()) {
+        check(&bytes_of(requests), seed)?;
+    }
+}
