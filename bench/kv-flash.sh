@@ -49,7 +49,7 @@ start() {
     [ -z "$group" ] || groups+=("$group")
     (
         [ -z "$group" ] || echo "$BASHPID" >"$group/cgroup.procs"
-        exec "$@" >>"$place/log"
+        exec "$@" >>"$place/log" 2>&1
     ) &
     server=$!
     pids+=("$server")

@@ -56,7 +56,7 @@ pub struct KvArguments {
     /// Most connections at a time
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub conn_limit: u32,
-    /// Threads that serve; by default as many as there are cores, and up to four
+    /// Threads that serve; by default half as many as there are cores, from one to four
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
     /// Size of the largest item, with its key, such as 512k or 2m
@@ -186,9 +186,9 @@ pub struct Listen {
     pub port: Option<u16>,
 }
 
-/// As memcached: four, but not more than there are cores for.
+/// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps clients need.
 fn some_threads() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4) as u32)
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4) as u32)
 }
 
 fn listen(text: &str) -> Result<Listen, String> {
