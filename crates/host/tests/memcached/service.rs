@@ -379,6 +379,22 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
 }
 
+/// Who was given up leaves answers behind that still come, to nobody, even if another has his place.
+#[test]
+fn late_answers_to_who_was_given_up_are_nobodys() {
+    let mut client = Client::new(Where::Disk { is_durable: true }, 1);
+    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.send(b"set a 0 0 1\r\n1\r\nset b 0 0 1\r\n2\r\nset c 0 0 1\r\n3\r\n");
+    client.settle();
+    assert!(client.closed.is_some());
+    client.service.close(client.name);
+    client.name = client.service.open();
+    (client.closed, client.received) = (None, Vec::new());
+    client.send(b"mn\r\nget d\r\n");
+    (0..200).for_each(|_| client.turn());
+    assert_eq!(client.received.escape_ascii().to_string(), "MN\\r\\nEND\\r\\n");
+}
+
 /// Commands measured so far, as (kind, source, how many, the longest in ns).
 fn measured(client: &mut Client) -> Vec<(Kind, Source, u64, u64)> {
     let latencies = client.service.take_latencies();

@@ -16,6 +16,8 @@ pub struct Clients {
     settings: ServiceSettings,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
+    /// Where the next client in each place begins to number its answers: late replies to one that was given up are nobody's.
+    numbers: Vec<u64>,
     texts: Texts,
     unix: u64,
     tally: Tally,
@@ -46,6 +48,7 @@ impl Clients {
             settings,
             sessions: Vec::new(),
             vacant: Vec::new(),
+            numbers: Vec::new(),
             texts: Texts::default(),
             unix: 0,
             tally,
@@ -68,8 +71,10 @@ impl Clients {
         let client = self.vacant.pop().unwrap_or(self.sessions.len() as u32);
         if client as usize == self.sessions.len() {
             self.sessions.push(None);
+            self.numbers.push(0);
         }
-        self.sessions[client as usize] = Some(Session::default());
+        let first = self.numbers[client as usize];
+        self.sessions[client as usize] = Some(Session { first, ..Session::default() });
         client
     }
 
@@ -86,7 +91,7 @@ impl Clients {
     fn forget_if_over(&mut self, client: u32) {
         let session = &mut self.sessions[client as usize];
         if session.as_ref().is_some_and(|session| session.is_gone && session.is_answered()) {
-            *session = None;
+            self.numbers[client as usize] = session.take().map_or(0, |session| session.first);
             self.vacant.push(client);
         }
     }
