@@ -1,5 +1,6 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
+mod alarms;
 pub mod array;
 pub mod census;
 pub mod cpu;

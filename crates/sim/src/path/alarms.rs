@@ -1,8 +1,6 @@
 //! Moments that have been arranged for, in order; those of one moment in the order in which they were set.
 
 use super::{SimulatedHost, irq};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use tailcut_base::Time;
 use tailcut_ssd::Probe;
 
@@ -50,32 +48,8 @@ pub(super) enum Alarm {
     },
 }
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Alarms {
-    heap: BinaryHeap<Reverse<(Time, u64, Alarm)>>,
-    set: u64,
-}
-
-impl Alarms {
-    #[inline]
-    pub fn set(&mut self, at: Time, alarm: Alarm) {
-        self.set += 1;
-        self.heap.push(Reverse((at, self.set, alarm)));
-    }
-
-    #[inline]
-    pub fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
-    }
-
-    #[inline]
-    pub fn pop(&mut self, now: Time) -> Option<Alarm> {
-        if self.next() > now {
-            return None;
-        }
-        self.heap.pop().map(|Reverse((_, _, alarm))| alarm)
-    }
-}
+/// All that a host has arranged for.
+pub(super) type Alarms = crate::alarms::Alarms<Alarm>;
 
 impl<P: Probe> SimulatedHost<P> {
     pub(super) fn serve_alarms(&mut self, now: Time) {
