@@ -59,6 +59,8 @@ struct Session {
     is_blocked: bool,
     /// No more commands come; it ends when everything is answered.
     pub closing: Option<Reason>,
+    /// Bytes of items that are under way for it, at the most.
+    awaited: u64,
     /// The client has gone, and answers still come.
     pub is_gone: bool,
 }
@@ -128,13 +130,7 @@ impl Session {
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
             && self.answer_bytes() < MOST_OUT
-            && self.awaited_bytes() < MOST_AWAITED
-    }
-
-    /// Bytes of items that are under way.
-    fn awaited_bytes(&self) -> u64 {
-        let bytes = |waiting: &Waiting| if let What::Reply(bytes, ..) = waiting.what { bytes } else { 0 };
-        self.waiting.iter().map(bytes).sum()
+            && self.awaited < MOST_AWAITED
     }
 
     /// Bytes of answers that can be sent, or wait for others.
@@ -263,6 +259,7 @@ impl Session {
             Progress::Later { is_open, bytes } => {
                 self.is_blocked |= is_open;
                 let since = ways.watch.received();
+                self.awaited += bytes;
                 self.wait(What::Reply(bytes, kind, since), ways);
             }
         }
@@ -326,7 +323,8 @@ impl Session {
                 }
             }
             (what, Content::Text(text, source)) => {
-                if let What::Reply(_, kind, since) = *what {
+                if let What::Reply(bytes, kind, since) = *what {
+                    self.awaited -= bytes;
                     ways.watch.note_late(kind, source, since);
                 }
                 *what = What::Others;
@@ -377,6 +375,7 @@ impl Session {
     fn give_up(&mut self) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
+        self.awaited = 0;
         reply::server_error(&mut self.out, "the disk has failed");
         self.closing = Some(Reason::Quit);
     }
