@@ -24,8 +24,8 @@ impl<P: Probe> SimulatedArray<P> {
             drive.precondition(how, seed(number));
         }
         // What the array has to tell the drives is not for those that stand in for them.
-        let calls = std::mem::take(self.array.controls());
-        let blocks = self.array.disk().blocks * u64::from(how.fill) / 1_000_000;
+        let calls = std::mem::take(self.volume.array.controls());
+        let blocks = self.volume.array.disk().blocks * u64::from(how.fill) / 1_000_000;
         let mut block = 0;
         while block < blocks {
             let count = BLOCKS_AT_A_TIME.min(blocks - block);
@@ -33,7 +33,7 @@ impl<P: Probe> SimulatedArray<P> {
             self.write_at_once(block, data);
             block += count;
         }
-        self.array.controls().splice(0..0, calls);
+        self.volume.array.controls().splice(0..0, calls);
         blocks as u32
     }
 
@@ -42,28 +42,32 @@ impl<P: Probe> SimulatedArray<P> {
         let (blocks, op, class) = (data.len() as u32, Op::Write, Class::DEFAULT);
         // What is acknowledged in a cache would not be on the drives.
         let request = BlockRequest { id: 0, op, fua: true, class, fail_fast: false, block, blocks, data };
-        let taken = self.array.submit(Time::ZERO, request);
+        let taken = self.volume.array.submit(Time::ZERO, request);
         assert!(taken.is_ok(), "an array without requests takes one");
-        while !self.array.sent().is_empty() || !self.array.controls().is_empty() {
-            for (member, call) in std::mem::take(self.array.controls()) {
+        while !self.volume.array.sent().is_empty() || !self.volume.array.controls().is_empty() {
+            for (member, call) in std::mem::take(self.volume.array.controls()) {
                 let reply = self.reply_at_once(member, call);
-                self.array.control_answered(Time::ZERO, member, call, reply);
+                self.volume.array.control_answered(Time::ZERO, member, call, reply);
             }
-            for (member, request) in std::mem::take(self.array.sent()) {
+            for (member, request) in std::mem::take(self.volume.array.sent()) {
                 let id = request.id;
-                self.contents[member].submitted(request);
-                let data = self.contents[member].completed(tailcut_base::CommandId(id));
+                self.volume.contents[member].submitted(request);
+                let data = self.volume.contents[member].completed(tailcut_base::CommandId(id));
                 let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
-                self.array.answered(Time::ZERO, member, Response { id, status, data, busy_for, spans });
+                self.volume.array.answered(
+                    Time::ZERO,
+                    member,
+                    Response { id, status, data, busy_for, spans },
+                );
             }
         }
-        let answers = std::mem::take(self.array.answers());
+        let answers = std::mem::take(self.volume.array.answers());
         assert!(matches!(&answers[..], [answer] if answer.status == Status::Success));
     }
 
     /// A drive that takes no time is always ready, and has nothing to say of its blocks.
     fn reply_at_once(&mut self, member: usize, call: Control) -> ControlReply {
-        let Member { drive, set, .. } = self.members.get(member);
+        let Member { drive, set, .. } = self.volume.members.get(member);
         let mut ask = |call| self.drives[drive].control_set(Time::ZERO, set, call);
         match (call, ask(Control::FreeBlocks)) {
             (_, ControlReply::Unsupported) => ControlReply::Unsupported,

@@ -1,0 +1,200 @@
+//! The array's machine and what its members hold, without their drives: whoever has those carries its requests to them.
+
+use super::contents::Contents;
+use super::{Member, Members};
+use std::collections::VecDeque;
+use tailcut_base::device::{Identify, content};
+use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::{Array, ArrayConfig};
+use tailcut_host::{BLOCK_SECTORS, Fingerprint, Request, Response};
+use tailcut_ssd::{Probe, Ssd};
+
+/// An array without its drives.
+#[derive(Debug)]
+pub struct Volume {
+    pub(super) array: Array<Fingerprint>,
+    pub(super) members: Members,
+    /// Of each member.
+    pub(super) contents: Vec<Contents>,
+    /// What it has come up with and nobody has taken yet.
+    sent: VecDeque<(usize, Request<Fingerprint>)>,
+    memory: Vec<Vec<Fingerprint>>,
+    model: String,
+}
+
+/// What becomes of a command for the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It will be answered.
+    Accepted,
+    /// There is nothing to be done for it: a trim that covers no whole block.
+    Done,
+    /// There is no room for it.
+    Busy,
+}
+
+impl Volume {
+    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the only
+    /// one.
+    pub fn new<P: Probe>(config: &ArrayConfig, drives: &[Ssd<P>]) -> Volume {
+        let members = Members::of(config, drives);
+        let disks = members.disks(drives);
+        let model = format!("{} over {} {}", config.layout, members.name(), drives[0].identify().model);
+        Volume {
+            array: Array::fresh(config, &disks),
+            contents: disks.iter().map(|disk| Contents::new(disk.blocks)).collect(),
+            members,
+            sent: VecDeque::new(),
+            memory: Vec::new(),
+            model,
+        }
+    }
+
+    /// The array.
+    pub fn array(&self) -> &Array<Fingerprint> {
+        &self.array
+    }
+
+    /// The array, to be told of what begins to count.
+    pub fn array_mut(&mut self) -> &mut Array<Fingerprint> {
+        &mut self.array
+    }
+
+    /// What it says of itself.
+    pub fn identify(&self) -> Identify {
+        let disk = self.array.disk();
+        Identify {
+            model: self.model.clone(),
+            sectors: disk.blocks * BLOCK_SECTORS,
+            page_sectors: BLOCK_SECTORS as u32,
+            queue_depth: disk.depth,
+            max_sectors: disk.most_blocks * BLOCK_SECTORS as u32,
+            block_sectors: BLOCK_SECTORS as u32,
+            volatile_cache: disk.volatile_cache,
+        }
+    }
+
+    /// A command of the host.
+    pub fn submit(&mut self, now: Time, command: &Command) -> Taken {
+        let Some(request) = self.request(command) else { return Taken::Done };
+        match self.array.submit(now, request) {
+            Ok(()) => Taken::Accepted,
+            Err(request) => {
+                self.recycle(request.data);
+                Taken::Busy
+            }
+        }
+    }
+
+    /// The next command for a drive, which must be given to it before anything else is asked of this array's drives.
+    #[inline]
+    pub fn next_command(&mut self) -> Option<(usize, Command)> {
+        if self.sent.is_empty() {
+            self.sent.extend(self.array.sent().drain(..));
+        }
+        let (member, request) = self.sent.pop_front()?;
+        let Member { drive, first_sector, .. } = self.members.get(member);
+        let command = Command {
+            id: CommandId(request.id),
+            op: request.op,
+            fua: request.fua,
+            class: request.class,
+            fail_fast: request.fail_fast,
+            stream: 0,
+            sector: first_sector + request.block * BLOCK_SECTORS,
+            sectors: request.blocks * BLOCK_SECTORS as u32,
+            content: 0,
+        };
+        self.members.asked(member, request.id);
+        self.contents[member].submitted(request);
+        Some((drive, command))
+    }
+
+    /// A drive has carried out a command.
+    #[inline]
+    pub fn answered(&mut self, now: Time, drive: usize, completion: &Completion) {
+        let member = self.members.of_request(drive, completion.id);
+        let data = self.contents[member].completed(completion.id);
+        let Completion { id: CommandId(id), status, busy_for, spans, .. } = *completion;
+        self.array.answered(now, member, Response { id, status, data, busy_for, spans });
+    }
+
+    /// Appends what the host is to be told.
+    #[inline]
+    pub fn take_answers(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        let mut answers = std::mem::take(self.array.answers());
+        for answer in answers.drain(..) {
+            completions.push(self.completion(now, answer));
+        }
+        // Its memory is used again.
+        *self.array.answers() = answers;
+    }
+
+    fn completion(&mut self, now: Time, answer: Response<Fingerprint>) -> Completion {
+        let pages = answer.data.iter().zip(0u32..);
+        let content = match answer.status {
+            Status::Success => pages.fold(0, |sum, (block, index)| content::fold(sum, index, block.0)),
+            _ => 0,
+        };
+        let (id, status, spans) = (CommandId(answer.id), answer.status, answer.spans);
+        self.recycle(answer.data);
+        Completion { id, status, at: now, content, busy_for: Nanos::ZERO, spans }
+    }
+
+    fn recycle(&mut self, mut memory: Vec<Fingerprint>) {
+        memory.clear();
+        self.memory.push(memory);
+    }
+
+    /// Makes the calls that the array wants of these drives, which reply at once, and names each drive that was called. False
+    /// when there are none.
+    pub fn make_calls<P: Probe>(
+        &mut self,
+        now: Time,
+        drives: &mut [Ssd<P>],
+        called: &mut dyn FnMut(usize, &Ssd<P>),
+    ) -> bool {
+        let calls = std::mem::take(self.array.controls());
+        for &(member, call) in &calls {
+            let Member { drive, set, .. } = self.members.get(member);
+            let reply = drives[drive].control_set(now, set, call);
+            called(drive, &drives[drive]);
+            self.array.control_answered(now, member, call, reply);
+        }
+        !calls.is_empty()
+    }
+
+    /// What a command is to the array; none for a trim that covers no whole block.
+    fn request(&mut self, command: &Command) -> Option<Request<Fingerprint>> {
+        let (first, end) = (command.sector, command.sector + u64::from(command.sectors));
+        let (block, end) = match command.op {
+            Op::Trim => (first.div_ceil(BLOCK_SECTORS), end / BLOCK_SECTORS),
+            _ => (first / BLOCK_SECTORS, end.div_ceil(BLOCK_SECTORS)),
+        };
+        if command.op == Op::Trim && block >= end {
+            return None;
+        }
+        let mut data = self.memory.pop().unwrap_or_default();
+        if command.op == Op::Write {
+            let content =
+                |page: u64| content::Change::write(command.content, page as u32, u64::MAX, true).apply(0);
+            data.extend((block..end).map(|page| Fingerprint(content(page))));
+        }
+        Some(Request {
+            id: command.id.0,
+            op: command.op,
+            fua: command.fua,
+            class: command.class,
+            fail_fast: command.fail_fast,
+            block,
+            blocks: (end - block) as u32,
+            data,
+        })
+    }
+
+    /// What a command without anything to be done is answered.
+    pub fn nothing_to_do(now: Time, command: &Command) -> Completion {
+        let (id, status, spans) = (command.id, Status::Success, Spans::new());
+        Completion { id, status, at: now, content: 0, busy_for: Nanos::ZERO, spans }
+    }
+}
