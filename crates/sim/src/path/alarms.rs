@@ -2,6 +2,7 @@
 
 use super::{SimulatedHost, irq};
 use tailcut_base::Time;
+use tailcut_host::path::RequestId;
 use tailcut_ssd::Probe;
 
 /// What happens at such a moment.
@@ -31,10 +32,8 @@ pub(super) enum Alarm {
     TimeOuts,
     /// A drive that is gone is asked for something.
     Gone {
-        /// The thread.
-        worker: u32,
-        /// Which of its requests.
-        generation: u32,
+        /// The request.
+        request: RequestId,
     },
     /// A handler looks though its interrupt rests.
     Backstop {
@@ -61,10 +60,7 @@ impl<P: Probe> SimulatedHost<P> {
                 Alarm::Poll => self.machine.interrupt(now, 0, irq::TIMER),
                 Alarm::Mode => self.look_at_mode(now),
                 Alarm::TimeOuts => self.look_for_late(now),
-                Alarm::Gone { worker, generation } => {
-                    assert_eq!(self.workers[worker as usize].generation, generation, "it waits for its end");
-                    self.fail(now, worker);
-                }
+                Alarm::Gone { request } => self.fail(now, request),
                 Alarm::Backstop { vector } => self.back_up(now, vector),
                 Alarm::Background { thread } => {
                     let cpu = self.machine.cpu_of(thread);

@@ -69,14 +69,14 @@ impl<P: Probe> SimulatedHost<P> {
             }
             Step::Finish => {
                 self.finish(now, duty.request);
-                self.wake_step(now, duty.request)
+                self.wake_owner_step(now, duty.request)
             }
             Step::Wake => {
-                self.wake_worker(now, duty.request);
+                self.wake_owner(now, duty.request);
                 None
             }
             Step::Steer => {
-                let target = self.workers[duty.request as usize].cpu;
+                let target = self.flights[duty.request as usize].cpu;
                 self.machine.interrupt(now, target, irq::STEERED);
                 None
             }
@@ -97,15 +97,15 @@ impl<P: Probe> SimulatedHost<P> {
     /// A completion has been taken from the controller: who post-processes it?
     fn fetched(&mut self, now: Time, cpu: usize, fetched: Fetched) -> Option<Step> {
         let cause = if self.strategy.interrupts { Cause::Interrupt } else { Cause::Poll };
-        let worker = &mut self.workers[fetched.request as usize];
-        assert!(worker.is_visible && !worker.is_fetched, "a completion is fetched once, when it has come");
-        worker.lap(now, cause);
-        worker.is_fetched = true;
-        match worker.finisher {
+        let flight = &mut self.flights[fetched.request as usize];
+        assert!(flight.is_visible && !flight.is_fetched, "a completion is fetched once, when it has come");
+        flight.account.lap(now, cause);
+        flight.is_fetched = true;
+        match flight.finisher {
             Finisher::Fetcher | Finisher::InterruptThread => Some(Step::Finish),
-            Finisher::Waiter => self.wake_step(now, fetched.request),
+            Finisher::Waiter => self.wake_owner_step(now, fetched.request),
             Finisher::SoftInterrupt => {
-                let target = worker.cpu;
+                let target = flight.cpu;
                 self.soft[target].list.push_back(fetched.request);
                 if target == cpu {
                     self.machine.raise_soft(now, cpu);
@@ -116,38 +116,49 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A request has been post-processed.
+    /// A request has been post-processed: its thread has its answer.
     pub(super) fn finish(&mut self, now: Time, request: RequestId) {
         self.path.end(request, now);
-        let worker = &mut self.workers[request as usize];
-        assert!(worker.is_fetched && !worker.is_finished, "a request is post-processed once");
-        worker.is_finished = true;
+        let flight = &mut self.flights[request as usize];
+        assert!(flight.is_fetched && !flight.is_finished, "a request is post-processed once");
+        flight.is_finished = true;
+        let owner = flight.owner.expect("a thread waits for it");
+        let worker = &mut self.workers[owner as usize];
+        worker.is_answered = true;
+        worker.visible_at = flight.visible_at;
+        worker.account.join(&flight.account);
+        (worker.status, worker.content) = (flight.status, flight.content);
+        worker.busy_for = flight.busy_for;
     }
 
-    /// A thread that sleeps is to be woken; one that spins sees the end by itself.
-    pub(super) fn wake_step(&mut self, now: Time, request: RequestId) -> Option<Step> {
-        if self.machine.is_blocked(request) {
+    /// The thread that waits for a request is to be woken if it sleeps; one that spins sees the end by itself.
+    pub(super) fn wake_owner_step(&mut self, now: Time, request: RequestId) -> Option<Step> {
+        let thread = self.flights[request as usize].owner?;
+        if self.machine.is_blocked(thread) {
             return Some(Step::Wake);
         }
-        if self.workers[request as usize].stage == Stage::Spin {
-            self.machine.cut(now, request);
+        if self.workers[thread as usize].stage == Stage::Spin {
+            self.machine.cut(now, thread);
         }
         None
     }
 
-    /// Wakes the thread of a request; the time from here on is the scheduler's.
-    pub(super) fn wake_worker(&mut self, now: Time, request: RequestId) {
-        let worker = &mut self.workers[request as usize];
-        let cause = match (self.strategy.interrupts, worker.finisher) {
+    /// Wakes the thread that waits for a request; the time from here on is the scheduler's.
+    pub(super) fn wake_owner(&mut self, now: Time, request: RequestId) {
+        let flight = &mut self.flights[request as usize];
+        let cause = match (self.strategy.interrupts, flight.finisher) {
             (false, _) => Cause::Poll,
             (_, Finisher::SoftInterrupt) => Cause::SoftInterrupt,
             _ => Cause::Interrupt,
         };
-        if worker.is_visible {
-            worker.lap(now, cause);
+        let thread = flight.owner.expect("a thread waits for it");
+        if flight.is_finished {
+            self.workers[thread as usize].account.lap(now, cause);
+        } else if flight.is_visible {
+            flight.account.lap(now, cause);
         }
-        self.machine.wake(now, request);
-        self.note_awake(request);
+        self.machine.wake(now, thread);
+        self.note_awake(thread);
     }
 
     /// A tag has become free: who uses it for what waits?

@@ -6,39 +6,45 @@
 
 use super::SimulatedHost;
 use super::alarms::Alarm;
+use super::flight::Flight;
 use super::irq;
-use super::worker::{Stage, Worker};
-use tailcut_base::{Op, Time};
+use super::worker::Stage;
+use crate::cpu::ThreadId;
+use tailcut_base::{Command, Op, Time};
 use tailcut_host::path::{Hints, RequestId, Wait};
 use tailcut_ssd::{Outlook, Prediction, Probe, Service};
 
 impl<P: Probe> SimulatedHost<P> {
-    /// True when the thread of a request waits for what its drive says of it, before it decides how to wait.
-    pub(super) fn asks(&self, worker: &Worker) -> bool {
+    /// True when a thread waits for what its drive says of its request, before it decides how to wait; `spins` says how it would
+    /// wait otherwise.
+    pub(super) fn asks(&self, command: &Command, spins: bool) -> bool {
         let Hints { hits, room } = self.strategy.hints;
-        match worker.command.op {
-            Op::Read => hits && !worker.looks_itself && worker.command.sectors < Hints::READS_BELOW,
-            Op::Write => room && worker.looks_itself,
+        match command.op {
+            Op::Read => hits && !spins && command.sectors < Hints::READS_BELOW,
+            Op::Write => room && spins,
             Op::Trim | Op::Flush => false,
         }
     }
 
     /// The thread of a request has issued it, or has put it behind others: then it waits as if it had not asked.
-    pub(super) fn has_asked(&mut self, now: Time, id: RequestId) {
+    pub(super) fn has_asked(&mut self, now: Time, id: ThreadId) {
         let worker = &mut self.workers[id as usize];
-        worker.asked = !worker.is_queued;
+        let flight = &self.flights[worker.own.expect("it has asked of one") as usize];
+        worker.asked = !flight.is_queued;
         if !worker.asked {
-            worker.looks_itself &= worker.command.op != Op::Read;
+            worker.looks_itself &= flight.command.op != Op::Read;
             return;
         }
-        let (generation, known) = (worker.generation, now + self.drives[worker.drive].time_to_know());
+        let (generation, known) = (worker.generation, now + self.drives[flight.drive].time_to_know());
         self.alarms.set(known, Alarm::Verdict { worker: id, generation });
     }
 
     /// A drive has something to say of a request.
     pub(super) fn hear(&mut self, prediction: Prediction) {
         let Prediction { id, of, known, ends } = prediction;
-        let worker = &mut self.workers[id.0 as usize];
+        // Nobody waits for what an array asks for by itself.
+        let Some(owner) = self.flights[id.0 as usize].owner else { return };
+        let worker = &mut self.workers[owner as usize];
         if worker.asked {
             worker.said = Some(prediction);
         }
@@ -49,30 +55,36 @@ impl<P: Probe> SimulatedHost<P> {
             Service::Transfer | Service::Inbound => unreachable!("parts of a request are not announced"),
         };
         if let Some(ends) = ends.filter(|_| wants) {
-            self.arm(id.0, known, ends);
+            self.arm(owner, known, ends);
         }
     }
 
     /// Has an end announced, as long before as the window says but not before `known`; one whose moment has passed, at once.
-    fn arm(&mut self, request: RequestId, known: Time, ends: Time) {
-        let generation = self.workers[request as usize].generation;
+    fn arm(&mut self, id: ThreadId, known: Time, ends: Time) {
+        let generation = self.workers[id as usize].generation;
         let at = self.moment_before(ends).max(known).max(self.now);
-        self.alarms.set(at, Alarm::Notice { worker: request, generation });
+        self.alarms.set(at, Alarm::Notice { worker: id, generation });
     }
 
     fn moment_before(&self, ends: Time) -> Time {
         Time(ends.0.saturating_sub(self.window.length().0))
     }
 
+    /// What a thread waits for and whose end it has not seen, if that is the same as when `generation` was.
+    fn awaited(&self, id: ThreadId, generation: u32) -> Option<&Flight> {
+        let worker = &self.workers[id as usize];
+        let is_same = worker.generation == generation && worker.has_request;
+        let own = worker.own.filter(|_| is_same).map(|own| &self.flights[own as usize]);
+        own.filter(|own| !own.is_visible)
+    }
+
     /// What the drive had to say of a request is known.
-    pub(super) fn verdict(&mut self, now: Time, id: RequestId, generation: u32) {
+    pub(super) fn verdict(&mut self, now: Time, id: ThreadId, generation: u32) {
+        let Some(op) = self.awaited(id, generation).map(|own| own.command.op) else { return };
         let worker = &mut self.workers[id as usize];
-        if worker.generation != generation || !worker.has_request || worker.is_visible {
-            return;
-        }
         worker.asked = false;
         let said = worker.said.take();
-        let spins_on = match worker.command.op {
+        let spins_on = match op {
             Op::Read => self.spins_for_read(now, id, said),
             _ => self.spins_for_write(now, id, said),
         };
@@ -83,7 +95,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    fn spins_for_read(&mut self, now: Time, id: RequestId, said: Option<Prediction>) -> bool {
+    fn spins_for_read(&mut self, now: Time, id: ThreadId, said: Option<Prediction>) -> bool {
         let Some(Prediction { of, ends, .. }) = said else { return false };
         let is_near = ends.is_none_or(|ends| self.moment_before(ends) <= now);
         let waits_for_notice = self.workers[id as usize].wait == Wait::UntilNotice;
@@ -97,7 +109,7 @@ impl<P: Probe> SimulatedHost<P> {
         is_near
     }
 
-    fn spins_for_write(&mut self, now: Time, id: RequestId, said: Option<Prediction>) -> bool {
+    fn spins_for_write(&mut self, now: Time, id: ThreadId, said: Option<Prediction>) -> bool {
         let Some(Prediction { ends, .. }) = said else { return true };
         let spins_on = match ends {
             Some(ends) => self.moment_before(ends) <= now,
@@ -118,15 +130,14 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// It is time to announce the end of a request. A drive that has come to expect that of a write later does so then, and
     /// not at all when it has no idea any more; the interrupt is left.
-    pub(super) fn notice_is_due(&mut self, now: Time, id: RequestId, generation: u32) {
-        let worker = &self.workers[id as usize];
-        let is_late = worker.generation != generation || !worker.has_request || worker.is_visible;
-        if is_late || worker.looks_itself {
+    pub(super) fn notice_is_due(&mut self, now: Time, id: ThreadId, generation: u32) {
+        let Some(flight) = self.awaited(id, generation) else { return };
+        if self.workers[id as usize].looks_itself {
             return;
         }
-        if worker.command.op == Op::Write {
-            let (drive, sector, command) = (worker.drive, worker.command.sector, worker.command.id);
-            match self.drives[drive].outlook(now, command, sector) {
+        let (drive, command) = (flight.drive, flight.command);
+        if command.op == Op::Write {
+            match self.drives[drive].outlook(now, command.id, command.sector) {
                 Outlook::Ends(ends) if self.moment_before(ends) > now => return self.arm(id, now, ends),
                 Outlook::Unknown if self.has_others_to_wake_it() => return,
                 _ => {}
@@ -135,21 +146,23 @@ impl<P: Probe> SimulatedHost<P> {
         self.announce(now, id);
     }
 
-    /// The thread of a request is told that its end is near.
-    pub(super) fn announce(&mut self, now: Time, id: RequestId) {
+    /// A thread is told that the end of what it waits for is near.
+    fn announce(&mut self, now: Time, id: ThreadId) {
         let worker = &mut self.workers[id as usize];
         worker.looks_itself = true;
         worker.noticed = now;
-        let vector = self.path.vector_of(id).expect("it is in flight");
+        let own = worker.own.expect("it waits for one");
+        let vector = self.path.vector_of(own).expect("it is in flight");
         let cpu = self.cpu_of_vector(vector);
         self.notices[cpu].push_back(id);
         self.machine.interrupt(now, cpu, irq::NOTICE);
     }
 
     /// A request has ended whose thread neither looks nor will be woken by anybody else: its end is its notice.
-    pub(super) fn end_unwatched(&mut self, now: Time, id: RequestId) {
+    pub(super) fn end_unwatched(&mut self, now: Time, request: RequestId) {
         if !self.has_others_to_wake_it() {
-            self.announce(now, id);
+            let owner = self.flights[request as usize].owner.expect("somebody looks for it");
+            self.announce(now, owner);
         }
     }
 }

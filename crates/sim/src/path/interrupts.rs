@@ -170,10 +170,10 @@ impl<P: Probe> SimulatedHost<P> {
         let next = match self.soft[cpu].step.take() {
             Some(Step::Finish) => {
                 self.finish(now, request);
-                self.wake_step(now, request).or_else(|| self.kick_step(request))
+                self.wake_owner_step(now, request).or_else(|| self.kick_step(request))
             }
             Some(Step::Wake) => {
-                self.wake_worker(now, request);
+                self.wake_owner(now, request);
                 self.kick_step(request)
             }
             Some(Step::Kick) => {
@@ -196,7 +196,7 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// What waits for a tag is issued by the background thread.
     fn kick_step(&mut self, request: RequestId) -> Option<Step> {
-        if self.path.waiting(self.workers[request as usize].queue) == 0 {
+        if self.path.waiting(self.flights[request as usize].queue) == 0 {
             return None;
         }
         let sleeps = self.queue_run.is_some_and(|thread| self.machine.is_blocked(thread));

@@ -5,10 +5,12 @@
 //! thread of its number, which is the same from one request of a closed loop to the next, and completes when that thread is
 //! back in its application.
 
+mod account;
 mod alarms;
 mod config;
 mod duty;
 mod figures;
+mod flight;
 mod hints;
 mod interrupts;
 mod irq;
@@ -26,6 +28,7 @@ use crate::cpu::{CpuTime, Event, Machine, ThreadId};
 use crate::storage::Storage;
 use crate::world::Checker;
 use alarms::{Alarm, Alarms};
+use flight::Flight;
 use interrupts::{Handler, Soft};
 use kernel::KernelThread;
 use modes::Modes;
@@ -67,6 +70,8 @@ pub struct SimulatedHost<P: Probe = ()> {
     alarms: Alarms,
     uplink: Uplink,
     workers: Vec<Worker>,
+    /// Requests on their way, by name; each thread has the one of its number.
+    flights: Vec<Flight>,
     /// Threads behind those of the workload.
     kernel_threads: Vec<KernelThread>,
     poll_thread: Option<ThreadId>,
@@ -139,7 +144,8 @@ impl<P: Probe> SimulatedHost<P> {
             timers: Timers::new(FIRST_DRIVE + drives.len()),
             alarms: Alarms::default(),
             uplink: Uplink { rate: config.uplink, ..Uplink::default() },
-            workers: (0..config.threads).map(Worker::new).collect(),
+            workers: vec![Worker::new(); config.threads as usize],
+            flights: vec![Flight::none(); config.threads as usize],
             kernel_threads: Vec::new(),
             poll_thread: None,
             queue_run: None,
@@ -216,22 +222,21 @@ impl<P: Probe> SimulatedHost<P> {
     /// thread that does it for itself.
     fn issue(&mut self, now: Time, queue: QueueId, own: Option<RequestId>) -> bool {
         let Some(request) = self.path.issue(now, queue) else { return false };
-        let worker = &mut self.workers[request as usize];
-        worker.is_queued = false;
+        let flight = &mut self.flights[request as usize];
+        flight.is_queued = false;
         if own != Some(request) {
-            worker.lap(now, Cause::Tag);
+            flight.account.lap(now, Cause::Tag);
         }
-        assert_eq!(worker.mark, now, "all time up to the device is accounted for");
-        let (drive, command) = (worker.drive, worker.command);
+        assert_eq!(flight.account.mark, now, "all time up to the device is accounted for");
+        let (drive, command) = (flight.drive, flight.command);
         if self.timeouts.is_gone(drive) {
             self.refuse(now, request);
             return true;
         }
-        self.workers[request as usize].is_sent = true;
-        self.note_sent(now);
-        let worker = &mut self.workers[request as usize];
+        flight.is_sent = true;
         // Requests that are in flight together have no order before they reach the drive.
-        worker.expected = self.checkers[drive].submitted(&command);
+        flight.expected = self.checkers[drive].submitted(&command);
+        self.note_sent(now);
         let answer = self.drives[drive].submit(now, &command);
         assert_eq!(answer, Submit::Accepted, "the host keeps to what its drives say of themselves");
         self.look_at_drive(drive);
@@ -268,41 +273,40 @@ impl<P: Probe> SimulatedHost<P> {
     /// A drive has carried out a request, whose data now crosses the uplink.
     fn drive_answered(&mut self, now: Time, completion: &Completion) {
         let request = completion.id.0;
-        let worker = &mut self.workers[request as usize];
-        worker.is_sent = false;
-        worker.spans.extend(&completion.spans);
-        assert_eq!(completion.spans.total(), now.since(worker.mark), "the drive's account is complete");
-        worker.mark = now;
-        let (op, number) = (worker.command.op, u64::from(request));
-        self.checkers[worker.drive].completed(op, completion, worker.expected, number);
-        (worker.status, worker.content) = (completion.status, completion.content);
-        worker.busy_for = completion.busy_for;
-        if self.uplink.rate == 0 || worker.command.op != Op::Read {
+        let flight = &mut self.flights[request as usize];
+        flight.is_sent = false;
+        flight.account.lap_as(now, &completion.spans);
+        let (op, number) = (flight.command.op, u64::from(request));
+        self.checkers[flight.drive].completed(op, completion, flight.expected, number);
+        (flight.status, flight.content) = (completion.status, completion.content);
+        flight.busy_for = completion.busy_for;
+        if self.uplink.rate == 0 || op != Op::Read {
             return self.arrives(now, request);
         }
-        let bytes = u64::from(worker.command.sectors) * SECTOR_BYTES;
+        let bytes = u64::from(flight.command.sectors) * SECTOR_BYTES;
         let start = self.uplink.free_at.max(now);
-        worker.lap(start, Cause::LinkWait);
+        flight.account.lap(start, Cause::LinkWait);
         self.uplink.free_at = start + Nanos::for_bytes(bytes, self.uplink.rate);
-        worker.lap(self.uplink.free_at, Cause::Link);
+        flight.account.lap(self.uplink.free_at, Cause::Link);
         self.uplink.under_way.push_back((self.uplink.free_at, request));
     }
 
     /// The host can see the end of a request: it is interrupted, unless the thread looks by itself or nobody wants to
     /// be.
     fn arrives(&mut self, now: Time, request: RequestId) {
-        let worker = &mut self.workers[request as usize];
-        worker.is_visible = true;
-        worker.visible_at = now;
-        let (looks, stage) = (worker.looks_itself, worker.stage);
-        if let Some(vector) = self.path.completed(request, looks) {
+        let flight = &mut self.flights[request as usize];
+        flight.is_visible = true;
+        flight.visible_at = now;
+        let watcher = flight.owner.filter(|&thread| self.workers[thread as usize].looks_itself);
+        if let Some(vector) = self.path.completed(request, watcher.is_some()) {
             self.machine.interrupt(now, self.cpu_of_vector(vector), irq::DEVICE + vector);
         }
-        if looks && stage == Stage::Spin {
-            self.machine.cut(now, request);
-        }
-        if !looks {
-            self.end_unwatched(now, request);
+        match watcher {
+            Some(thread) if self.workers[thread as usize].stage == Stage::Spin => {
+                self.machine.cut(now, thread);
+            }
+            Some(_) => {}
+            None => self.end_unwatched(now, request),
         }
     }
 
@@ -346,7 +350,8 @@ impl<P: Probe> Device for SimulatedHost<P> {
                 None => return Submit::Refused(Status::InvalidField),
             },
         };
-        self.workers[thread as usize].take(now, command, drive);
+        self.workers[thread as usize].take(now, &command);
+        self.flights[thread as usize] = Flight::new(now, command, drive, Some(thread));
         self.note_began(now);
         // One that has just been answered runs, and finds the request; any other sleeps.
         self.machine.wake(now, thread);

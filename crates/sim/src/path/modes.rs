@@ -83,7 +83,7 @@ impl<P: Probe> SimulatedHost<P> {
         let worker = &mut self.workers[id as usize];
         let owed = self.machine.owes(now, id);
         let before = std::mem::replace(&mut worker.owed, owed);
-        let Some(mode) = worker.mode.filter(|_| worker.command.op == Op::Read) else { return };
+        let Some(mode) = worker.mode.filter(|_| worker.op == Op::Read) else { return };
         let took = Took {
             latency: now.since(worker.submitted),
             wait: worker.visible_at.since(worker.entered_at),

@@ -2,10 +2,11 @@
 
 use super::SimulatedHost;
 use super::duty::Step;
+use super::flight::Flight;
 use super::worker::Stage;
-use crate::cpu::{Level, Piece, Spent, costs};
+use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
 use tailcut_base::{Completion, Nanos, Op, Time};
-use tailcut_host::path::{Finisher, Layers, LowLevelDriver, RequestId, Wait, queue};
+use tailcut_host::path::{Finisher, Layers, LowLevelDriver, QueueId, RequestId, Wait, queue};
 use tailcut_ssd::Probe;
 
 impl<P: Probe> SimulatedHost<P> {
@@ -32,7 +33,8 @@ impl<P: Probe> SimulatedHost<P> {
             Stage::Wait | Stage::Spin => self.wait(now, cpu, id),
             Stage::FetchOwn => self.fetched_own(now, cpu, id),
             Stage::Finish => {
-                self.finish(now, id);
+                let own = self.workers[id as usize].own.expect("it has waited for one");
+                self.finish(now, own);
                 self.leave(now, cpu, id);
             }
             Stage::Return => self.answer(now, cpu, id),
@@ -57,27 +59,16 @@ impl<P: Probe> SimulatedHost<P> {
     fn entered(&mut self, now: Time, cpu: usize, id: RequestId) {
         let delays = self.machine.take_delays(id);
         let worker = &mut self.workers[id as usize];
-        worker.lap_own(now, delays);
-        worker.cpu = cpu;
-        worker.queue = self.path.controller().queue_for(worker.drive as u32, cpu as u32);
-        worker.is_queued = true;
+        worker.account.lap_own(now, delays);
         (worker.is_entered, worker.entered_at) = (true, now);
-        (worker.finisher, worker.wait) = (self.strategy.finisher, self.strategy.wait);
-        worker.mode = self.modes.mode();
-        let (queue, command, drive) = (worker.queue, worker.command, worker.drive);
-        let hits_buffer = self.strategy.spins_on_buffer_hits
-            && command.op == Op::Write
-            && u64::from(command.sectors) * tailcut_base::SECTOR_BYTES <= self.room[drive];
-        self.workers[id as usize].looks_itself = hits_buffer || self.strategy.wait == Wait::Spin;
-        let asks = self.asks(&self.workers[id as usize]);
-        (self.workers[id as usize].asked, self.workers[id as usize].looks_itself) =
-            (asks, asks || self.workers[id as usize].looks_itself);
-        self.buffer_hits += u64::from(hits_buffer);
+        (worker.wait, worker.mode) = (self.strategy.wait, self.modes.mode());
+        let queue = self.embark(now, cpu, id);
+        self.watches(id, id);
         self.machine.pin(id, self.strategy.finisher == Finisher::Waiter);
         self.note_awake(id);
         self.path.enqueue(id, queue);
         self.issue(now, queue, Some(id));
-        if asks {
+        if self.workers[id as usize].asked {
             self.has_asked(now, id);
         }
         if self.strategy.cooperates {
@@ -85,6 +76,31 @@ impl<P: Probe> SimulatedHost<P> {
             return self.begin(now, cpu, id, Stage::Check { is_out: false }, piece);
         }
         self.wait(now, cpu, id);
+    }
+
+    /// A request goes on its way to its drive, from this core: the queue that it joins.
+    pub(super) fn embark(&mut self, now: Time, cpu: usize, request: RequestId) -> QueueId {
+        let flight = &mut self.flights[request as usize];
+        flight.account.mark = now;
+        flight.cpu = cpu;
+        flight.queue = self.path.controller().queue_for(flight.drive as u32, cpu as u32);
+        flight.is_queued = true;
+        flight.finisher = self.strategy.finisher;
+        flight.queue
+    }
+
+    /// A thread waits for one request, and decides how.
+    fn watches(&mut self, thread: ThreadId, request: RequestId) {
+        let Flight { command, drive, queue, .. } = self.flights[request as usize];
+        let hits_buffer = self.strategy.spins_on_buffer_hits
+            && command.op == Op::Write
+            && u64::from(command.sectors) * tailcut_base::SECTOR_BYTES <= self.room[drive];
+        self.buffer_hits += u64::from(hits_buffer);
+        let spins = hits_buffer || self.strategy.wait == Wait::Spin;
+        let asks = self.asks(&command, spins);
+        let worker = &mut self.workers[thread as usize];
+        (worker.own, worker.queue) = (Some(request), queue);
+        (worker.asked, worker.looks_itself) = (asks, asks || spins);
     }
 
     /// A thread has looked whether there is something to be done for others.
@@ -127,19 +143,23 @@ impl<P: Probe> SimulatedHost<P> {
             self.window.observe(now.since(noticed), self.machine.waited_its_turn(id));
         }
         let worker = &self.workers[id as usize];
-        let waiter = queue::Waiter { is_fetched: worker.is_fetched, is_finished: worker.is_finished };
-        if !waiter.may_wait(worker.finisher) {
-            if worker.is_finished {
+        let own = worker.own.map(|own| &self.flights[own as usize]);
+        let waiter = queue::Waiter {
+            is_fetched: own.is_some_and(|own| own.is_fetched),
+            is_finished: worker.is_answered,
+        };
+        if !waiter.may_wait(own.map_or(Finisher::Fetcher, |own| own.finisher)) {
+            if worker.is_answered {
                 return self.leave(now, cpu, id);
             }
             let piece = Piece::kernel(self.finish_cost(), Spent::Finish);
             return self.begin(now, cpu, id, Stage::Finish, piece);
         }
-        if !worker.looks_itself || worker.is_fetched {
+        if !worker.looks_itself || waiter.is_fetched {
             // Somebody will wake it: with its end, or because its end is near.
             return self.sleep(now, cpu, id);
         }
-        if worker.is_visible {
+        if own.is_some_and(|own| own.is_visible) {
             let piece = self.piece_of(Step::Fetch, Level::Thread);
             return self.begin(now, cpu, id, Stage::FetchOwn, piece);
         }
@@ -160,11 +180,12 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A thread has looked for its own completion.
     fn fetched_own(&mut self, now: Time, cpu: usize, id: RequestId) {
-        let Some(fetched) = self.path.fetch_own(id) else { return self.wait(now, cpu, id) };
+        let own = self.workers[id as usize].own.expect("it looks for one");
+        let Some(fetched) = self.path.fetch_own(own) else { return self.wait(now, cpu, id) };
         let delays = self.machine.take_delays(id);
-        let worker = &mut self.workers[id as usize];
-        worker.lap_own(now, delays);
-        worker.is_fetched = true;
+        let flight = &mut self.flights[own as usize];
+        flight.account.lap_own(now, delays);
+        flight.is_fetched = true;
         let mut work = self.finish_cost();
         if self.path.waiting(fetched.queue) > 0 {
             // What waits for the tag is issued at once: nobody else will know that it is free.
@@ -192,20 +213,20 @@ impl<P: Probe> SimulatedHost<P> {
         let delays = self.machine.take_delays(id);
         self.machine.pin(id, false);
         let worker = &mut self.workers[id as usize];
-        worker.lap_own(now, delays);
+        worker.account.lap_own(now, delays);
         (worker.has_request, worker.is_entered) = (false, false);
         let latency = now.since(worker.submitted);
-        assert_eq!(worker.spans.total(), latency, "the spans of a request add up to its latency");
+        assert_eq!(worker.account.spans.total(), latency, "the spans of a request add up to its latency");
         self.note_ended(now, id);
         let worker = &self.workers[id as usize];
         self.ready_at = now;
         self.ready.push(Completion {
-            id: worker.command.id,
+            id: worker.name,
             status: worker.status,
             at: now,
             content: worker.content,
             busy_for: worker.busy_for,
-            spans: worker.spans,
+            spans: worker.account.spans,
         });
         self.begin(now, cpu, id, Stage::Rest, Piece::preemptible(Nanos::ZERO, Spent::Application));
     }

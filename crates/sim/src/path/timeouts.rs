@@ -72,10 +72,10 @@ impl<P: Probe> SimulatedHost<P> {
         let mut late = std::mem::take(&mut self.timeouts.late);
         self.path.controller().timed_out(now, self.timeouts.limit, &mut late);
         for request in late.drain(..) {
-            let worker = &self.workers[request as usize];
+            let flight = &self.flights[request as usize];
             // One that has come waits for its thread.
-            if !worker.is_visible && worker.is_sent {
-                self.timeouts.is_gone[worker.drive] = true;
+            if !flight.is_visible && flight.is_sent {
+                self.timeouts.is_gone[flight.drive] = true;
                 self.timeouts.pending -= 1;
                 self.fail(now, request);
             }
@@ -89,26 +89,25 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A request to a drive that is gone.
     pub(super) fn refuse(&mut self, now: Time, request: RequestId) {
-        let generation = self.workers[request as usize].generation;
-        self.alarms.set(now, Alarm::Gone { worker: request, generation });
+        self.alarms.set(now, Alarm::Gone { request });
     }
 
     /// The host ends a request by itself: the drive is gone.
     pub(super) fn fail(&mut self, now: Time, request: RequestId) {
-        let worker = &mut self.workers[request as usize];
-        worker.is_sent = false;
-        worker.lap(now, Cause::Controller);
-        (worker.status, worker.content) = (Status::Gone, 0);
+        let flight = &mut self.flights[request as usize];
+        flight.is_sent = false;
+        flight.account.lap(now, Cause::Controller);
+        (flight.status, flight.content) = (Status::Gone, 0);
         let completion = Completion {
-            id: worker.command.id,
+            id: flight.command.id,
             status: Status::Gone,
             at: now,
             content: 0,
             busy_for: Nanos::ZERO,
-            spans: worker.spans,
+            spans: flight.account.spans,
         };
-        let op = worker.command.op;
-        self.checkers[worker.drive].completed(op, &completion, worker.expected, u64::from(request));
+        let op = flight.command.op;
+        self.checkers[flight.drive].completed(op, &completion, flight.expected, u64::from(request));
         self.arrives(now, request);
     }
 }

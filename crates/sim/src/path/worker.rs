@@ -1,8 +1,9 @@
 //! A thread of the workload and the request that it waits for.
 
+use super::account::Account;
 use super::duty::Duty;
-use tailcut_base::{Cause, Command, CommandId, Nanos, Op, Spans, Status, Time};
-use tailcut_host::path::{Finisher, Mode, QueueId, Vector, Wait};
+use tailcut_base::{Command, CommandId, Nanos, Op, Status, Time};
+use tailcut_host::path::{Mode, QueueId, RequestId, Vector, Wait};
 use tailcut_ssd::Prediction;
 
 /// What a thread is doing, named by the piece of work that it has begun.
@@ -46,36 +47,28 @@ pub(super) enum Stage {
 pub(super) struct Worker {
     pub stage: Stage,
     pub duty: Duty,
-    /// The request, as its drive sees it.
-    pub command: Command,
-    pub drive: usize,
+    /// What its application asks for.
+    pub op: Op,
+    pub name: CommandId,
+    /// What it waits for, if that is one thing.
+    pub own: Option<RequestId>,
+    /// The queue at whose vector it looks.
     pub queue: QueueId,
-    /// Where it was issued.
-    pub cpu: usize,
     pub has_request: bool,
-    /// It stands in a FIFO.
-    pub is_queued: bool,
-    /// Its drive has it.
-    pub is_sent: bool,
-    /// The device has finished, and the host can see it.
-    pub is_visible: bool,
-    /// Its completion has been taken from the controller.
-    pub is_fetched: bool,
-    /// It has been post-processed.
-    pub is_finished: bool,
+    /// Its request is on its way, under a strategy of which the next two are parts.
+    pub is_entered: bool,
+    pub wait: Wait,
+    pub mode: Option<Mode>,
+    /// Its request has its answer, which the thread takes to its application.
+    pub is_answered: bool,
     /// The device has announced the end, or the thread spins: it looks by itself.
     pub looks_itself: bool,
     /// It waits for what the drive has to say of its request, and that, once it has been said.
     pub asked: bool,
     pub said: Option<Prediction>,
-    /// It has been put into a FIFO, under a strategy of which the next three are parts.
-    pub is_entered: bool,
-    pub finisher: Finisher,
-    pub wait: Wait,
-    pub mode: Option<Mode>,
     /// The vector that it looks at while it is awake.
     pub awake_at: Option<Vector>,
-    /// When it was put into a FIFO, and when the host could see its end.
+    /// When its request went on its way, and when the host could see its end.
     pub entered_at: Time,
     pub visible_at: Time,
     /// Of its present request, to tell late notices apart.
@@ -85,48 +78,30 @@ pub(super) struct Worker {
     pub noticed: Time,
     /// What the thread owed to its competitors when it was given its last answer (see [`Machine::owes`](crate::cpu::Machine::owes)).
     pub owed: Nanos,
-    /// What a read must return.
-    pub expected: u64,
-    /// Up to where its latency is accounted for.
-    pub mark: Time,
-    pub spans: Spans,
+    pub account: Account,
     pub status: Status,
     pub content: u64,
     pub busy_for: Nanos,
 }
 
 impl Worker {
-    pub fn new(id: u32) -> Worker {
+    /// One that sleeps.
+    pub fn new() -> Worker {
         Worker {
             stage: Stage::Rest,
             duty: Duty::default(),
-            command: Command {
-                id: CommandId(id),
-                op: Op::Flush,
-                fua: false,
-                class: Default::default(),
-                fail_fast: false,
-                stream: 0,
-                sector: 0,
-                sectors: 0,
-                content: 0,
-            },
-            drive: 0,
+            op: Op::Flush,
+            name: CommandId(0),
+            own: None,
             queue: 0,
-            cpu: 0,
             has_request: false,
-            is_queued: false,
-            is_sent: false,
-            is_visible: false,
-            is_fetched: false,
-            is_finished: false,
+            is_entered: false,
+            wait: Wait::Sleep,
+            mode: None,
+            is_answered: false,
             looks_itself: false,
             asked: false,
             said: None,
-            is_entered: false,
-            finisher: Finisher::Fetcher,
-            wait: Wait::Sleep,
-            mode: None,
             awake_at: None,
             entered_at: Time::ZERO,
             visible_at: Time::ZERO,
@@ -134,9 +109,7 @@ impl Worker {
             submitted: Time::ZERO,
             noticed: Time::NEVER,
             owed: Nanos::ZERO,
-            expected: 0,
-            mark: Time::ZERO,
-            spans: Spans::new(),
+            account: Account::begin(Time::ZERO),
             status: Status::Success,
             content: 0,
             busy_for: Nanos::ZERO,
@@ -144,38 +117,20 @@ impl Worker {
     }
 
     /// It is given a request.
-    pub fn take(&mut self, now: Time, command: Command, drive: usize) {
+    pub fn take(&mut self, now: Time, command: &Command) {
         assert!(!self.has_request, "a thread has one request at a time");
         *self = Worker {
             stage: self.stage,
+            queue: self.queue,
             generation: self.generation.wrapping_add(1),
             awake_at: self.awake_at,
             owed: self.owed,
-            command,
-            drive,
+            op: command.op,
+            name: command.id,
             has_request: true,
             submitted: now,
-            mark: now,
-            ..Worker::new(command.id.0)
+            account: Account::begin(now),
+            ..Worker::new()
         };
-    }
-
-    /// All time since the last mark had one cause.
-    #[inline]
-    pub fn lap(&mut self, now: Time, cause: Cause) {
-        self.spans.add(cause, now.since(self.mark));
-        self.mark = now;
-    }
-
-    /// The time since the last mark was the thread's own, but for what it waited for a core and what interrupts took.
-    #[inline]
-    pub fn lap_own(&mut self, now: Time, (delayed, stolen): (Nanos, Nanos)) {
-        let elapsed = now.since(self.mark);
-        let delayed = delayed.min(elapsed);
-        let stolen = stolen.min(elapsed - delayed);
-        self.spans.add(Cause::Scheduling, delayed);
-        self.spans.add(Cause::Interrupt, stolen);
-        self.spans.add(Cause::HostWork, elapsed - delayed - stolen);
-        self.mark = now;
     }
 }

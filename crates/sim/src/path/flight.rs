@@ -1,0 +1,79 @@
+//! A request on its way to a drive and back.
+
+use super::account::Account;
+use crate::cpu::ThreadId;
+use tailcut_base::{Command, CommandId, Nanos, Op, Status, Time};
+use tailcut_host::path::{Finisher, QueueId};
+
+/// What stands in a FIFO, or is with a drive, or comes back from it.
+#[derive(Clone, Debug)]
+pub(super) struct Flight {
+    /// As its drive sees it.
+    pub command: Command,
+    pub drive: usize,
+    /// The thread that waits for just this.
+    pub owner: Option<ThreadId>,
+    pub queue: QueueId,
+    /// Where it was issued.
+    pub cpu: usize,
+    pub finisher: Finisher,
+    /// It stands in a FIFO.
+    pub is_queued: bool,
+    /// Its drive has it.
+    pub is_sent: bool,
+    /// The device has finished, and the host can see it.
+    pub is_visible: bool,
+    /// Its completion has been taken from the controller.
+    pub is_fetched: bool,
+    /// It has been post-processed.
+    pub is_finished: bool,
+    /// When the host could see its end.
+    pub visible_at: Time,
+    /// What a read must return.
+    pub expected: u64,
+    pub account: Account,
+    pub status: Status,
+    pub content: u64,
+    pub busy_for: Nanos,
+}
+
+impl Flight {
+    /// A place for one.
+    pub fn none() -> Flight {
+        let command = Command {
+            id: CommandId(0),
+            op: Op::Flush,
+            fua: false,
+            class: Default::default(),
+            fail_fast: false,
+            stream: 0,
+            sector: 0,
+            sectors: 0,
+            content: 0,
+        };
+        Flight::new(Time::ZERO, command, 0, None)
+    }
+
+    /// One that begins now.
+    pub fn new(now: Time, command: Command, drive: usize, owner: Option<ThreadId>) -> Flight {
+        Flight {
+            command,
+            drive,
+            owner,
+            queue: 0,
+            cpu: 0,
+            finisher: Finisher::Fetcher,
+            is_queued: false,
+            is_sent: false,
+            is_visible: false,
+            is_fetched: false,
+            is_finished: false,
+            visible_at: Time::ZERO,
+            expected: 0,
+            account: Account::begin(now),
+            status: Status::Success,
+            content: 0,
+            busy_for: Nanos::ZERO,
+        }
+    }
+}
