@@ -2,7 +2,7 @@
 
 use crate::array::{Fill, Members, SimulatedArray};
 use crate::kv::{Backing, ByteDisk, KvConfig, SimulatedServer, load};
-use crate::path::{HostConfig, SimulatedHost};
+use crate::path::{ControllerKind, HostConfig, SimulatedHost};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
@@ -14,6 +14,7 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
 use tailcut_host::array::{self, ArrayConfig};
+use tailcut_host::path::{Strategy, ahci};
 use tailcut_host::{BLOCK_SECTORS, Disk};
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::controller::tags::Protocol;
@@ -246,11 +247,8 @@ impl Configure for Scenario {
                 "a server has cores of its own: set host.strategy = \"\", or kv.enabled = false".into(),
             );
         }
-        if self.host.is_on() && self.array.drives > 0 {
-            visit.problem(
-                "host.strategy",
-                "the host of an array is not modelled: set host.strategy = \"\", or array.drives = 0".into(),
-            );
+        if let Some((key, message)) = self.check_host_of_array() {
+            visit.problem(key, message);
         }
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
             visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
@@ -386,6 +384,37 @@ impl Scenario {
             )),
             _ => None,
         }
+    }
+
+    /// What does not fit together of a host and its array: the key to blame, what is wrong and what would be right.
+    pub fn check_host_of_array(&self) -> Option<(&'static str, String)> {
+        let strategy = self.host.is_on().then(|| Strategy::parse(&self.host.strategy).ok()).flatten()?;
+        if self.array.drives == 0 {
+            return None;
+        }
+        if self.host.drives > 1 {
+            let message =
+                "array.drives says how many drives there are: set host.drives = 1, or array.drives = 0";
+            return Some(("host.drives", message.into()));
+        }
+        if !strategy.interrupts && !strategy.has_poll_thread {
+            let message = format!(
+                "an array has requests of its own, for which no thread of \"{}\" looks: add \"poll\" or use a strategy \
+                 with interrupts, or set array.drives = 0",
+                self.host.strategy
+            );
+            return Some(("host.strategy", message));
+        }
+        let drives = Members::drives(&self.array);
+        if self.host.controller == ControllerKind::Ahci && drives > ahci::PORTS {
+            let message = format!(
+                "an AHCI controller has {} ports, and array.drives = {drives}: use fewer drives, or \
+                 host.controller = \"nvme\"",
+                ahci::PORTS
+            );
+            return Some(("host.controller", message));
+        }
+        None
     }
 
     /// True when the workload comes from a file.
@@ -571,7 +600,8 @@ impl Scenario {
         Ok(World::witnessed(server, Checker::off(), sources, self.run.clone(), witness))
     }
 
-    /// The world of this scenario's host and its drives, ready to run; every drive is watched by a probe of its own.
+    /// The world of this scenario's host and its drives, or its array of drives, ready to run; every drive is watched by a probe of
+    /// its own.
     ///
     /// # Errors
     /// As [`Scenario::world`].
@@ -581,6 +611,9 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+        if self.array.drives > 0 {
+            return self.host_array_world(probe, witness, skip_bad_lines);
+        }
         let (mut drives, mut checkers) = (Vec::new(), Vec::new());
         for number in 0..self.host.drives {
             let seed = self.drive_seed(number);
@@ -600,6 +633,23 @@ impl Scenario {
         let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         // The host checks each of its drives: only it knows the order in which requests reach them.
+        Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
+    }
+
+    fn host_array_world<P: Probe, W: Witness>(
+        &self,
+        probe: impl Fn() -> P,
+        witness: W,
+        skip_bad_lines: bool,
+    ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+        let mut array = self.new_array(probe)?;
+        let mut sources = self.sources(array.identify().sectors, skip_bad_lines)?;
+        self.check_horizon(&sources)?;
+        let (checker, fill) = self.prepare_array(&mut array)?;
+        sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
+        let host =
+            SimulatedHost::with_array(&self.host, array.into_parts(), checker, self.run.ramp, self.seed);
+        // The host checks the array: only it knows the order in which requests reach it.
         Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
     }
 

@@ -36,11 +36,11 @@ impl Rerun {
         if self.scenario.kv.enabled {
             return Ok(self.repeat_server(|| (), lookout)?.witness.seen);
         }
-        if self.scenario.array.drives > 0 {
-            return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
-        }
         if self.scenario.host.is_on() {
             return Ok(self.repeat_host(|| (), lookout)?.witness.seen);
+        }
+        if self.scenario.array.drives > 0 {
+            return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
         }
         Ok(self.repeat((), lookout)?.witness.seen)
     }
@@ -52,12 +52,12 @@ impl Rerun {
             let drives = world.device.into_storage().into_drives();
             return Ok(self.chips_and_requests(window, drives, world.witness));
         }
-        if self.scenario.array.drives > 0 {
-            return self.record_array(window);
-        }
         if self.scenario.host.is_on() {
             let world = self.repeat_host(|| Chips::new(window), Requests::new(window))?;
             return Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness));
+        }
+        if self.scenario.array.drives > 0 {
+            return self.record_array(window);
         }
         let world = self.repeat(Chips::new(window), Requests::new(window))?;
         Ok((world.device.probe, world.witness))

@@ -84,12 +84,12 @@ pub fn simulate(
         let world = prepare_server(scenario, || (), (), skip_bad_lines, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
-    if scenario.array.drives > 0 {
-        let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
-        return simulate_world(scenario, world, quiet, interrupt);
-    }
     if scenario.host.is_on() {
         let world = prepare_host(scenario, || (), (), skip_bad_lines, quiet)?;
+        return simulate_world(scenario, world, quiet, interrupt);
+    }
+    if scenario.array.drives > 0 {
+        let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
     let world = prepare(scenario, (), (), skip_bad_lines, quiet)?;

@@ -4,7 +4,7 @@
 use super::SimulatedHost;
 use super::irq;
 use super::worker::Stage;
-use crate::cpu::{Level, Piece, Spent, costs};
+use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
 use tailcut_base::{Cause, Time};
 use tailcut_host::path::{Fetched, Finisher, Issuer, Layers, QueueId, RequestId, Vector};
 use tailcut_ssd::Probe;
@@ -19,6 +19,10 @@ pub(super) enum Step {
     Finish,
     /// Waking its thread.
     Wake,
+    /// Waking a thread whose request the array has answered.
+    WakeAnswered,
+    /// Building a command that the array has come up with, and issuing it.
+    Launch,
     /// Sending it to the core that issued it.
     Steer,
     /// Waking the background thread that issues.
@@ -43,11 +47,16 @@ impl<P: Probe> SimulatedHost<P> {
         let (work, on) = match step {
             Step::Fetch => (self.fetch_cost(), Spent::Poll),
             Step::Finish => (self.finish_cost(), Spent::Finish),
-            Step::Wake | Step::Kick => (costs::WAKE, Spent::Wake),
+            Step::Wake | Step::WakeAnswered | Step::Kick => (costs::WAKE, Spent::Wake),
+            Step::Launch => (self.build_cost() + costs::ISSUE, Spent::Issue),
             Step::Steer => (costs::IPI_SEND, Spent::Interrupt),
             Step::Issue => (costs::ISSUE, Spent::Issue),
         };
         Piece::kernel(work, if level == Level::Hard { Spent::Interrupt } else { on })
+    }
+
+    pub(super) fn build_cost(&self) -> tailcut_base::Nanos {
+        if self.strategy.layers == Layers::Scsi { costs::BUILD_SCSI } else { costs::BUILD_DIRECT }
     }
 
     pub(super) fn fetch_cost(&self) -> tailcut_base::Nanos {
@@ -68,12 +77,20 @@ impl<P: Probe> SimulatedHost<P> {
                 self.fetched(now, cpu, fetched)
             }
             Step::Finish => {
-                self.finish(now, duty.request);
-                self.wake_owner_step(now, duty.request)
+                self.finish(now, duty.request, None);
+                self.after_finish(now, duty.request)
             }
             Step::Wake => {
                 self.wake_owner(now, duty.request);
                 None
+            }
+            Step::WakeAnswered => {
+                self.wake_answered(now);
+                self.array_step(now)
+            }
+            Step::Launch => {
+                self.launch(now, cpu);
+                self.array_step(now)
             }
             Step::Steer => {
                 let target = self.flights[duty.request as usize].cpu;
@@ -116,12 +133,15 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A request has been post-processed: its thread has its answer.
-    pub(super) fn finish(&mut self, now: Time, request: RequestId) {
+    /// A request has been post-processed, by its owner if `by` says so: its thread has its answer, or the array makes something of it.
+    pub(super) fn finish(&mut self, now: Time, request: RequestId, by: Option<ThreadId>) {
         self.path.end(request, now);
         let flight = &mut self.flights[request as usize];
         assert!(flight.is_fetched && !flight.is_finished, "a request is post-processed once");
         flight.is_finished = true;
+        if self.array.is_some() {
+            return self.finish_for_array(now, request, by);
+        }
         let owner = flight.owner.expect("a thread waits for it");
         let worker = &mut self.workers[owner as usize];
         worker.is_answered = true;
@@ -129,6 +149,11 @@ impl<P: Probe> SimulatedHost<P> {
         worker.account.join(&flight.account);
         (worker.status, worker.content) = (flight.status, flight.content);
         worker.busy_for = flight.busy_for;
+    }
+
+    /// What is to be done when a request has been post-processed.
+    pub(super) fn after_finish(&mut self, now: Time, request: RequestId) -> Option<Step> {
+        if self.array.is_some() { self.array_step(now) } else { self.wake_owner_step(now, request) }
     }
 
     /// The thread that waits for a request is to be woken if it sleeps; one that spins sees the end by itself.
@@ -145,12 +170,8 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// Wakes the thread that waits for a request; the time from here on is the scheduler's.
     pub(super) fn wake_owner(&mut self, now: Time, request: RequestId) {
+        let cause = self.found_by(self.flights[request as usize].finisher);
         let flight = &mut self.flights[request as usize];
-        let cause = match (self.strategy.interrupts, flight.finisher) {
-            (false, _) => Cause::Poll,
-            (_, Finisher::SoftInterrupt) => Cause::SoftInterrupt,
-            _ => Cause::Interrupt,
-        };
         let thread = flight.owner.expect("a thread waits for it");
         if flight.is_finished {
             self.workers[thread as usize].account.lap(now, cause);

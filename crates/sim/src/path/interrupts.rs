@@ -5,7 +5,7 @@ use super::{SimulatedHost, irq};
 use crate::cpu::{Level, Piece, Spent, costs};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use tailcut_host::path::{Controller, Drain, Finisher, LowLevelDriver, RequestId};
+use tailcut_host::path::{Controller, Drain, Finisher, LowLevelDriver, QueueId, RequestId};
 use tailcut_ssd::Probe;
 
 /// What the hardware interrupt of a core is doing.
@@ -40,6 +40,8 @@ pub(super) struct Soft {
     pub list: VecDeque<RequestId>,
     step: Option<Step>,
     request: RequestId,
+    /// Whose tag it had.
+    queue: QueueId,
 }
 
 impl<P: Probe> SimulatedHost<P> {
@@ -55,6 +57,10 @@ impl<P: Probe> SimulatedHost<P> {
             }
             irq::TIMER => {
                 let thread = self.poll_thread.expect("its timer was set");
+                self.wake_from_handler(now, cpu, thread);
+            }
+            irq::ARRAY => {
+                let thread = self.array.as_ref().expect("its timer was set").thread;
                 self.wake_from_handler(now, cpu, thread);
             }
             irq::NOTICE | irq::BACKGROUND => self.wake_listed(now, cpu, irq),
@@ -166,15 +172,23 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// The software interrupt of a core has come to the end of a piece.
     pub(super) fn soft_goes_on(&mut self, now: Time, cpu: usize) {
-        let request = self.soft[cpu].request;
+        let Soft { request, queue, .. } = self.soft[cpu];
         let next = match self.soft[cpu].step.take() {
             Some(Step::Finish) => {
-                self.finish(now, request);
-                self.wake_owner_step(now, request).or_else(|| self.kick_step(request))
+                self.finish(now, request, None);
+                self.after_finish(now, request).or_else(|| self.kick_step(queue))
             }
             Some(Step::Wake) => {
                 self.wake_owner(now, request);
-                self.kick_step(request)
+                self.kick_step(queue)
+            }
+            Some(Step::WakeAnswered) => {
+                self.wake_answered(now);
+                self.array_step(now).or_else(|| self.kick_step(queue))
+            }
+            Some(Step::Launch) => {
+                self.launch(now, cpu);
+                self.array_step(now).or_else(|| self.kick_step(queue))
             }
             Some(Step::Kick) => {
                 self.wake_queue_run(now);
@@ -190,13 +204,14 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     fn next_soft(&mut self, cpu: usize) -> Option<Step> {
-        self.soft[cpu].request = self.soft[cpu].list.pop_front()?;
+        let request = self.soft[cpu].list.pop_front()?;
+        (self.soft[cpu].request, self.soft[cpu].queue) = (request, self.flights[request as usize].queue);
         Some(Step::Finish)
     }
 
     /// What waits for a tag is issued by the background thread.
-    fn kick_step(&mut self, request: RequestId) -> Option<Step> {
-        if self.path.waiting(self.flights[request as usize].queue) == 0 {
+    fn kick_step(&mut self, queue: QueueId) -> Option<Step> {
+        if self.path.waiting(queue) == 0 {
             return None;
         }
         let sleeps = self.queue_run.is_some_and(|thread| self.machine.is_blocked(thread));

@@ -13,6 +13,8 @@ pub const STEERED: u32 = NOTICE + 1;
 pub const TIMER: u32 = NOTICE + 2;
 /// The device of the background threads.
 pub const BACKGROUND: u32 = NOTICE + 3;
+/// The timer of the array.
+pub const ARRAY: u32 = NOTICE + 4;
 
 /// The vector of a device interrupt.
 pub fn vector(irq: u32) -> Option<Vector> {

@@ -17,6 +17,8 @@ pub(super) enum Role {
     QueueRun,
     /// Serves the completions of a vector.
     Interrupt(u32),
+    /// Does what an array does by the clock.
+    Array,
     /// Reads from a device of its own.
     BackgroundIo,
     /// Computes.
@@ -68,6 +70,7 @@ impl<P: Probe> SimulatedHost<P> {
             Role::Poll => self.poll_goes_on(now, cpu, number),
             Role::QueueRun => self.queue_run_goes_on(now, cpu, number),
             Role::Interrupt(vector) => self.interrupt_thread_goes_on(now, cpu, number, vector),
+            Role::Array => self.array_thread_goes_on(now, cpu, number),
             Role::BackgroundIo => self.background_io_goes_on(now, cpu, number, thread),
             Role::BackgroundCpu => {
                 self.background_done += 1;
@@ -160,6 +163,26 @@ impl<P: Probe> SimulatedHost<P> {
             return self.serve_vector(now, cpu, number, vector);
         }
         self.kernel_thread_sleeps(now, cpu, number);
+    }
+
+    fn array_thread_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
+        let stage = self.kernel_threads[number].stage;
+        match stage {
+            KernelStage::Start => return self.look(now, cpu, number),
+            KernelStage::Serving if self.serves_on(now, cpu, number) => return,
+            KernelStage::Looking => self.array_is_due(now),
+            _ => {}
+        }
+        match self.array_step(now) {
+            Some(step) => {
+                self.kernel_threads[number].duty = Duty { step, ..Duty::default() };
+                let piece = self.piece_of(step, Level::Thread);
+                self.kernel_thread(now, cpu, number, KernelStage::Serving, piece);
+            }
+            // Who has called it while it was at work has woken nobody.
+            None if self.array.as_ref().is_some_and(|array| array.is_called) => self.look(now, cpu, number),
+            None => self.kernel_thread_sleeps(now, cpu, number),
+        }
     }
 
     pub(super) fn wake_queue_run(&mut self, now: Time) {

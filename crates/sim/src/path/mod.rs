@@ -7,6 +7,7 @@
 
 mod account;
 mod alarms;
+mod array;
 mod config;
 mod duty;
 mod figures;
@@ -24,10 +25,12 @@ mod worker;
 pub use config::{Background, ControllerKind, HostConfig};
 pub use figures::{Handlers, HostFigures, PredictionFigures};
 
+use crate::array::Volume;
 use crate::cpu::{CpuTime, Event, Machine, ThreadId};
 use crate::storage::Storage;
 use crate::world::Checker;
 use alarms::{Alarm, Alarms};
+use array::HostArray;
 use flight::Flight;
 use interrupts::{Handler, Soft};
 use kernel::KernelThread;
@@ -40,6 +43,8 @@ use tailcut_base::timers::Timers;
 use tailcut_base::{
     Cause, Command, CommandId, Completion, Device, Nanos, Op, SECTOR_BYTES, Status, Submit, Time,
 };
+use tailcut_host::Fingerprint;
+use tailcut_host::array::Array;
 use tailcut_host::path::{LowLevelDriver, PathQueue, QueueId, RequestId, Strategy, Window};
 use tailcut_ssd::{Prediction, Probe, Ssd};
 use timeouts::TimeOuts;
@@ -101,6 +106,9 @@ pub struct SimulatedHost<P: Probe = ()> {
     timeouts: TimeOuts,
     /// What each drive must return, by the order in which it is asked.
     checkers: Vec<Checker>,
+    /// What the drives form, if that is an array.
+    array: Option<HostArray>,
+    ramp: Nanos,
     /// Where the measurement began.
     measured: Option<(Time, Vec<CpuTime>, u64)>,
 }
@@ -114,12 +122,40 @@ struct Uplink {
 }
 
 impl<P: Probe> SimulatedHost<P> {
-    /// A host with these drives, all alike and ready for use, and a checker for each that knows what is on it. What it
+    /// A host with these drives, all alike and ready for use, one behind the other, and a checker for each that knows what is on it. What it
     /// does until `ramp` does not count in its figures.
     pub fn new(
         config: &HostConfig,
+        drives: Vec<Ssd<P>>,
+        checkers: Vec<Checker>,
+        ramp: Nanos,
+        seed: u64,
+    ) -> SimulatedHost<P> {
+        SimulatedHost::build(config, drives, checkers, None, ramp, seed)
+    }
+
+    /// A host with these drives, which form an array that nobody has started, and a checker that knows what is on that.
+    pub fn with_array(
+        config: &HostConfig,
+        (volume, drives): (Volume, Vec<Ssd<P>>),
+        checker: Checker,
+        ramp: Nanos,
+        seed: u64,
+    ) -> SimulatedHost<P> {
+        let checkers = drives.iter().map(|_| Checker::off()).collect();
+        let array = HostArray::new(volume, checker, config.threads);
+        let mut host = SimulatedHost::build(config, drives, checkers, Some(array), ramp, seed);
+        host.pump_array(Time::ZERO);
+        host.call_array(Time::ZERO);
+        host.plan();
+        host
+    }
+
+    fn build(
+        config: &HostConfig,
         mut drives: Vec<Ssd<P>>,
         checkers: Vec<Checker>,
+        array: Option<HostArray>,
         ramp: Nanos,
         seed: u64,
     ) -> SimulatedHost<P> {
@@ -127,8 +163,10 @@ impl<P: Probe> SimulatedHost<P> {
         let strategy = config.described();
         let machine = Machine::new(config.cores as usize, config.siblings);
         let identity = drives[0].identify();
-        let controller = population::controller(config, &identity, machine.cpus() as u32);
+        let controller =
+            population::controller(config.controller, drives.len() as u32, &identity, machine.cpus() as u32);
         let cpus = machine.cpus();
+        let requests = config.threads + array.as_ref().map_or(0, HostArray::commands);
         if strategy.listens() {
             drives.iter_mut().for_each(Ssd::track_behaviour);
         }
@@ -140,12 +178,12 @@ impl<P: Probe> SimulatedHost<P> {
                 1 => identity.sectors,
                 _ => identity.sectors / DRIVE_UNIT * DRIVE_UNIT,
             },
-            path: PathQueue::new(controller, config.threads),
-            timers: Timers::new(FIRST_DRIVE + drives.len()),
+            path: PathQueue::new(controller, requests),
+            timers: Timers::new(FIRST_DRIVE + drives.len() + 1),
             alarms: Alarms::default(),
             uplink: Uplink { rate: config.uplink, ..Uplink::default() },
             workers: vec![Worker::new(); config.threads as usize],
-            flights: vec![Flight::none(); config.threads as usize],
+            flights: vec![Flight::none(); requests as usize],
             kernel_threads: Vec::new(),
             poll_thread: None,
             queue_run: None,
@@ -169,13 +207,17 @@ impl<P: Probe> SimulatedHost<P> {
             window: Window::new(config.window, config.window_feedback),
             timeouts: TimeOuts::new(config.timeout, drives.len()),
             checkers,
+            array,
+            ramp,
             measured: None,
             config: config.clone(),
             machine,
             drives,
         };
         host.populate();
-        host.alarms.set(Time::ZERO + ramp, Alarm::Measure);
+        if host.array.is_none() {
+            host.alarms.set(Time::ZERO + ramp, Alarm::Measure);
+        }
         host.begin_modes();
         host.plan();
         host
@@ -205,7 +247,8 @@ impl<P: Probe> SimulatedHost<P> {
                 let (_, request) = self.uplink.under_way.pop_front().expect("its end is due");
                 self.arrives(now, request);
             }
-            drive => self.serve_drive(now, drive - FIRST_DRIVE),
+            drive if drive - FIRST_DRIVE < self.drives.len() => self.serve_drive(now, drive - FIRST_DRIVE),
+            _ => self.call_array(now),
         }
         self.plan();
     }
@@ -216,6 +259,10 @@ impl<P: Probe> SimulatedHost<P> {
         self.timers.set_or_clear(ALARMS, self.alarms.next());
         let uplink = self.uplink.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
         self.timers.set_or_clear(UPLINK, uplink);
+        if let Some(array) = &self.array {
+            let due = if array.is_called { Time::NEVER } else { array.volume.array().next_event() };
+            self.timers.set_or_clear(FIRST_DRIVE + self.drives.len(), due);
+        }
     }
 
     /// Issues the first request of a queue, if there is one and a tag for it; true if so. `own` is the request of the
@@ -328,6 +375,11 @@ impl<P: Probe> SimulatedHost<P> {
 
 impl<P: Probe> Device for SimulatedHost<P> {
     fn identify(&self) -> Identify {
+        if let Some(array) = &self.array {
+            let volume = array.volume.identify();
+            let model = format!("{} behind {}", volume.model, self.config.strategy);
+            return Identify { model, queue_depth: self.config.threads, ..volume };
+        }
         let drive = self.drives[0].identify();
         let sectors = self.drives.len() as u64 * self.drive_sectors;
         Identify {
@@ -343,15 +395,21 @@ impl<P: Probe> Device for SimulatedHost<P> {
         if thread as usize >= self.workers.len() {
             return Submit::Busy;
         }
-        let (drive, command) = match command.op {
-            Op::Flush => (0, *command),
-            _ => match self.locate(command) {
-                Some(located) => located,
-                None => return Submit::Refused(Status::InvalidField),
-            },
-        };
-        self.workers[thread as usize].take(now, &command);
-        self.flights[thread as usize] = Flight::new(now, command, drive, Some(thread));
+        match &mut self.array {
+            Some(array) if !array.takes(command) => return Submit::Refused(Status::InvalidField),
+            Some(array) => array.note(thread, command),
+            None => {
+                let (drive, command) = match command.op {
+                    Op::Flush => (0, *command),
+                    _ => match self.locate(command) {
+                        Some(located) => located,
+                        None => return Submit::Refused(Status::InvalidField),
+                    },
+                };
+                self.flights[thread as usize] = Flight::new(now, command, drive, Some(thread));
+            }
+        }
+        self.workers[thread as usize].take(now, command);
         self.note_began(now);
         // One that has just been answered runs, and finds the request; any other sleeps.
         self.machine.wake(now, thread);
@@ -376,8 +434,17 @@ impl<P: Probe> Device for SimulatedHost<P> {
         false
     }
 
+    fn begin_counting(&mut self) {
+        if let Some(array) = &mut self.array {
+            array.volume.array_mut().count_epochs_anew();
+            // It may have been written to before.
+            self.alarms.set(self.now + self.ramp, Alarm::Measure);
+            self.plan();
+        }
+    }
+
     fn expect(&self, commands: &[Command]) -> u64 {
-        if self.drives.len() == 1 { self.drives[0].expect(commands) } else { 0 }
+        if self.drives.len() == 1 && self.array.is_none() { self.drives[0].expect(commands) } else { 0 }
     }
 
     fn control(&mut self, _: Time, _: Control) -> ControlReply {
@@ -392,8 +459,15 @@ impl<P: Probe> Storage for SimulatedHost<P> {
         &self.drives
     }
 
+    fn array(&self) -> Option<&Array<Fingerprint>> {
+        self.array.as_ref().map(|array| array.volume.array())
+    }
+
     fn checks_content(&self) -> bool {
-        self.checkers.iter().all(Checker::is_on)
+        match &self.array {
+            Some(array) => array.is_checking(),
+            None => self.checkers.iter().all(Checker::is_on),
+        }
     }
 
     fn host_figures(&self) -> Option<HostFigures> {

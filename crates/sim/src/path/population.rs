@@ -1,7 +1,7 @@
 //! What a host is made of before it runs: its controller and its threads.
 
 use super::SimulatedHost;
-use super::config::{Background, ControllerKind, HostConfig};
+use super::config::{Background, ControllerKind};
 use super::kernel::{KernelThread, Role};
 use crate::cpu::ThreadId;
 use tailcut_base::Time;
@@ -9,16 +9,16 @@ use tailcut_base::device::Identify;
 use tailcut_host::path::{Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, ahci};
 use tailcut_ssd::Probe;
 
-/// The controller of drives like this one.
-pub(super) fn controller(config: &HostConfig, drive: &Identify, cpus: u32) -> Controller {
-    match config.controller {
+/// The controller of so many drives like this one.
+pub(super) fn controller(kind: ControllerKind, drives: u32, drive: &Identify, cpus: u32) -> Controller {
+    match kind {
         ControllerKind::Ahci => {
-            Controller::Ahci(Ahci::with_ports(config.drives, drive.queue_depth.min(ahci::SLOTS)))
+            Controller::Ahci(Ahci::with_ports(drives, drive.queue_depth.min(ahci::SLOTS)))
         }
         ControllerKind::Nvme => {
             // A drive with fewer entries than there are cores has queue pairs that cores share.
             let pairs = cpus.min(drive.queue_depth);
-            Controller::Nvme(Nvme::with_pairs(config.drives, pairs, drive.queue_depth / pairs))
+            Controller::Nvme(Nvme::with_pairs(drives, pairs, drive.queue_depth / pairs))
         }
     }
 }
@@ -44,6 +44,10 @@ impl<P: Probe> SimulatedHost<P> {
             let thread = self.add_kernel_thread(Role::Poll, 0);
             self.poll_thread = Some(thread);
             self.machine.wake(Time::ZERO, thread);
+        }
+        if self.array.is_some() {
+            let thread = self.add_kernel_thread(Role::Array, 0);
+            self.array.as_mut().expect("there is one").thread = thread;
         }
         if !self.strategy.interrupts {
             for vector in 0..self.path.controller().vectors() {

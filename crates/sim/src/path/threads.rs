@@ -1,12 +1,13 @@
 //! The threads of the workload: what each does, piece by piece.
 
 use super::SimulatedHost;
+use super::account::Account;
 use super::duty::Step;
 use super::flight::Flight;
 use super::worker::Stage;
 use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
 use tailcut_base::{Completion, Nanos, Op, Time};
-use tailcut_host::path::{Finisher, Layers, LowLevelDriver, QueueId, RequestId, Wait, queue};
+use tailcut_host::path::{Finisher, LowLevelDriver, QueueId, RequestId, Wait, queue};
 use tailcut_ssd::Probe;
 
 impl<P: Probe> SimulatedHost<P> {
@@ -19,23 +20,22 @@ impl<P: Probe> SimulatedHost<P> {
                 self.begin(now, cpu, id, Stage::Application, piece);
             }
             Stage::Application => {
-                let build = if self.strategy.layers == Layers::Scsi {
-                    costs::BUILD_SCSI
-                } else {
-                    costs::BUILD_DIRECT
-                };
-                let piece = Piece::kernel(costs::ENTER + build + costs::ISSUE, Spent::Issue);
+                let piece = Piece::kernel(costs::ENTER + self.build_cost() + costs::ISSUE, Spent::Issue);
                 self.begin(now, cpu, id, Stage::Enter, piece);
             }
             Stage::Enter => self.entered(now, cpu, id),
+            Stage::Launching => self.launched(now, cpu, id),
             Stage::Check { is_out } => self.checked(now, cpu, id, is_out),
             Stage::Helping { is_out } => self.helped(now, cpu, id, is_out),
             Stage::Wait | Stage::Spin => self.wait(now, cpu, id),
             Stage::FetchOwn => self.fetched_own(now, cpu, id),
             Stage::Finish => {
                 let own = self.workers[id as usize].own.expect("it has waited for one");
-                self.finish(now, own);
-                self.leave(now, cpu, id);
+                self.finish(now, own, Some(id));
+                match self.array_step(now) {
+                    Some(step) => self.sees_to_array(now, cpu, id, Stage::Helping { is_out: false }, step),
+                    None => self.wait(now, cpu, id),
+                }
             }
             Stage::Return => self.answer(now, cpu, id),
             Stage::EndRest { vector } => {
@@ -62,15 +62,20 @@ impl<P: Probe> SimulatedHost<P> {
         worker.account.lap_own(now, delays);
         (worker.is_entered, worker.entered_at) = (true, now);
         (worker.wait, worker.mode) = (self.strategy.wait, self.modes.mode());
-        let queue = self.embark(now, cpu, id);
-        self.watches(id, id);
         self.machine.pin(id, self.strategy.finisher == Finisher::Waiter);
-        self.note_awake(id);
-        self.path.enqueue(id, queue);
-        self.issue(now, queue, Some(id));
-        if self.workers[id as usize].asked {
-            self.has_asked(now, id);
+        if self.array.is_some() {
+            return self.enter_array(now, cpu, id);
         }
+        self.flights[id as usize].account = Account::begin(now);
+        let queue = self.embark(cpu, id);
+        self.watches(id, id);
+        self.note_awake(id);
+        self.depart(now, queue, id);
+        self.settle(now, cpu, id);
+    }
+
+    /// A thread has handed over what it wants: it looks after others, if it does that, and waits.
+    pub(super) fn settle(&mut self, now: Time, cpu: usize, id: ThreadId) {
         if self.strategy.cooperates {
             let piece = Piece::kernel(costs::CHECK, Spent::Poll);
             return self.begin(now, cpu, id, Stage::Check { is_out: false }, piece);
@@ -78,19 +83,32 @@ impl<P: Probe> SimulatedHost<P> {
         self.wait(now, cpu, id);
     }
 
-    /// A request goes on its way to its drive, from this core: the queue that it joins.
-    pub(super) fn embark(&mut self, now: Time, cpu: usize, request: RequestId) -> QueueId {
+    /// A request is made ready for its drive on this core: the queue that it will join.
+    pub(super) fn embark(&mut self, cpu: usize, request: RequestId) -> QueueId {
         let flight = &mut self.flights[request as usize];
-        flight.account.mark = now;
         flight.cpu = cpu;
         flight.queue = self.path.controller().queue_for(flight.drive as u32, cpu as u32);
         flight.is_queued = true;
-        flight.finisher = self.strategy.finisher;
+        flight.finisher = match (self.strategy.finisher, flight.owner) {
+            // Nobody waits for just this.
+            (Finisher::Waiter, None) => Finisher::Fetcher,
+            (finisher, _) => finisher,
+        };
         flight.queue
     }
 
+    /// A request joins its queue, and is issued if there is a tag.
+    pub(super) fn depart(&mut self, now: Time, queue: QueueId, request: RequestId) {
+        self.path.enqueue(request, queue);
+        self.issue(now, queue, Some(request));
+        let owner = self.flights[request as usize].owner;
+        if let Some(owner) = owner.filter(|&owner| self.workers[owner as usize].asked) {
+            self.has_asked(now, owner);
+        }
+    }
+
     /// A thread waits for one request, and decides how.
-    fn watches(&mut self, thread: ThreadId, request: RequestId) {
+    pub(super) fn watches(&mut self, thread: ThreadId, request: RequestId) {
         let Flight { command, drive, queue, .. } = self.flights[request as usize];
         let hits_buffer = self.strategy.spins_on_buffer_hits
             && command.op == Op::Write
@@ -117,16 +135,31 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     fn helped(&mut self, now: Time, cpu: usize, id: RequestId, is_out: bool) {
-        let mut duty = self.workers[id as usize].duty;
-        let next = self.do_duty(now, cpu, &mut duty);
-        self.workers[id as usize].duty = duty;
-        match next {
+        match self.goes_on_for_others(now, cpu, id) {
             Some(step) => {
                 let piece = self.piece_of(step, Level::Thread);
                 self.begin(now, cpu, id, Stage::Helping { is_out }, piece);
             }
             None => self.helping_done(now, cpu, id, is_out),
         }
+    }
+
+    fn launched(&mut self, now: Time, cpu: usize, id: ThreadId) {
+        match self.goes_on_for_others(now, cpu, id) {
+            Some(step) => {
+                let piece = self.piece_of(step, Level::Thread);
+                self.begin(now, cpu, id, Stage::Launching, piece);
+            }
+            None => self.settle(now, cpu, id),
+        }
+    }
+
+    /// A step of what a thread does for others has been worked: the next one.
+    fn goes_on_for_others(&mut self, now: Time, cpu: usize, id: ThreadId) -> Option<Step> {
+        let mut duty = self.workers[id as usize].duty;
+        let next = self.do_duty(now, cpu, &mut duty);
+        self.workers[id as usize].duty = duty;
+        next
     }
 
     fn helping_done(&mut self, now: Time, cpu: usize, id: RequestId, is_out: bool) {
@@ -149,11 +182,17 @@ impl<P: Probe> SimulatedHost<P> {
             is_finished: worker.is_answered,
         };
         if !waiter.may_wait(own.map_or(Finisher::Fetcher, |own| own.finisher)) {
-            if worker.is_answered {
+            let is_mine =
+                |own: &Flight| own.is_fetched && !own.is_finished && own.finisher == Finisher::Waiter;
+            if own.is_some_and(is_mine) {
+                let piece = Piece::kernel(self.finish_cost(), Spent::Finish);
+                return self.begin(now, cpu, id, Stage::Finish, piece);
+            }
+            if own.is_none_or(|own| own.is_finished) || !self.still_looks(id) {
                 return self.leave(now, cpu, id);
             }
-            let piece = Piece::kernel(self.finish_cost(), Spent::Finish);
-            return self.begin(now, cpu, id, Stage::Finish, piece);
+            let piece = self.piece_of(Step::Fetch, Level::Thread);
+            return self.begin(now, cpu, id, Stage::FetchOwn, piece);
         }
         if !worker.looks_itself || waiter.is_fetched {
             // Somebody will wake it: with its end, or because its end is near.
@@ -164,6 +203,23 @@ impl<P: Probe> SimulatedHost<P> {
             return self.begin(now, cpu, id, Stage::FetchOwn, piece);
         }
         self.begin(now, cpu, id, Stage::Spin, Piece::endless(Spent::Spin));
+    }
+
+    /// An array has answered a thread before what it waited for has ended, which is nobody's from now on. True when that has ended by
+    /// now, and only the thread knows.
+    fn still_looks(&mut self, id: ThreadId) -> bool {
+        let worker = &mut self.workers[id as usize];
+        let own = worker.own.expect("it has one");
+        let flight = &mut self.flights[own as usize];
+        if worker.looks_itself && flight.is_visible && !flight.is_fetched {
+            return true;
+        }
+        worker.own = None;
+        flight.owner = None;
+        if flight.finisher == Finisher::Waiter {
+            flight.finisher = Finisher::Fetcher;
+        }
+        false
     }
 
     fn sleep(&mut self, now: Time, cpu: usize, id: RequestId) {
@@ -180,7 +236,8 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A thread has looked for its own completion.
     fn fetched_own(&mut self, now: Time, cpu: usize, id: RequestId) {
-        let own = self.workers[id as usize].own.expect("it looks for one");
+        // Somebody else may have done that meanwhile.
+        let Some(own) = self.workers[id as usize].own else { return self.wait(now, cpu, id) };
         let Some(fetched) = self.path.fetch_own(own) else { return self.wait(now, cpu, id) };
         let delays = self.machine.take_delays(id);
         let flight = &mut self.flights[own as usize];

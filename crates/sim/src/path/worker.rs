@@ -15,6 +15,8 @@ pub(super) enum Stage {
     Application,
     /// From the system call to the command.
     Enter,
+    /// Issuing what else the array has made of its request.
+    Launching,
     /// Looking whether others have something to be done, on the way in or out.
     Check {
         /// Its own request is done.

@@ -93,12 +93,12 @@ pub fn measure(run: &Run, is_over: &dyn Fn() -> bool) -> Result<Measured, NotMea
         let world = scenario.kv_world(|| (), (), false).map_err(input)?;
         return measure_world(run, world, is_over);
     }
-    if scenario.array.drives > 0 {
-        let world = scenario.array_world(|| (), (), false).map_err(input)?;
-        return measure_world(run, world, is_over);
-    }
     if scenario.host.is_on() {
         let world = scenario.host_world(|| (), (), false).map_err(input)?;
+        return measure_world(run, world, is_over);
+    }
+    if scenario.array.drives > 0 {
+        let world = scenario.array_world(|| (), (), false).map_err(input)?;
         return measure_world(run, world, is_over);
     }
     let world = scenario.world((), (), false).map_err(input)?;

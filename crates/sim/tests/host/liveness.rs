@@ -13,7 +13,7 @@ use tailcut_sim::world::Limits;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
 
-const INTERRUPTED: [&str; 11] = [
+pub const INTERRUPTED: [&str; 11] = [
     "scsi",
     "nvme",
     "nonblocking",
@@ -26,9 +26,9 @@ const INTERRUPTED: [&str; 11] = [
     "hybrid",
     "hybrid+buffer-spin",
 ];
-const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
+pub const POLLED: [&str; 4] = ["poll", "coop-poll", "spin", "coop-poll+precomplete"];
 
-const HINTED: [&str; 9] = [
+pub const HINTED: [&str; 9] = [
     "nonblocking+hit-spin",
     "lazy+hit-spin+precomplete",
     "coop+precomplete+buffer-spin+hit-spin+room-notice",
@@ -40,12 +40,12 @@ const HINTED: [&str; 9] = [
     "spin+hit-spin+room-notice",
 ];
 
-fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
+pub fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
 /// A host that is short of everything: tags, cores, room in the buffer.
-fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
+pub fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
     let mut random = Stream::new(seed, "host");
     let mut device = Preset::G.config();
     device.geometry.blocks = 64;
@@ -87,12 +87,12 @@ fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
     }
 }
 
-fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
+pub fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
     measure(&Run { label: scenario.host.strategy.clone(), scenario }, &|| false)
 }
 
 /// `TAILCUT_CASES` widens the search.
-fn cases() -> u64 {
+pub fn cases() -> u64 {
     std::env::var("TAILCUT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
 }
 

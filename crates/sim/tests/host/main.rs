@@ -1,5 +1,6 @@
 //! The modelled host: its cores, its I/O path, and both together.
 
+mod arrays;
 mod hybrid;
 mod liveness;
 mod machine;

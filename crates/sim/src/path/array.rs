@@ -1,0 +1,312 @@
+//! An array between threads and drives: software of the host, in the context of whoever comes by with something for it.
+//!
+//! A thread hands its request to the array, whose commands go to the drives by the strategy's path as any others do: they wait for tags,
+//! raise interrupts, are fetched and post-processed, and each costs its part of a core. If a request is one command, its thread waits
+//! for just that, and watches it as it would watch a drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes
+//! the threads whose requests the array then answers. What the array does by the clock is done by a thread of its own.
+//!
+//! What its decisions and its parity take of a core is not counted; its further commands are.
+
+use super::SimulatedHost;
+use super::account::Account;
+use super::duty::{Duty, Step};
+use super::flight::Flight;
+use super::irq;
+use super::worker::Stage;
+use crate::array::{Taken, Volume};
+use crate::cpu::{Level, ThreadId};
+use crate::world::Checker;
+use std::collections::VecDeque;
+use tailcut_base::{Cause, Command, CommandId, Completion, Op, Time};
+use tailcut_host::path::{Finisher, LowLevelDriver, RequestId};
+use tailcut_ssd::Probe;
+
+/// The array of a host.
+pub(super) struct HostArray {
+    pub volume: Volume,
+    /// What it must return, by the order in which it is asked.
+    checker: Checker,
+    /// What each thread has asked of it.
+    asked: Vec<Command>,
+    expected: Vec<u64>,
+    /// Commands for drives that nobody has put on their way yet.
+    emitted: VecDeque<RequestId>,
+    /// Threads whose requests it has answered, to be woken.
+    answered: VecDeque<ThreadId>,
+    /// Threads for whose requests it had no room.
+    refused: VecDeque<ThreadId>,
+    answers: Vec<Completion>,
+    /// What it does by the clock.
+    pub thread: ThreadId,
+    /// That has been called.
+    pub is_called: bool,
+}
+
+impl HostArray {
+    pub fn new(volume: Volume, checker: Checker, threads: u32) -> HostArray {
+        HostArray {
+            volume,
+            checker,
+            asked: vec![Flight::none().command; threads as usize],
+            expected: vec![0; threads as usize],
+            emitted: VecDeque::new(),
+            answered: VecDeque::new(),
+            refused: VecDeque::new(),
+            answers: Vec::new(),
+            thread: 0,
+            is_called: false,
+        }
+    }
+
+    /// The most commands that it has with its drives.
+    pub fn commands(&self) -> u32 {
+        let core = self.volume.array().core();
+        core.config.drive_depth * core.drives.len() as u32
+    }
+
+    /// True while the contents that it returns are checked.
+    pub fn is_checking(&self) -> bool {
+        self.checker.is_on()
+    }
+
+    /// True when it is as large as that.
+    pub fn takes(&self, command: &Command) -> bool {
+        let disk = self.volume.identify();
+        let end = command.sector.checked_add(u64::from(command.sectors));
+        command.op == Op::Flush || command.sectors > 0 && end.is_some_and(|end| end <= disk.sectors)
+    }
+
+    /// A thread will ask for this.
+    pub fn note(&mut self, thread: ThreadId, command: &Command) {
+        self.asked[thread as usize] = *command;
+    }
+
+    fn submit(&mut self, now: Time, thread: ThreadId) -> bool {
+        let command = &self.asked[thread as usize];
+        match self.volume.submit(now, command) {
+            Taken::Accepted => {}
+            Taken::Done => self.answers.push(Volume::nothing_to_do(now, command)),
+            Taken::Busy => return false,
+        }
+        self.expected[thread as usize] = self.checker.submitted(command);
+        true
+    }
+
+    /// Among what it has emitted since there were `before` commands: what a request of this kind consists of, if that is one.
+    fn single(&self, before: usize, op: Op, flights: &[Flight]) -> Option<usize> {
+        let mut of_kind = (before..self.emitted.len()).filter(|&at| {
+            let request = self.emitted[at];
+            op != Op::Read || flights[request as usize].command.op == Op::Read
+        });
+        of_kind.next().filter(|_| of_kind.next().is_none())
+    }
+}
+
+impl<P: Probe> SimulatedHost<P> {
+    fn below(&mut self) -> &mut HostArray {
+        self.array.as_mut().expect("there is an array")
+    }
+
+    /// A thread has come with a request for the array, which it hands over; the first command for a drive is its own work.
+    pub(super) fn enter_array(&mut self, now: Time, cpu: usize, id: ThreadId) {
+        let before = self.below().emitted.len();
+        self.ask_array(now, id);
+        let op = self.workers[id as usize].op;
+        let array = self.array.as_mut().expect("there is an array");
+        let own = array.single(before, op, &self.flights);
+        let first = own.or((before < array.emitted.len()).then_some(before));
+        let first = first.and_then(|at| array.emitted.remove(at));
+        let queue = self.path.controller().queue_for(0, cpu as u32);
+        self.workers[id as usize].queue = queue;
+        if let Some(request) = first {
+            self.flights[request as usize].owner = own.map(|_| id);
+            let queue = self.embark(cpu, request);
+            if own.is_some() {
+                self.watches(id, request);
+            }
+            self.depart(now, queue, request);
+        }
+        self.note_awake(id);
+        match self.array_step(now) {
+            Some(step) => self.sees_to_array(now, cpu, id, Stage::Launching, step),
+            None => self.settle(now, cpu, id),
+        }
+    }
+
+    /// A thread has something to do for the array, and then whatever follows `stage`.
+    pub(super) fn sees_to_array(&mut self, now: Time, cpu: usize, id: ThreadId, stage: Stage, step: Step) {
+        let queue = self.workers[id as usize].queue;
+        self.workers[id as usize].duty = Duty { step, queue, ..Duty::default() };
+        let piece = self.piece_of(step, Level::Thread);
+        self.begin(now, cpu, id, stage, piece);
+    }
+
+    fn ask_array(&mut self, now: Time, id: ThreadId) {
+        let array = self.below();
+        if array.refused.is_empty() && array.submit(now, id) {
+            self.pump_array(now);
+        } else {
+            array.refused.push_back(id);
+        }
+    }
+
+    /// Takes from the array what it has come up with.
+    pub(super) fn pump_array(&mut self, now: Time) {
+        loop {
+            self.take_commands(now);
+            let array = self.array.as_mut().expect("there is an array");
+            array.volume.take_answers(now, &mut array.answers);
+            let mut answers = std::mem::take(&mut array.answers);
+            answers.drain(..).for_each(|answer| self.array_answered(now, &answer));
+            self.below().answers = answers;
+            let has_taken = self.ask_again(now);
+            if !self.make_calls(now) && !has_taken {
+                return;
+            }
+        }
+    }
+
+    fn take_commands(&mut self, now: Time) {
+        let threads = self.workers.len() as u32;
+        let array = self.array.as_mut().expect("there is an array");
+        while let Some((drive, command)) = array.volume.next_command() {
+            let request = threads + command.id.0;
+            let command = Command { id: CommandId(request), ..command };
+            self.flights[request as usize] = Flight::new(now, command, drive, None);
+            array.emitted.push_back(request);
+        }
+    }
+
+    /// There may be room for those that the array has refused. True when it has taken any.
+    fn ask_again(&mut self, now: Time) -> bool {
+        let array = self.array.as_mut().expect("there is an array");
+        let before = array.refused.len();
+        while let Some(&id) = array.refused.front() {
+            self.workers[id as usize].account.lap(now, Cause::HostQueue);
+            if !array.submit(now, id) {
+                break;
+            }
+            array.refused.pop_front();
+        }
+        array.refused.len() < before
+    }
+
+    fn make_calls(&mut self, now: Time) -> bool {
+        let array = self.array.as_mut().expect("there is an array");
+        let timers = &mut self.timers;
+        let mut called = |drive: usize, ssd: &tailcut_ssd::Ssd<P>| {
+            timers.set_or_clear(super::FIRST_DRIVE + drive, tailcut_base::Device::next_event(ssd));
+        };
+        array.volume.make_calls(now, &mut self.drives, &mut called)
+    }
+
+    fn array_answered(&mut self, now: Time, answer: &Completion) {
+        let CommandId(id) = answer.id;
+        let worker = &mut self.workers[id as usize];
+        worker.account.lap_as(now, &answer.spans);
+        worker.is_answered = true;
+        worker.visible_at = now;
+        (worker.status, worker.content) = (answer.status, answer.content);
+        let array = self.array.as_mut().expect("there is an array");
+        array.checker.completed(worker.op, answer, array.expected[id as usize], u64::from(id));
+        array.answered.push_back(id);
+    }
+
+    /// A command of the array has been post-processed, by its owner if `by` says so.
+    pub(super) fn finish_for_array(&mut self, now: Time, request: RequestId, by: Option<ThreadId>) {
+        let threads = self.workers.len() as u32;
+        let delays = by.map(|thread| self.machine.take_delays(thread));
+        let cause = self.found_by(self.flights[request as usize].finisher);
+        let flight = &mut self.flights[request as usize];
+        match delays {
+            Some(delays) => flight.account.lap_own(now, delays),
+            None => flight.account.lap(now, cause),
+        }
+        let Flight { owner, drive, status, busy_for, visible_at, account: Account { spans, .. }, .. } =
+            *flight;
+        let id = CommandId(request - threads);
+        let completion = Completion { id, status, at: now, content: 0, busy_for, spans };
+        if let Some(owner) = owner {
+            let worker = &mut self.workers[owner as usize];
+            // Its answer is no more a matter of one command.
+            (worker.own, worker.looks_itself, worker.asked) = (None, false, false);
+        }
+        self.below().volume.answered(now, drive, &completion);
+        self.pump_array(now);
+        if let Some(owner) = owner {
+            self.owner_goes_on(now, owner, visible_at);
+        }
+    }
+
+    /// What a thread has waited for has ended: that was its answer, or the array has to do more.
+    fn owner_goes_on(&mut self, now: Time, owner: ThreadId, visible_at: Time) {
+        let worker = &mut self.workers[owner as usize];
+        if worker.is_answered {
+            worker.visible_at = visible_at;
+        } else if worker.stage == Stage::Spin {
+            self.machine.cut(now, owner);
+        }
+    }
+
+    /// What somebody who is at work for the array does next: wake whom it has answered, or issue what it has come up with.
+    pub(super) fn array_step(&mut self, now: Time) -> Option<Step> {
+        self.array.as_ref()?;
+        while let Some(&thread) = self.below().answered.front() {
+            if self.machine.is_blocked(thread) {
+                return Some(Step::WakeAnswered);
+            }
+            self.below().answered.pop_front();
+            if self.workers[thread as usize].stage == Stage::Spin {
+                self.machine.cut(now, thread);
+            }
+        }
+        (!self.below().emitted.is_empty()).then_some(Step::Launch)
+    }
+
+    /// Wakes a thread whose request the array has answered.
+    pub(super) fn wake_answered(&mut self, now: Time) {
+        // Somebody else may have done it meanwhile.
+        let Some(thread) = self.below().answered.pop_front() else { return };
+        let cause = self.found_by(self.strategy.finisher);
+        let worker = &mut self.workers[thread as usize];
+        if worker.is_answered && self.machine.is_blocked(thread) {
+            worker.account.lap(now, cause);
+        }
+        self.machine.wake(now, thread);
+        self.note_awake(thread);
+    }
+
+    /// Puts a command of the array on its way.
+    pub(super) fn launch(&mut self, now: Time, cpu: usize) {
+        let Some(request) = self.below().emitted.pop_front() else { return };
+        self.flights[request as usize].account.lap(now, Cause::HostWork);
+        let queue = self.embark(cpu, request);
+        self.depart(now, queue, request);
+    }
+
+    /// Whose time it is until a completion has been post-processed.
+    pub(super) fn found_by(&self, finisher: Finisher) -> Cause {
+        match (self.strategy.interrupts, finisher) {
+            (false, _) => Cause::Poll,
+            (_, Finisher::SoftInterrupt) => Cause::SoftInterrupt,
+            _ => Cause::Interrupt,
+        }
+    }
+
+    /// Something is due in the array: its thread is called.
+    pub(super) fn call_array(&mut self, now: Time) {
+        let array = self.below();
+        array.is_called = true;
+        let thread = array.thread;
+        let cpu = self.machine.cpu_of(thread);
+        self.machine.interrupt(now, cpu, irq::ARRAY);
+    }
+
+    /// The array's thread has come to the array.
+    pub(super) fn array_is_due(&mut self, now: Time) {
+        let array = self.below();
+        array.is_called = false;
+        array.volume.array_mut().advance(now);
+        self.pump_array(now);
+    }
+}

@@ -1,0 +1,101 @@
+//! An array between threads and drives: whatever the strategy, the layout and the shortage, every request is answered with what was written.
+
+use super::liveness::{HINTED, INTERRUPTED, POLLED, cases, pick, run, scenario};
+use tailcut_base::config::Choice;
+use tailcut_base::random::Stream;
+use tailcut_base::{Cause, Nanos, Op};
+use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::{ArrayConfig, LayoutKind, Members, ReadPolicy};
+use tailcut_host::path::Strategy;
+use tailcut_sim::Scenario;
+use tailcut_sim::path::ControllerKind;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{SetsBy, SetsConfig};
+
+/// A host that is short of everything, over an array that is short of room in its queues.
+fn over_array(seed: u64) -> Scenario {
+    let strategies = [&INTERRUPTED[..], &POLLED[..], &HINTED[..]].concat();
+    let serves = |name: &&str| {
+        let strategy = Strategy::parse(name).expect("it is one");
+        strategy.interrupts || strategy.has_poll_thread
+    };
+    let strategies: Vec<&str> = strategies.into_iter().filter(serves).collect();
+    let mut scenario = scenario(seed, &strategies);
+    let mut random = Stream::new(seed, "host of an array");
+    let layout = pick(&mut random, LayoutKind::all());
+    let groups = if layout.is_swan() || layout.is_mirrored() { 2 } else { 1 };
+    let mut array = ArrayConfig { drives: 6, layout, groups, ..ArrayConfig::default() };
+    array.drive_depth = pick(&mut random, &[1, 3, 256]);
+    array.depth = pick(&mut random, &[1, 7, 4096]);
+    array.log.segment = 256 << 10;
+    array.raid.chunk = 16 << 10;
+    array.epoch.cache = 4 << 20;
+    array.epoch.mode = pick(&mut random, EpochMode::all());
+    if layout.is_in_place() && layout != LayoutKind::Raid0 && !layout.is_mirrored() {
+        array.reads = pick(&mut random, ReadPolicy::all());
+        array.turns = Nanos::millis(20);
+        array.slow_after = Nanos::millis(3);
+    }
+    scenario.device.geometry.blocks = 32;
+    scenario.host.drives = 1;
+    if random.below(4) == 0 && !layout.is_swan() {
+        (array.drives, array.members) = (4, Members::Sets);
+        scenario.device.sets = SetsConfig { count: 4, by: SetsBy::Channels };
+        scenario.device.geometry.channels = 4;
+        scenario.device.geometry.chips = 8;
+    }
+    let sizes = pick(&mut random, &["4KiB", "4KiB/50:16KiB/30:100KiB/20"]);
+    scenario.workload.write_size = sizes.into();
+    scenario.workload.region_share = 1_000_000;
+    scenario.precondition.state = pick(&mut random, &[PreparedState::Sequential, PreparedState::Steady]);
+    scenario.precondition.fill = 800_000;
+    scenario.run = Limits { requests: 600, ..Limits::NONE };
+    scenario.array = array;
+    scenario
+}
+
+#[test]
+fn every_request_to_an_array_is_answered_with_what_was_written() {
+    for seed in 0..cases() / 3 {
+        let scenario = over_array(seed);
+        let (host, array) = (scenario.host.clone(), scenario.array.clone());
+        let case = || format!("seed {seed}, {host:?}, {array:?}");
+        let measured = run(scenario).unwrap_or_else(|error| panic!("{}: {error}", case()));
+        assert_eq!((measured.requests(), measured.errors()), (600, 0), "{}", case());
+        assert!(measured.report.content_checked, "{}", case());
+        let figures = measured.host.as_ref().expect("there is a host");
+        assert_eq!(figures.time.total(), figures.elapsed * figures.cpus as u64, "{}", case());
+    }
+}
+
+#[test]
+fn one_seed_gives_one_history() {
+    for seed in [1, 5, 9] {
+        let digest = || run(over_array(seed)).expect("it runs").report.digest;
+        assert_eq!(digest(), digest());
+    }
+}
+
+/// RAID0 of one request at a time is the drive with nothing between, whatever the strategy: the array is in nobody's way.
+#[test]
+fn a_lone_read_of_a_striped_array_takes_what_it_takes_from_a_drive() {
+    for name in ["scsi", "nvme", "nonblocking", "lazy", "coop", "poll", "precomplete", "hybrid"] {
+        let mut alone = scenario(1, &[name]);
+        (alone.host.threads, alone.host.cores, alone.host.drives) = (1, 4, 1);
+        (alone.workload.depth, alone.workload.read, alone.workload.flush_every) = (1, 1_000_000, 0);
+        alone.workload.read_size = "4KiB".into();
+        alone.host.uplink = 0;
+        (alone.device.queue.depth, alone.host.controller) = (32, ControllerKind::Nvme);
+        let mut striped = alone.clone();
+        striped.array = ArrayConfig { drives: 2, layout: LayoutKind::Raid0, ..ArrayConfig::default() };
+        let (alone, striped) = (run(alone).expect("it runs"), run(striped).expect("it runs"));
+        let of_host = |measured: &tailcut_sim::study::Measured| {
+            let reads = measured.kind(Op::Read).expect("there are reads");
+            let waits = reads.waits.iter();
+            waits.filter(|wait| wait.cause != Cause::Cell.label()).map(|wait| wait.mean_ns).sum::<f64>()
+        };
+        let (a, b) = (of_host(&alone), of_host(&striped));
+        assert!((a / b - 1.0).abs() < 0.05, "{name}: {a} ns alone, {b} ns striped");
+    }
+}
