@@ -48,6 +48,9 @@ tailcut_base::choice! {
         Collection = "collection",
         /// These, and programs of the host's data.
         Writes = "writes",
+        /// Anything that its chip does before it: other reads of the host, and the time that it takes to preempt a program or
+        /// erase.
+        Anything = "anything",
     }
 }
 
@@ -143,7 +146,7 @@ impl Configure for ScheduleConfig {
         choose(
             visit,
             "fail_fast",
-            "What a read that asks rather to fail does not wait for: the drive's own collection, or writes of the host as well.",
+            "What a read that asks rather to fail does not wait for: the drive's own collection; writes of the host as well; or anything, other reads and preemption included.",
             &mut self.fail_fast,
         );
     }

@@ -6,6 +6,10 @@
 //! is that of the operation under way and of the work of this kind before the read, with the rest of a
 //! collection that is not preemptible. Requests that have not come to the chip yet, reads of the host
 //! and waits for the bus are not in it. Work that the read may preempt keeps nobody waiting.
+//!
+//! With `anything` a read is contended whenever its chip is not free for it at once: reads of the host and the time that preempting
+//! takes count as well. A host with another copy then goes where a chip is idle, and if there is none, where one
+//! will be first.
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
@@ -20,14 +24,14 @@ impl FailFast {
     fn lanes(self) -> u8 {
         match self {
             FailFast::Collection => Lane::COLLECTION,
-            FailFast::Writes => Lane::COLLECTION | Lane::USER_WRITE.mask(),
+            FailFast::Writes | FailFast::Anything => Lane::COLLECTION | Lane::USER_WRITE.mask(),
         }
     }
 
     fn includes(self, kind: Kind) -> bool {
         match kind {
-            Kind::UserRead | Kind::ReadAhead => false,
-            Kind::UserWrite => self == FailFast::Writes,
+            Kind::UserRead | Kind::ReadAhead => self == FailFast::Anything,
+            Kind::UserWrite => self != FailFast::Collection,
             Kind::GcRead | Kind::GcWrite | Kind::Erase => true,
         }
     }
@@ -58,7 +62,7 @@ impl<P: Probe> Ssd<P> {
             return None;
         }
         let (unit, _) = self.unit_of(physical);
-        let ahead = self.own_work_ahead(now, unit);
+        let ahead = self.own_work_ahead(now, unit) + self.reads_ahead(unit, lane);
         let (under_way, left) = self.under_way(now, unit, lane);
         (under_way || ahead > Nanos::ZERO).then_some(left + ahead)
     }
@@ -70,7 +74,9 @@ impl<P: Probe> Ssd<P> {
         let t = &u.transaction;
         let out = self.phases.transfer * t.members().len() as u64;
         let left = |end: Time| Nanos(end.0.saturating_sub(now.0));
+        let minds_all = self.config.schedule.fail_fast == FailFast::Anything;
         let left = match u.phase {
+            Phase::Suspending | Phase::Resetting if minds_all => left(u.makes_room_at),
             // What is under way makes room for a read already.
             Phase::Idle | Phase::AwaitStart | Phase::Suspending | Phase::Resetting => {
                 return (false, Nanos::ZERO);
@@ -83,9 +89,22 @@ impl<P: Probe> Ssd<P> {
         if u.is_preemptible
             && let Some((_, free)) = self.preemption_by(now, unit, lane)
         {
-            return (false, free.since(now));
+            return (minds_all, free.since(now));
         }
         (self.config.schedule.fail_fast.includes(t.kind), left)
+    }
+
+    /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind that.
+    fn reads_ahead(&self, unit: u32, lane: Lane) -> Nanos {
+        if self.config.schedule.fail_fast != FailFast::Anything {
+            return Nanos::ZERO;
+        }
+        let before = Lane::READS.into_iter().filter(|&other| other <= lane);
+        let reads = match self.config.schedule.chip {
+            ChipPolicy::Fifo => Lane::READS.into_iter().fold(0, |mask, lane| mask | lane.mask()),
+            _ => before.fold(0, |mask, lane| mask | lane.mask()),
+        };
+        self.queued(unit, reads)
     }
 
     /// The time of the work, of the kinds that reads need not wait for, that goes before a read which

@@ -269,6 +269,7 @@ impl<P: Probe> Ssd<P> {
         let u = &mut self.units[unit];
         u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);
+        u.makes_room_at = free;
         if step == Handling::Reset {
             u.phase = Phase::Resetting;
             u.hold(now, Holder::Reset);

@@ -177,6 +177,8 @@ pub struct Unit {
     /// Since when user reads have gone before other work that waits, or have preempted it, without any
     /// of it ending; [`Time::NEVER`] while they have not.
     pub held_off_since: Time,
+    /// When what is being suspended or reset will have made room.
+    pub makes_room_at: Time,
     /// For each lane the places whose list is not empty.
     occupied: [u16; Lane::COUNT],
     /// The lanes in which there is work, a bit for each.
@@ -201,6 +203,7 @@ impl Unit {
             opens_to_reads: false,
             is_suspended: false,
             held_off_since: Time::NEVER,
+            makes_room_at: Time::ZERO,
             occupied: [0; Lane::COUNT],
             lanes: 0,
             waiting: [0; Lane::COUNT],

@@ -7,6 +7,7 @@ use tailcut_base::control::Windows;
 use tailcut_base::{Cause, Nanos, Status, Time};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{ChipPolicy, FailFast};
+use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
@@ -93,6 +94,55 @@ fn a_read_that_meets_no_collection_does_not_fail() {
     }
 }
 
+/// Reads of other pages of the chip, one of which has begun.
+#[test]
+fn other_reads_contend_only_where_anything_does() {
+    let (begun, at) = (Time(30_000_000), Time(30_010_000));
+    for what in [FailFast::Collection, FailFast::Writes, FailFast::Anything] {
+        for queued in [0, 1, 3] {
+            let mut config = drive();
+            config.schedule.fail_fast = what;
+            (config.schedule.commit, config.schedule.chip) = (CommitPolicy::Sos, ChipPolicy::ReadsFirst);
+            let mut script: Vec<Sent> = (0..=queued).map(|n| read(begun, 60 + n, 3)).collect();
+            script.push(failing_fast(read(at, 70, 3)));
+            let played = play(&config, &script);
+            let done = played.done(played.number(at));
+            if what != FailFast::Anything {
+                assert_eq!(done.status, Status::Success, "{what}, {queued} queued");
+                continue;
+            }
+            assert_eq!(done.status, Status::Contended, "{queued} queued");
+            *script.last_mut().expect("there is one") = read(at, 70, 3);
+            let waiting = play(&config, &script);
+            let real = waiting.of(waiting.number(at))[0].start;
+            // The command of the next read goes over the bus while the data of the one before is there.
+            assert_eq!(done.at + done.busy_for, real, "{queued} queued");
+        }
+    }
+}
+
+/// A program that a read of class 1 resets within 30 us is no reason to go elsewhere, unless anything is.
+#[test]
+fn a_preemption_contends_only_where_anything_does() {
+    let (begun, at) = (Time(30_000_000), Time(30_020_000));
+    for (what, status) in [(FailFast::Writes, Status::Success), (FailFast::Anything, Status::Contended)] {
+        let mut config = drive();
+        config.schedule.fail_fast = what;
+        (config.schedule.commit, config.schedule.chip) = (CommitPolicy::Sos, ChipPolicy::ReadsFirst);
+        config.preempt.program = Handling::Reset;
+        let mut script = vec![write(begun, 60), failing_fast(read(at, 70, 1))];
+        let played = play(&config, &script);
+        let done = played.done(played.number(at));
+        assert_eq!(done.status, status, "{what}");
+        if status == Status::Contended {
+            script[1] = read(at, 70, 1);
+            let waiting = play(&config, &script);
+            assert_eq!(done.at + done.busy_for, waiting.of(waiting.number(at))[0].start);
+            assert_eq!(waiting.of(waiting.number(at))[0].start, at + Nanos(30_000));
+        }
+    }
+}
+
 #[test]
 fn a_read_that_does_not_ask_for_it_waits() {
     let at = OPENS + Nanos(1);
@@ -109,7 +159,7 @@ fn programs_of_the_host_contend_only_where_that_is_asked_for() {
             let mut config = drive();
             config.schedule.fail_fast = what;
             // All writes are committed as they come.
-            config.schedule.commit = tailcut_ssd::controller::commit::CommitPolicy::Sos;
+            config.schedule.commit = CommitPolicy::Sos;
             let mut script: Vec<Sent> = (0..=queued).map(|n| write(begun, 60 + n)).collect();
             script.push(failing_fast(read(at, 70, 3)));
             let played = play(&config, &script);
