@@ -3,7 +3,9 @@
 //! A thread hands its request to the array, whose commands go to the drives by the strategy's path as any others do: they wait for tags,
 //! raise interrupts, are fetched and post-processed, and each costs its part of a core. If a request is one command, its thread waits
 //! for just that, and watches it as it would watch a drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes
-//! the threads whose requests the array then answers. What the array does by the clock is done by a thread of its own.
+//! the threads whose requests the array then answers. What the array does by the clock, and what follows from a completion without a reader
+//! waiting for it, is done by a thread of its own: a handler that issued all that an epoch
+//! writes would keep the readers of its core waiting.
 //!
 //! What its decisions and its parity take of a core is not counted; its further commands are.
 
@@ -17,7 +19,7 @@ use crate::array::{Taken, Volume};
 use crate::cpu::{Level, ThreadId};
 use crate::world::Checker;
 use std::collections::VecDeque;
-use tailcut_base::{Cause, Command, CommandId, Completion, Op, Time};
+use tailcut_base::{Cause, Class, Command, CommandId, Completion, Op, Time};
 use tailcut_host::path::{Finisher, LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
 
@@ -31,6 +33,10 @@ pub(super) struct HostArray {
     expected: Vec<u64>,
     /// Commands for drives that nobody has put on their way yet.
     emitted: VecDeque<RequestId>,
+    /// Those for which no reader waits, which are left to the array's thread.
+    deferred: VecDeque<RequestId>,
+    /// A thread is handing over its own request: all that comes of it is its own work.
+    is_entering: bool,
     /// Threads whose requests it has answered, to be woken.
     answered: VecDeque<ThreadId>,
     /// Threads for whose requests it had no room.
@@ -50,6 +56,8 @@ impl HostArray {
             asked: vec![Flight::none().command; threads as usize],
             expected: vec![0; threads as usize],
             emitted: VecDeque::new(),
+            deferred: VecDeque::new(),
+            is_entering: false,
             answered: VecDeque::new(),
             refused: VecDeque::new(),
             answers: Vec::new(),
@@ -110,7 +118,9 @@ impl<P: Probe> SimulatedHost<P> {
     /// A thread has come with a request for the array, which it hands over; the first command for a drive is its own work.
     pub(super) fn enter_array(&mut self, now: Time, cpu: usize, id: ThreadId) {
         let before = self.below().emitted.len();
+        self.below().is_entering = true;
         self.ask_array(now, id);
+        self.below().is_entering = false;
         let op = self.workers[id as usize].op;
         let array = self.array.as_mut().expect("there is an array");
         let own = array.single(before, op, &self.flights);
@@ -173,7 +183,11 @@ impl<P: Probe> SimulatedHost<P> {
             let request = threads + command.id.0;
             let command = Command { id: CommandId(request), ..command };
             self.flights[request as usize] = Flight::new(now, command, drive, None);
-            array.emitted.push_back(request);
+            let is_awaited = command.op == Op::Read && command.class <= Class::DEFAULT;
+            match array.is_entering || is_awaited {
+                true => array.emitted.push_back(request),
+                false => array.deferred.push_back(request),
+            }
         }
     }
 
@@ -260,11 +274,39 @@ impl<P: Probe> SimulatedHost<P> {
                 self.machine.cut(now, thread);
             }
         }
-        (!self.below().emitted.is_empty()).then_some(Step::Launch)
+        let array = self.array.as_ref()?;
+        if !array.emitted.is_empty() {
+            return Some(Step::Launch);
+        }
+        (!array.deferred.is_empty() && !array.is_called).then_some(Step::CallArray)
+    }
+
+    /// What the array's thread does next.
+    pub(super) fn own_step_of_array(&mut self, now: Time) -> Option<Step> {
+        let array = self.array.as_ref()?;
+        let deferred = (!array.deferred.is_empty()).then_some(Step::LaunchDeferred);
+        self.array_step(now).filter(|step| *step != Step::CallArray).or(deferred)
+    }
+
+    /// Wakes the array's thread for what has been left to it.
+    fn wake_array(&mut self, now: Time) {
+        let array = self.below();
+        array.is_called = true;
+        let thread = array.thread;
+        self.machine.wake(now, thread);
+    }
+
+    /// Does one of these.
+    pub(super) fn do_for_array(&mut self, now: Time, cpu: usize, step: Step) {
+        match step {
+            Step::WakeAnswered => self.wake_answered(now),
+            Step::CallArray => self.wake_array(now),
+            _ => self.launch(now, cpu, false),
+        }
     }
 
     /// Wakes a thread whose request the array has answered.
-    pub(super) fn wake_answered(&mut self, now: Time) {
+    fn wake_answered(&mut self, now: Time) {
         // Somebody else may have done it meanwhile.
         let Some(thread) = self.below().answered.pop_front() else { return };
         let cause = self.found_by(self.strategy.finisher);
@@ -277,8 +319,10 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     /// Puts a command of the array on its way.
-    pub(super) fn launch(&mut self, now: Time, cpu: usize) {
-        let Some(request) = self.below().emitted.pop_front() else { return };
+    pub(super) fn launch(&mut self, now: Time, cpu: usize, is_deferred: bool) {
+        let array = self.below();
+        let from = if is_deferred { &mut array.deferred } else { &mut array.emitted };
+        let Some(request) = from.pop_front() else { return };
         self.flights[request as usize].account.lap(now, Cause::HostWork);
         let queue = self.embark(cpu, request);
         self.depart(now, queue, request);

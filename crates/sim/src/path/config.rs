@@ -39,6 +39,8 @@ pub struct HostConfig {
     pub threads: u32,
     /// Nice level of these threads, plus 20.
     pub priority: u32,
+    /// Nice level of the thread of an array, plus 20.
+    pub array_priority: u32,
     /// What an application does between two requests.
     pub application: Nanos,
     /// What the drives are connected by.
@@ -72,6 +74,7 @@ impl Default for HostConfig {
             siblings: true,
             threads: 128,
             priority: 20,
+            array_priority: 20,
             application: Nanos(500),
             controller: ControllerKind::Nvme,
             drives: 1,
@@ -127,6 +130,13 @@ impl Configure for HostConfig {
             "priority",
             "Nice level of these threads plus 20: 0 goes first.",
             &mut self.priority,
+            0..=39,
+        );
+        count_u32(
+            visit,
+            "array_priority",
+            "Nice level plus 20 of the thread that does an array's own work: 39 goes after all others.",
+            &mut self.array_priority,
             0..=39,
         );
         visit.time(

@@ -23,6 +23,10 @@ pub(super) enum Step {
     WakeAnswered,
     /// Building a command that the array has come up with, and issuing it.
     Launch,
+    /// The same by the array's thread, for one that was left to it.
+    LaunchDeferred,
+    /// Waking that thread.
+    CallArray,
     /// Sending it to the core that issued it.
     Steer,
     /// Waking the background thread that issues.
@@ -47,8 +51,8 @@ impl<P: Probe> SimulatedHost<P> {
         let (work, on) = match step {
             Step::Fetch => (self.fetch_cost(), Spent::Poll),
             Step::Finish => (self.finish_cost(), Spent::Finish),
-            Step::Wake | Step::WakeAnswered | Step::Kick => (costs::WAKE, Spent::Wake),
-            Step::Launch => (self.build_cost() + costs::ISSUE, Spent::Issue),
+            Step::Wake | Step::WakeAnswered | Step::CallArray | Step::Kick => (costs::WAKE, Spent::Wake),
+            Step::Launch | Step::LaunchDeferred => (self.build_cost() + costs::ISSUE, Spent::Issue),
             Step::Steer => (costs::IPI_SEND, Spent::Interrupt),
             Step::Issue => (costs::ISSUE, Spent::Issue),
         };
@@ -84,13 +88,13 @@ impl<P: Probe> SimulatedHost<P> {
                 self.wake_owner(now, duty.request);
                 None
             }
-            Step::WakeAnswered => {
-                self.wake_answered(now);
+            Step::WakeAnswered | Step::Launch | Step::CallArray => {
+                self.do_for_array(now, cpu, duty.step);
                 self.array_step(now)
             }
-            Step::Launch => {
-                self.launch(now, cpu);
-                self.array_step(now)
+            Step::LaunchDeferred => {
+                self.launch(now, cpu, true);
+                None
             }
             Step::Steer => {
                 let target = self.flights[duty.request as usize].cpu;

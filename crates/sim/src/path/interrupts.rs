@@ -182,12 +182,8 @@ impl<P: Probe> SimulatedHost<P> {
                 self.wake_owner(now, request);
                 self.kick_step(queue)
             }
-            Some(Step::WakeAnswered) => {
-                self.wake_answered(now);
-                self.array_step(now).or_else(|| self.kick_step(queue))
-            }
-            Some(Step::Launch) => {
-                self.launch(now, cpu);
+            Some(step @ (Step::WakeAnswered | Step::Launch | Step::CallArray)) => {
+                self.do_for_array(now, cpu, step);
                 self.array_step(now).or_else(|| self.kick_step(queue))
             }
             Some(Step::Kick) => {

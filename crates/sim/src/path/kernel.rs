@@ -173,7 +173,7 @@ impl<P: Probe> SimulatedHost<P> {
             KernelStage::Looking => self.array_is_due(now),
             _ => {}
         }
-        match self.array_step(now) {
+        match self.own_step_of_array(now) {
             Some(step) => {
                 self.kernel_threads[number].duty = Duty { step, ..Duty::default() };
                 let piece = self.piece_of(step, Level::Thread);

@@ -46,7 +46,8 @@ impl<P: Probe> SimulatedHost<P> {
             self.machine.wake(Time::ZERO, thread);
         }
         if self.array.is_some() {
-            let thread = self.add_kernel_thread(Role::Array, 0);
+            self.kernel_threads.push(KernelThread::new(Role::Array));
+            let thread = self.machine.add_thread(self.config.array_priority as i8 - 20, 0);
             self.array.as_mut().expect("there is one").thread = thread;
         }
         if !self.strategy.interrupts {

@@ -39,6 +39,7 @@ fn over_array(seed: u64) -> Scenario {
     }
     scenario.device.geometry.blocks = 32;
     scenario.host.drives = 1;
+    scenario.host.array_priority = pick(&mut random, &[0, 20, 39]);
     if random.below(4) == 0 && !layout.is_swan() {
         (array.drives, array.members) = (4, Members::Sets);
         scenario.device.sets = SetsConfig { count: 4, by: SetsBy::Channels };
