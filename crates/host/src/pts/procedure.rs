@@ -22,6 +22,7 @@ pub struct Procedure {
     records: Vec<Record>,
     convergences: Vec<Convergence>,
     at: Place,
+    spent: Nanos,
 }
 
 /// Where it is.
@@ -90,6 +91,7 @@ impl Procedure {
             records: Vec::new(),
             convergences: Vec::new(),
             at: Place::default(),
+            spent: Nanos::ZERO,
         };
         procedure.enter();
         procedure
@@ -125,7 +127,7 @@ impl Procedure {
         match (self.next(), outcome) {
             (Some(Step::Purge), Outcome::Done) => self.advance(),
             (Some(Step::Rest(rest)), Outcome::Done) => {
-                self.at.spent += rest;
+                self.spend(rest);
                 self.at.is_resting = false;
                 self.count();
             }
@@ -141,9 +143,14 @@ impl Procedure {
         let Place { stage, round, cell: place, .. } = self.at;
         let latency = latency.filter(|_| stretch.keeps_latency);
         self.records.push(Record { stage, round, place, cell: stretch.cell, figures, latency });
-        self.at.spent += figures.took;
+        self.spend(figures.took);
         let writes = u64::from(100 - stretch.cell.reads);
         self.at.written += (u128::from(figures.bytes) * u128::from(writes) / 100) as u64;
+    }
+
+    fn spend(&mut self, time: Nanos) {
+        self.at.spent += time;
+        self.spent += time;
     }
 
     fn after_load(&mut self, figures: Figures) {
@@ -289,6 +296,11 @@ impl Procedure {
         let window = convergence.window();
         let is_of_it = |record: &&Record| record.place == Some(place) && window.contains(&record.round);
         Averages::of(self.of_stage(convergence.stage).filter(is_of_it).map(|record| &record.figures))
+    }
+
+    /// How long loads and rests took so far.
+    pub fn spent(&self) -> Nanos {
+        self.spent
     }
 
     /// The most time that it still takes, without writing for preconditioning, which takes what it takes.

@@ -69,9 +69,9 @@ impl Settings {
         Settings { form, capacity, minute: Settings::MINUTE, shrink: 1, rounds: Settings::ROUNDS }
     }
 
-    /// The short form: a minute is 20 ms, and of sixty samples one is taken.
+    /// The short form: a minute is 50 ms, and of sixty samples one is taken.
     pub fn quick(form: Form, capacity: u64) -> Settings {
-        Settings { minute: Nanos::millis(20), shrink: 60, ..Settings::conforming(form, capacity) }
+        Settings { minute: Nanos::millis(50), shrink: 60, ..Settings::conforming(form, capacity) }
     }
 
     /// True when times and rounds are those of the specification.
