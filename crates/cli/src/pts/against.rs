@@ -38,11 +38,6 @@ impl Other {
     pub fn figure(&self, test: Test, row: &Row) -> Option<f64> {
         self.figures.get(&(plain(test.name()), plain(&row.case), plain(&row.quantity))).copied()
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.figures.len()
-    }
 }
 
 type Figures = BTreeMap<(String, String, String), f64>;
@@ -152,7 +147,7 @@ mod tests {
         assert_eq!(of(Test::Latency, "RND 4KiB 0/100", "average latency"), Some(80e-6));
         assert_eq!(of(Test::Throughput, "SEQ 1024KiB 0/100", "throughput"), Some(2.5e9));
         assert_eq!(of(Test::Iops, "RND 4KiB 0/100", "IOPS"), None);
-        assert_eq!(other.len(), 3);
+        assert_eq!(other.figures.len(), 3);
     }
 
     #[test]
