@@ -124,9 +124,10 @@ fn figure(value: &str, unit: &str) -> Result<f64, String> {
     }
     // Whatever else the quantities of scenarios may be written in.
     let one = format!("1{unit}");
-    let time = parse_time(&one).ok().map(|time| time.0 as f64 / 1e9);
-    let factor = time.or_else(|| parse_rate(&one).ok().map(|rate| rate as f64));
-    factor.map(|factor| number * factor).ok_or_else(|| {
+    if let Ok(time) = parse_time(&one) {
+        return Ok(number * time.0 as f64 / 1e9);
+    }
+    parse_rate(&one).map(|rate| number * rate as f64).map_err(|_| {
         format!("the unit '{unit}' is not known; write 1/s (or IOPS), B/s, MB/s, MiB/s, s, ms, us, B or x")
     })
 }
