@@ -2,11 +2,10 @@
 
 use super::Watch;
 use super::pace::Pace;
-use super::profile::Profile;
+use super::tally::Tally;
 use crate::drive::{Answers, Drive};
 use std::collections::VecDeque;
 use std::ops::Range;
-use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
 use tailcut_host::load::zoned;
@@ -28,33 +27,6 @@ pub struct Bound {
     /// The first I/Os, twice as many as the depth, do not count: they found the drive emptier than it was to be.
     pub warms: bool,
 }
-
-/// What came of a load.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// Which.
-    pub load: Load,
-    /// Latencies of the I/Os that count.
-    pub latency: LatencyHistogram,
-    /// Bytes of those.
-    pub bytes: u64,
-    /// How long they took together.
-    pub took: Nanos,
-    /// I/Os per second.
-    pub rate: f64,
-    /// How long stretches of all its I/Os took.
-    pub profile: Profile,
-    /// Beginnings and latencies of I/Os in the order of their ends; the first [`SAMPLES`] only.
-    pub samples: Vec<(Time, Nanos)>,
-    warm: u64,
-    counted_from: Time,
-    due: Time,
-    next: u64,
-    in_flight: u32,
-}
-
-/// The most samples that are kept of a load.
-pub const SAMPLES: usize = 1 << 17;
 
 /// Why a load could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -176,7 +148,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     pub fn run(&mut self, loads: &[Load], bound: Bound) -> Result<Vec<Tally>, Failed> {
         let begun = self.pace.now();
         (self.heard, self.is_closed) = (begun, false);
-        let mut tallies: Vec<Tally> = loads.iter().map(|&load| self.tally(load, bound, begun)).collect();
+        let mut tallies: Vec<Tally> =
+            loads.iter().map(|&load| Tally::begin(load, bound, self.onward, begun)).collect();
         let mut rounds = 0u32;
         loop {
             let now = self.pace.now();
@@ -207,29 +180,6 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             self.onward = tally.next;
         }
         Ok(tallies)
-    }
-
-    fn tally(&mut self, load: Load, bound: Bound, now: Time) -> Tally {
-        let each = load.sizes.most_bytes();
-        // So that what is moved makes some hundred stretches.
-        let least = bound.bytes.min(bound.ios.saturating_mul(each)) / 512;
-        let warms = bound.warms && load.gap == Nanos::ZERO;
-        let warm =
-            if warms { (2 * u64::from(load.depth)).min(bound.ios.min(bound.bytes / each) / 4) } else { 0 };
-        Tally {
-            load,
-            latency: LatencyHistogram::new(),
-            bytes: 0,
-            took: Nanos::ZERO,
-            rate: 0.0,
-            profile: Profile::new(least.min(MOST_STRETCH).next_multiple_of(each).max(each)),
-            samples: Vec::new(),
-            warm,
-            counted_from: now,
-            due: now,
-            next: if load.order == Order::Onward { self.onward } else { 0 },
-            in_flight: 0,
-        }
     }
 
     fn is_over(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
@@ -365,7 +315,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             tally.in_flight -= 1;
             self.free_ios.push(slot);
             if !self.is_closed {
-                tally.ended(*io, begun, now);
+                let bytes = u64::from(io.sectors) * SECTOR_BYTES;
+                tally.ended(bytes, io.began, begun, now);
             }
         }
         Ok(())
@@ -440,60 +391,3 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
 
 /// Bytes trimmed at a time.
 const TRIM: u64 = 1 << 30;
-
-/// No stretch is larger than this at first.
-const MOST_STRETCH: u64 = 64 << 20;
-
-impl Tally {
-    fn ended(&mut self, io: Io, begun: Time, now: Time) {
-        let bytes = u64::from(io.sectors) * SECTOR_BYTES;
-        self.profile.add(bytes, now.since(begun));
-        if self.warm > 0 {
-            self.warm -= 1;
-            self.counted_from = now;
-            return;
-        }
-        let latency = now.since(io.began);
-        self.latency.record(latency);
-        self.bytes += bytes;
-        if self.samples.len() < SAMPLES {
-            self.samples.push((io.began, latency));
-        }
-    }
-
-    /// Bytes per second.
-    pub fn bandwidth(&self) -> f64 {
-        let count = self.latency.count().max(1) as f64;
-        self.rate * (self.bytes as f64 / count)
-    }
-
-    /// Blocks of 4 KiB of its longest I/O.
-    pub fn blocks(&self) -> u64 {
-        self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
-    }
-
-    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those say more of it
-    /// than of the drive.
-    pub fn trimmed_mean(&self) -> f64 {
-        let mut left = self.latency.count() - self.latency.count() / 100;
-        let (mut sum, mut count) = (0.0, 0);
-        for (latency, times) in self.latency.buckets() {
-            let taken = times.min(left);
-            sum += latency.0 as f64 * taken as f64;
-            (left, count) = (left - taken, count + taken);
-        }
-        if count == 0 { 0.0 } else { sum / count as f64 }
-    }
-
-    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else held the machine
-    /// up. For loads that are limited by their depth.
-    pub fn unhurt_rate(&self) -> f64 {
-        let mean = self.trimmed_mean();
-        if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }
-    }
-
-    /// A percentile of the latency in ns.
-    pub fn percentile(&self, percent: f64) -> f64 {
-        self.latency.percentile(percent).0 as f64
-    }
-}

@@ -1,9 +1,10 @@
 //! What is measured, in which order, and for how long.
 
 use super::Watch;
-use super::bench::{Bench, Bound, Failed, Load, Order, Tally};
+use super::bench::{Bench, Bound, Failed, Load, Order};
 use super::measured::{End, Identity, Measured};
 use super::pace::Pace;
+use super::tally::Tally;
 use crate::drive::Drive;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;

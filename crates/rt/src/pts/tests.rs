@@ -105,10 +105,13 @@ fn a_failure_and_a_stop_keep_what_was_before() {
     assert!(test.records().iter().all(|record| record.figures.took > Nanos::ZERO));
 }
 
+/// Operation, first block, blocks, force unit access.
+type Asked = (Op, u64, u32, bool);
+
 /// A drive that notes what it is asked for.
 struct Noting<D> {
     drive: D,
-    asked: Rc<RefCell<Vec<(Op, u64, u32, bool)>>>,
+    asked: Rc<RefCell<Vec<Asked>>>,
     is_volatile: bool,
 }
 
