@@ -30,7 +30,7 @@ fn every_test_has_its_pages_and_results() {
     assert_eq!((count("SNIA SSS PTS 2.0, PTS-E"), count("NOT A CONFORMING RUN")), (8, 8), "on every page");
     let report = place.json("all.json");
     assert_eq!(
-        (&report["conforming"], &report["device"]["kind"]),
+        (&report["full_length"], &report["device"]["kind"]),
         (&false.into(), &"a simulated drive, in virtual time".into())
     );
     let tests = report["tests"].as_array().expect("a list");

@@ -13,7 +13,7 @@ pub fn to_json(report: &Report) -> Value {
         "specification": "SNIA SSS PTS 2.0.2",
         "version": env!("CARGO_PKG_VERSION"),
         "form": settings.form.name(),
-        "conforming": report.is_conforming(),
+        "full_length": report.is_full_length(),
         "departure": report.departure(),
         "device": {
             "model": platform.model, "kind": platform.kind, "name": platform.name,
@@ -43,6 +43,7 @@ fn test(report: &Report, tested: &Tested) -> Value {
             Some(End::Failed(why)) => json!({ "failed": why.to_string() }),
         },
         "purged_share": tested.purged,
+        "notes": tested.notes(),
         "stages": procedure.stages().iter().map(|stage| json!({
             "name": stage.name, "kind": kind(&stage.work),
         })).collect::<Vec<Value>>(),

@@ -19,7 +19,7 @@ use against::Other;
 use arguments::PtsArguments;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use tailcut_host::pts::{Procedure, Settings, Test};
+use tailcut_host::pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
 use tailcut_sim::study::Row;
 use watcher::Watcher;
@@ -57,6 +57,27 @@ pub struct Tested {
     pub purged: Option<f64>,
 }
 
+impl Tested {
+    /// All loads of its stages.
+    pub fn cells(&self) -> Vec<Cell> {
+        self.procedure.stages().iter().flat_map(|stage| stage.work.cells()).collect()
+    }
+
+    /// What a reader should know of this test, each as a sentence.
+    pub fn notes(&self) -> Vec<String> {
+        let widened = self.cells().iter().any(Cell::is_widened).then(|| WIDENED.to_owned());
+        let ended = match self.end {
+            Some(End::Stopped) => Some("stopped: what was measured until then is shown".into()),
+            Some(End::Failed(why)) => Some(format!("it ended before its time: {why}")),
+            Some(End::Complete) | None => None,
+        };
+        widened.into_iter().chain(ended).collect()
+    }
+}
+
+const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then \
+                       writes it";
+
 /// All tests of a drive.
 pub struct Report {
     /// The drive, and the way to it.
@@ -72,8 +93,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// True when nothing but the platform departs from the specification.
-    pub fn is_conforming(&self) -> bool {
+    /// True when times, rounds and sizes are those of the specification.
+    pub fn is_full_length(&self) -> bool {
         self.settings.is_conforming() && self.settings.capacity >= self.platform.capacity
     }
 

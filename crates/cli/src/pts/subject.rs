@@ -169,7 +169,7 @@ fn platform<D: Drive, P: tailcut_rt::probe::Pace>(
     mut notes: Vec<String>,
 ) -> Platform {
     let disk = tester.drive().disk();
-    notes.extend(LIMITS.map(String::from));
+    notes.push(THREADS.into());
     let write_cache = match (tester.is_write_through(), disk.volatile_cache) {
         (true, _) => "disabled: each write is made durable by itself (force unit access)",
         (false, true) => "enabled",
@@ -189,7 +189,4 @@ fn platform<D: Drive, P: tailcut_rt::probe::Pace>(
 }
 
 /// What holds for every drive that is tested in this way.
-const LIMITS: [&str; 2] = [
-    "threads and their queues are added up: one thread issues all I/Os",
-    "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then writes it",
-];
+const THREADS: &str = "threads and their queues are added up: one thread issues all I/Os";

@@ -92,6 +92,15 @@ impl Limits {
 }
 
 impl Work {
+    /// The loads that are known before it, preconditioning and what comes before a round left out.
+    pub fn cells(&self) -> Vec<Cell> {
+        match self {
+            Work::Rounds(rounds) => rounds.cells.clone(),
+            Work::Series { cell, .. } | Work::Histogram { cell, .. } => vec![*cell],
+            Work::Purge | Work::Write { .. } | Work::Points { .. } => Vec::new(),
+        }
+    }
+
     /// The most time that it takes, as far as that is known before it: [`Work::Write`] takes what it takes.
     pub fn time(&self) -> Nanos {
         match self {

@@ -7,8 +7,7 @@ use super::{Report, Tested};
 use crate::show::waits::wrapped;
 use crate::terminal::{Align, Ink, Table, Tone, window};
 use tailcut_base::quantity::{exact_time, show_bytes, show_count, show_rate, show_time};
-use tailcut_host::pts::{Cell, Work};
-use tailcut_rt::pts::End;
+use tailcut_host::pts::Work;
 use tailcut_sim::study::Row;
 
 /// The whole report.
@@ -67,7 +66,7 @@ fn head(report: &Report, tested: &Tested, tone: Tone) -> String {
     line("data pattern", &format!("random, seed {}", report.seed));
     line("minute", &exact_time(settings.minute));
     line("test platform", &format!("tailcut {}", env!("CARGO_PKG_VERSION")));
-    for note in platform.notes.iter().chain(&ended(tested)) {
+    for note in platform.notes.iter().chain(&tested.notes()) {
         text += &wrapped("- ", note, width());
     }
     text
@@ -96,12 +95,7 @@ fn precondition(tested: &Tested) -> String {
 
 /// Threads and queues that the test asks for.
 fn demand(tested: &Tested, depth: u32) -> String {
-    let cells = |work: &Work| match work {
-        Work::Rounds(rounds) => rounds.cells.clone(),
-        Work::Series { cell, .. } | Work::Histogram { cell, .. } => vec![*cell],
-        _ => Vec::new(),
-    };
-    let all: Vec<Cell> = tested.procedure.stages().iter().flat_map(|stage| cells(&stage.work)).collect();
+    let all = tested.cells();
     let Some(most) = all.iter().max_by_key(|cell| cell.load().depth) else { return String::new() };
     let least = all.iter().min_by_key(|cell| cell.load().depth).expect("there is one");
     let range = if most.demand() == least.demand() {
@@ -112,14 +106,6 @@ fn demand(tested: &Tested, depth: u32) -> String {
     match most.load().depth > depth {
         true => format!("{range}; the way to the drive takes {depth} requests at a time, others wait"),
         false => range,
-    }
-}
-
-fn ended(tested: &Tested) -> Option<String> {
-    match tested.end {
-        Some(End::Stopped) => Some("stopped: what was measured until then is shown".into()),
-        Some(End::Failed(why)) => Some(format!("it ended before its time: {why}")),
-        Some(End::Complete) | None => None,
     }
 }
 
