@@ -4,6 +4,7 @@ pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
 use crate::ctl::DEFAULT_CONTROL;
 pub use crate::probe::arguments::ProbeArguments;
+pub use crate::pts::arguments::PtsArguments;
 pub use crate::serve::arguments::{BlockArguments, ServeCommand};
 
 use crate::scenario::nearest::{enumerate, nearest};
@@ -52,6 +53,8 @@ pub enum Command {
     Serve(ServeCommand),
     /// Measure a file or block device, and estimate a simulated drive that resembles it
     Probe(ProbeArguments),
+    /// Test a drive as the SNIA Performance Test Specification does: IOPS, throughput, latency, saturation, recovery, histograms
+    Pts(PtsArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
     Bench(BenchCommand),

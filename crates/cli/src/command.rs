@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::Tone;
-use crate::{bench, ctl, explain, generate, probe, run, serve, size, study, torture, trace};
+use crate::{bench, ctl, explain, generate, probe, pts, run, serve, size, study, torture, trace};
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,6 +36,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Torture(arguments) => torture::torture(&arguments, out),
         Command::Serve(command) => serve::serve(&command, out),
         Command::Probe(arguments) => probe::probe(&arguments, out),
+        Command::Pts(arguments) => pts::pts(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
         Command::Ctl { socket, words } => ctl::ctl(&socket, &words, out),
         Command::Status { socket } => ctl::ctl(&socket, &["status".into()], out),

@@ -12,6 +12,7 @@ pub mod generate;
 pub mod interrupt;
 pub mod output;
 pub mod probe;
+pub mod pts;
 pub mod run;
 pub mod scenario;
 pub mod serve;

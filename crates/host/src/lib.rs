@@ -8,9 +8,11 @@ pub mod array;
 pub mod block;
 pub mod disk;
 pub mod kv;
+pub mod load;
 pub mod path;
 pub mod planted;
 pub mod pool;
+pub mod pts;
 pub mod unaligned;
 pub mod wire;
 

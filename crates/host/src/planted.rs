@@ -1,7 +1,7 @@
 //! Rules that only tests of this workspace can break, to see that the checks notice.
 
 tailcut_base::planted_rules! {
-    /// A rule that keeps data safe.
+    /// A rule that keeps data safe, or a judgement right.
     pub enum Rule {
         /// A victim is trimmed only when all that replaces it is durable.
         BarrierBeforeTrim,
@@ -27,5 +27,9 @@ tailcut_base::planted_rules! {
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.
         LooksBeforeItSleeps,
+        /// Rounds of a drive test are steady when all that is tracked is, not only some of it.
+        AllTracksAreSteady,
+        /// Steady state is judged by the last rounds, not the first.
+        TheWindowMoves,
     }
 }

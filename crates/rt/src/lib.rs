@@ -21,6 +21,7 @@ pub mod kv;
 pub mod memory;
 pub mod path;
 pub mod probe;
+pub mod pts;
 pub mod serve;
 pub mod supervisor;
 mod system;

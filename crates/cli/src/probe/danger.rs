@@ -1,4 +1,4 @@
-//! What a probe that writes would destroy, and whether it may.
+//! What a command that writes to a device would destroy, and whether it may.
 
 use crate::failure::Failure;
 use std::os::fd::OwnedFd;
@@ -10,19 +10,23 @@ use tailcut_rt::probe::Holdings;
 pub struct Danger {
     holdings: Holdings,
     name: String,
+    /// The command that asks.
+    command: &'static str,
+    /// What its user can do instead if the device is in use, as the end of a sentence.
+    instead: &'static str,
 }
 
 impl Danger {
-    /// Looks at the device.
+    /// Looks at the device, for a command of that name. `instead` ends the sentence on what to do if the device is in use.
     ///
     /// # Errors
     /// When it cannot be read, or is no file and no block device.
-    pub fn of(device: &Path) -> Result<Danger, Failure> {
+    pub fn of(device: &Path, command: &'static str, instead: &'static str) -> Result<Danger, Failure> {
         let name = device.display().to_string();
         match Holdings::of(device) {
-            Ok(holdings) => Ok(Danger { holdings, name }),
+            Ok(holdings) => Ok(Danger { holdings, name, command, instead }),
             Err(why) => Err(Failure::Input(format!(
-                "probe: {name}: {why}; give a file or a block device that you may read, such as /dev/nvme0n1"
+                "{command}: {name}: {why}; give a file or a block device that you may read, such as /dev/nvme0n1"
             ))),
         }
     }
@@ -34,15 +38,19 @@ impl Danger {
     pub fn claim(&self) -> Result<Option<OwnedFd>, Failure> {
         let refused = |who: &str| {
             Failure::Input(format!(
-                "probe: {} is in use: {who}; nothing was written. Take it out of use first, or probe it without \
-                 --destroy-data",
-                self.name
+                "{}: {} is in use: {who}; nothing was written. Take it out of use first{}",
+                self.command, self.name, self.instead
             ))
         };
         if !self.holdings.users.is_empty() {
             return Err(refused(&self.holdings.users.join(", ")));
         }
         self.holdings.claim().map_err(|why| refused(&why.to_string()))
+    }
+
+    /// It is a block device, not a file.
+    pub fn is_device(&self) -> bool {
+        self.holdings.is_device
     }
 
     /// What is about to happen.
@@ -70,6 +78,16 @@ impl Danger {
             notes.push("a file: what is measured is the file system and what lies under it".into());
         }
         notes
+    }
+
+    /// The refusal to destroy what nobody has said may be destroyed: what would be lost, and how to say that it may be.
+    pub fn refuse(&self) -> Failure {
+        Failure::Input(format!(
+            "{}: it destroys all {}: {}; nothing was written. Say --destroy-data if that is meant",
+            self.command,
+            self.subject(),
+            self.contents()
+        ))
     }
 
     fn subject(&self) -> String {

@@ -52,7 +52,7 @@ fn tallies(all: &[Tally]) -> Vec<Value> {
 
 fn tally(tally: &Tally) -> Value {
     json!({
-        "depth": tally.load.depth, "bytes": u64::from(tally.load.blocks) * 4096, "per_second": tally.rate,
+        "depth": tally.load.depth, "bytes": tally.blocks() * 4096, "per_second": tally.rate,
         "bytes_per_second": tally.bandwidth(), "latency": latency(&tally.latency),
     })
 }

@@ -1,7 +1,7 @@
 //! `tailcut probe`: what a drive is like, and a simulated one that resembles it.
 
 pub mod arguments;
-mod danger;
+pub mod danger;
 mod file;
 mod form;
 mod page;
@@ -83,17 +83,17 @@ fn tell(found: &Found, arguments: &ProbeArguments, out: &mut dyn Write) -> Resul
     }
 }
 
-/// The deepest point of a curve.
-const DEPTH: u16 = 256;
+/// The most requests that a device is given at a time.
+pub const DEPTH: u16 = 256;
 
 /// More than this share of the cores taken by others disturbs.
-const DISTURBED: f64 = 0.05;
+pub const DISTURBED: f64 = 0.05;
 
 type Told = (String, Vec<String>, Measured);
 
 fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Result<Told, Failure> {
     let name = device.display().to_string();
-    let danger = Danger::of(device)?;
+    let danger = Danger::of(device, "probe", ", or probe it without --destroy-data")?;
     let claim = if arguments.destroy_data { danger.claim()? } else { None };
     if arguments.destroy_data {
         eprintln!("{}", danger.sentence());

@@ -125,7 +125,7 @@ fn reads(measured: &Measured, tone: Tone) -> String {
         table.row(&row("4 KiB, random", tally));
     }
     for tally in &measured.large_reads {
-        table.row(&row(&format!("{} KiB, random", tally.load.blocks * 4), tally));
+        table.row(&row(&format!("{} KiB, random", tally.blocks() * 4), tally));
     }
     let others = [
         ("1024 KiB, in order", &measured.sequential_read),

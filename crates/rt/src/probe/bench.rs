@@ -2,46 +2,15 @@
 
 use super::Watch;
 use super::pace::Pace;
-use super::profile::Profile;
+use super::tally::Tally;
 use crate::drive::{Answers, Drive};
 use std::collections::VecDeque;
 use std::ops::Range;
-use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
-use tailcut_base::{Class, Nanos, Op, Status, Time};
-use tailcut_host::{BLOCK_BYTES, Bytes, Request, Response};
-
-/// Where the next I/O goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Anywhere in the region, in whole I/Os.
-    Random,
-    /// Behind the one before, from the first block of the region on, and again.
-    Sequential,
-}
-
-/// One of the loads that a drive has at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// Read or write.
-    pub op: Op,
-    /// I/Os under way at a time, at the most.
-    pub depth: u32,
-    /// Blocks of 4 KiB of an I/O. More than the drive takes at a time are several requests, and the I/O ends with the
-    /// last of them.
-    pub blocks: u32,
-    /// Where.
-    pub order: Order,
-    /// Between the beginnings of two; zero for as fast as the depth allows.
-    pub gap: Nanos,
-}
-
-impl Load {
-    /// As many I/Os at a time, at random places.
-    pub fn random(op: Op, depth: u32, blocks: u32) -> Load {
-        Load { op, depth, blocks, order: Order::Random, gap: Nanos::ZERO }
-    }
-}
+use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
+use tailcut_host::load::zoned;
+pub use tailcut_host::load::{Load, Order, Sizes};
+use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 
 /// When a load ends: with the first of these that comes. The figures of the first load count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,30 +24,9 @@ pub struct Bound {
     /// As soon as the bandwidth is steady, judged in rounds of a sixteenth of so many bytes, but not before as many have
     /// been moved; 0 for never.
     pub settles: u64,
+    /// The first I/Os, twice as many as the depth, do not count: they found the drive emptier than it was to be.
+    pub warms: bool,
 }
-
-/// What came of a load.
-#[derive(Clone, Debug)]
-pub struct Tally {
-    /// Which.
-    pub load: Load,
-    /// Latencies of the I/Os that count: all but the first few, which found the drive emptier than it was to be.
-    pub latency: LatencyHistogram,
-    /// I/Os per second.
-    pub rate: f64,
-    /// How long stretches of all its I/Os took.
-    pub profile: Profile,
-    /// Beginnings and latencies of I/Os in the order of their ends; the first [`SAMPLES`] only.
-    pub samples: Vec<(Time, Nanos)>,
-    warm: u64,
-    counted_from: Time,
-    due: Time,
-    next: u64,
-    in_flight: u32,
-}
-
-/// The most samples that are kept of a load.
-pub const SAMPLES: usize = 1 << 17;
 
 /// Why a load could not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +58,8 @@ pub struct Bench<'a, D, P> {
     watch: &'a dyn Watch,
     /// Blocks that may be used.
     pub region: Range<u64>,
+    /// Writes are durable when they end.
+    pub is_fua: bool,
     random: Stream,
     pages: Vec<Bytes>,
     /// I/Os under way.
@@ -126,6 +76,8 @@ pub struct Bench<'a, D, P> {
     is_closed: bool,
     /// What is written next, of `pages`.
     page: usize,
+    /// Where loads that go onward go on, in I/Os.
+    onward: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +85,10 @@ struct Io {
     load: usize,
     op: Op,
     began: Time,
+    sectors: u32,
     parts: u32,
+    /// A write that does not fill its last block: that block is read first, and the write follows.
+    widens: bool,
 }
 
 /// Different blocks of random bytes that are written: a drive that compresses gains nothing, and one that looks for equal
@@ -171,6 +126,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             heard: Time::ZERO,
             is_closed: false,
             page: 0,
+            is_fua: false,
+            onward: 0,
         }
     }
 
@@ -191,7 +148,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     pub fn run(&mut self, loads: &[Load], bound: Bound) -> Result<Vec<Tally>, Failed> {
         let begun = self.pace.now();
         (self.heard, self.is_closed) = (begun, false);
-        let mut tallies: Vec<Tally> = loads.iter().map(|&load| self.tally(load, bound, begun)).collect();
+        let mut tallies: Vec<Tally> =
+            loads.iter().map(|&load| Tally::begin(load, bound, self.onward, begun)).collect();
         let mut rounds = 0u32;
         loop {
             let now = self.pace.now();
@@ -207,7 +165,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
         let end = self.pace.now();
         for tally in &mut tallies {
-            let took = end.since(tally.counted_from.min(end)).as_secs_f64();
+            tally.took = end.since(tally.counted_from.min(end));
+            let took = tally.took.as_secs_f64();
             tally.rate = if took > 0.0 { tally.latency.count() as f64 / took } else { 0.0 };
         }
         self.waiting.clear();
@@ -217,28 +176,10 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
         self.ios.clear();
         self.free_ios.clear();
-        Ok(tallies)
-    }
-
-    fn tally(&mut self, load: Load, bound: Bound, now: Time) -> Tally {
-        let each = u64::from(load.blocks) * BLOCK_BYTES;
-        // So that what is moved makes some hundred stretches.
-        let least = bound.bytes.min(bound.ios.saturating_mul(each)) / 512;
-        let is_paced = load.gap > Nanos::ZERO;
-        let warm =
-            if is_paced { 0 } else { (2 * u64::from(load.depth)).min(bound.ios.min(bound.bytes / each) / 4) };
-        Tally {
-            load,
-            latency: LatencyHistogram::new(),
-            rate: 0.0,
-            profile: Profile::new(least.min(MOST_STRETCH).next_multiple_of(each).max(each)),
-            samples: Vec::new(),
-            warm,
-            counted_from: now,
-            due: now,
-            next: 0,
-            in_flight: 0,
+        if let Some(tally) = tallies.iter().find(|tally| tally.load.order == Order::Onward) {
+            self.onward = tally.next;
         }
+        Ok(tallies)
     }
 
     fn is_over(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
@@ -253,33 +194,43 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     fn issue(&mut self, index: usize, tally: &mut Tally, now: Time) {
         let load = tally.load;
         while tally.in_flight < load.depth && tally.due <= now {
-            let first = self.place(tally);
             if load.gap > Nanos::ZERO {
                 tally.due += load.gap;
             }
             tally.in_flight += 1;
-            self.begin(index, load, first, now);
+            self.begin(index, tally, now);
         }
         self.submit_waiting(now);
     }
 
-    /// The first block of the next I/O of a load.
-    fn place(&mut self, tally: &mut Tally) -> u64 {
-        let each = u64::from(tally.load.blocks);
-        let places = ((self.region.end - self.region.start) / each).max(1);
+    /// The first block of the next I/O of a load, which has so many.
+    fn place(&mut self, tally: &mut Tally, blocks: u64) -> u64 {
+        let region = self.region.end - self.region.start;
+        // I/Os of one size lie side by side, others begin at any block.
+        let each = if let Sizes::One(_) = tally.load.sizes { blocks } else { 1 };
+        let places = ((region + each - blocks.min(region)) / each).max(1);
         let place = match tally.load.order {
-            Order::Random => self.random.below(places),
-            Order::Sequential => tally.next % places,
+            Order::Random => self.random.below(places) * each,
+            Order::Sequential | Order::Onward => tally.next % places * each,
+            Order::Zones(zones) => zoned(zones, region, blocks, &mut self.random),
         };
         tally.next += 1;
-        self.region.start + place * each
+        self.region.start + place
     }
 
-    fn begin(&mut self, load_index: usize, load: Load, first: u64, now: Time) {
+    fn begin(&mut self, load: usize, tally: &mut Tally, now: Time) {
+        let sectors = tally.load.sizes.draw(&mut self.random);
+        let op = tally.load.draw_op(&mut self.random);
+        let blocks = u64::from(sectors).div_ceil(BLOCK_SECTORS);
+        let first = self.place(tally, blocks);
         let most = self.drive.disk().most_blocks;
-        let blocks = u64::from(load.blocks).min(self.region.end - first) as u32;
-        let io = Io { load: load_index, op: load.op, began: now, parts: blocks.div_ceil(most) };
-        let slot = self.take_off(io);
+        let blocks = blocks.min(self.region.end - first) as u32;
+        let widens = op == Op::Write && !u64::from(sectors).is_multiple_of(BLOCK_SECTORS);
+        let op = if widens { Op::Read } else { op };
+        let slot = self.take_off(Io { load, op, began: now, sectors, parts: blocks.div_ceil(most), widens });
+        if widens {
+            assert_eq!(blocks, 1, "an I/O of more than a block has whole blocks");
+        }
         for part in 0..blocks.div_ceil(most) {
             let block = first + u64::from(part * most);
             self.waiting.push_back((slot, block, most.min(blocks - part * most)));
@@ -308,7 +259,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         let id = self.free.pop().expect("there is room");
         self.requests[id as usize] = (io, block);
         let data = if op == Op::Write { (0..blocks).map(|_| self.content()).collect() } else { Vec::new() };
-        let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
+        let (class, fua, fail_fast) = (Class::DEFAULT, self.is_fua && op == Op::Write, false);
         self.drive.submit(now, Request { id, op, fua, class, fail_fast, block, blocks, data });
     }
 
@@ -352,14 +303,20 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         let io = &mut self.ios[slot as usize];
         let tally = &mut tallies[io.load];
         if response.status != Status::Success {
-            return Err(Failed { op: tally.load.op, block, status: response.status });
+            return Err(Failed { op: io.op, block, status: response.status });
         }
         io.parts -= 1;
-        if io.parts == 0 {
+        if io.parts == 0 && io.widens && !self.is_closed {
+            (io.op, io.parts, io.widens) = (Op::Write, 1, false);
+            // Before others: it has waited its turn.
+            self.waiting.push_front((slot, block, 1));
+            self.submit_waiting(now);
+        } else if io.parts == 0 {
             tally.in_flight -= 1;
             self.free_ios.push(slot);
             if !self.is_closed {
-                tally.ended(io.began, begun, now);
+                let bytes = u64::from(io.sectors) * SECTOR_BYTES;
+                tally.ended(bytes, io.began, begun, now);
             }
         }
         Ok(())
@@ -371,7 +328,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     /// When it fails.
     pub fn one(&mut self, op: Op, block: u64, blocks: u32) -> Result<Nanos, Failed> {
         let began = self.pace.now();
-        let slot = self.take_off(Io { load: 0, op, began, parts: 1 });
+        let slot = self.take_off(Io { load: 0, op, began, sectors: 0, parts: 1, widens: false });
         self.submit(began, op, slot, block, blocks);
         let mut answers = Answers::default();
         self.heard = began;
@@ -388,6 +345,27 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             }
             self.pace.wait(&mut self.drive, now.since(self.heard), Time::NEVER);
         }
+    }
+
+    /// Trims the region from its beginning, as far as `most` allows; says which share of it.
+    pub fn trim(&mut self, most: Nanos) -> f64 {
+        let (first, blocks) = (self.region.start, self.region.end - self.region.start);
+        let (mut spent, mut next) = (Nanos::ZERO, 0);
+        while next < blocks && spent < most && !self.watch.is_stopped() {
+            let count = (TRIM / BLOCK_BYTES).min(blocks - next);
+            // A drive that cannot trim is none the worse for it here.
+            let Ok(took) = self.one(Op::Trim, first + next, count as u32) else { break };
+            spent += took;
+            next += count;
+        }
+        next as f64 / blocks as f64
+    }
+
+    /// Another drive of the same size and kind takes the place of this one, which has nothing under way.
+    pub fn replace(&mut self, drive: D) {
+        assert_eq!(self.free.len(), self.requests.len(), "nothing is under way");
+        assert_eq!(drive.disk(), self.drive.disk(), "it is like the one before");
+        self.drive = drive;
     }
 
     /// Lets time pass without a request.
@@ -411,52 +389,5 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     }
 }
 
-/// No stretch is larger than this at first.
-const MOST_STRETCH: u64 = 64 << 20;
-
-impl Tally {
-    fn ended(&mut self, began: Time, begun: Time, now: Time) {
-        let bytes = u64::from(self.load.blocks) * BLOCK_BYTES;
-        self.profile.add(bytes, now.since(begun));
-        if self.warm > 0 {
-            self.warm -= 1;
-            self.counted_from = now;
-            return;
-        }
-        let latency = now.since(began);
-        self.latency.record(latency);
-        if self.samples.len() < SAMPLES {
-            self.samples.push((began, latency));
-        }
-    }
-
-    /// Bytes per second.
-    pub fn bandwidth(&self) -> f64 {
-        self.rate * f64::from(self.load.blocks) * BLOCK_BYTES as f64
-    }
-
-    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those say more of it
-    /// than of the drive.
-    pub fn trimmed_mean(&self) -> f64 {
-        let mut left = self.latency.count() - self.latency.count() / 100;
-        let (mut sum, mut count) = (0.0, 0);
-        for (latency, times) in self.latency.buckets() {
-            let taken = times.min(left);
-            sum += latency.0 as f64 * taken as f64;
-            (left, count) = (left - taken, count + taken);
-        }
-        if count == 0 { 0.0 } else { sum / count as f64 }
-    }
-
-    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else held the machine
-    /// up. For loads that are limited by their depth.
-    pub fn unhurt_rate(&self) -> f64 {
-        let mean = self.trimmed_mean();
-        if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }
-    }
-
-    /// A percentile of the latency in ns.
-    pub fn percentile(&self, percent: f64) -> f64 {
-        self.latency.percentile(percent).0 as f64
-    }
-}
+/// Bytes trimmed at a time.
+const TRIM: u64 = 1 << 30;

@@ -110,7 +110,7 @@ pub fn compare(measured: &Measured, simulated: &Measured) -> Vec<Comparison> {
         rows.curve(&format!("random reads, depth {}", a.load.depth), a, b);
     }
     for (a, b) in pairs(&measured.large_reads, &simulated.large_reads) {
-        let what = format!("reads of {} KiB, depth {}", a.load.blocks * 4, a.load.depth);
+        let what = format!("reads of {} KiB, depth {}", a.blocks() * 4, a.load.depth);
         rows.add(what, Unit::Rate, Some(a.bandwidth()), Some(b.bandwidth()));
     }
     let bandwidth = |tally: &Option<Tally>| tally.as_ref().map(Tally::bandwidth);

@@ -1,8 +1,9 @@
 //! What a probe has found, as far as it came.
 
-use super::bench::{Failed, Tally};
+use super::bench::Failed;
 use super::profile::Profile;
 use super::stalls::Signature;
+use super::tally::Tally;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_host::BLOCK_BYTES;

@@ -16,16 +16,18 @@ mod pace;
 mod plan;
 pub mod profile;
 pub mod stalls;
+mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{Failed, Tally};
+pub use bench::Failed;
 pub use check::{Comparison, Unit, compare, simulate};
 pub use estimate::{Estimate, How, Origin};
 pub use holdings::Holdings;
 pub use measured::{End, Identity, Measured, Writes};
 pub use pace::{Pace, RealTime, VirtualTime};
 pub use plan::{Effort, Part, Prober};
+pub use tally::{SAMPLES, Tally};
 
 /// Who watches a probe.
 pub trait Watch {

@@ -1,9 +1,10 @@
 //! What is measured, in which order, and for how long.
 
 use super::Watch;
-use super::bench::{Bench, Bound, Failed, Load, Order, Tally};
+use super::bench::{Bench, Bound, Failed, Load, Order};
 use super::measured::{End, Identity, Measured};
 use super::pace::Pace;
+use super::tally::Tally;
 use crate::drive::Drive;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
@@ -102,9 +103,6 @@ const FEW: u64 = 20;
 /// Bytes that a point of the curve of writes may write, if that is more than a hundredth of the drive.
 const LEAST_WRITTEN: u64 = 4 << 20;
 
-/// Bytes trimmed at a time.
-const TRIM: u64 = 1 << 30;
-
 /// What belongs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -196,8 +194,8 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         let Effort { point, ios, bytes, .. } = self.effort;
         // Few writes, so that the cliff is still ahead when it is looked for.
         let region = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
-        let bytes = if load.op == Op::Write { (region / 100).max(LEAST_WRITTEN) } else { bytes };
-        let bound = Bound { time: point, ios, bytes, settles: 0 };
+        let bytes = if load.has_writes() { (region / 100).max(LEAST_WRITTEN) } else { bytes };
+        let bound = Bound { time: point, ios, bytes, settles: 0, warms: true };
         let mut tally = self.bench.run(&[load], bound)?.remove(0);
         // Of a point only the histogram is of use.
         tally.samples = Vec::new();
@@ -255,7 +253,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         self.bench.rest(REST);
         let (depth, blocks) = FILL;
         let load = Load { order: Order::Sequential, ..Load::random(Op::Write, depth, blocks) };
-        let bound = Bound { time: self.effort.point, ios: u64::MAX, bytes: BURST, settles: 0 };
+        let bound = Bound { time: self.effort.point, ios: u64::MAX, bytes: BURST, settles: 0, warms: true };
         into.writes.burst = Some(self.bench.run(&[load], bound)?.remove(0).profile);
         if self.is_stopped() {
             return Ok(());
@@ -263,7 +261,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         self.begins("filling the drive in order");
         let all = self.bench.region.end * BLOCK_BYTES;
         let bytes = all.min(self.effort.fill_bytes);
-        let bound = Bound { time: self.effort.fill, ios: u64::MAX, bytes, settles: 0 };
+        let bound = Bound { time: self.effort.fill, ios: u64::MAX, bytes, settles: 0, warms: true };
         let fill = self.bench.run(&[load], bound)?.remove(0).profile;
         let filled = (fill.total() / BLOCK_BYTES).min(self.bench.region.end);
         // What was not written would be read in no time.
@@ -275,16 +273,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
     /// Trims the drive as far as time allows; says how far.
     fn trim_all(&mut self) -> f64 {
         self.begins("trimming the drive");
-        let (blocks, each) = (self.bench.region.end, TRIM / BLOCK_BYTES);
-        let (mut spent, mut next) = (Nanos::ZERO, 0);
-        while next < blocks && spent < self.effort.point && !self.is_stopped() {
-            let count = each.min(blocks - next);
-            // A drive that cannot trim is none the worse for it here.
-            let Ok(took) = self.bench.one(Op::Trim, next, count as u32) else { break };
-            spent += took;
-            next += count;
-        }
-        next as f64 / blocks as f64
+        self.bench.trim(self.effort.point)
     }
 
     fn light(&mut self, into: &mut Measured) -> Result<(), Failed> {
@@ -306,7 +295,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         let writes =
             Load { gap: Nanos(gap as u64), ..Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1) };
         let Effort { point, ios, .. } = self.effort;
-        let bound = Bound { time: point * 2, ios, bytes: u64::MAX, settles: 0 };
+        let bound = Bound { time: point * 2, ios, bytes: u64::MAX, settles: 0, warms: true };
         Ok(self.bench.run(&[Load::random(Op::Read, 1, 1), writes], bound)?.remove(0))
     }
 
@@ -314,8 +303,13 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         self.begins("writing at random until it is steady");
         let filled = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
         let settles = filled * self.effort.unsteady.max(1) / 100;
-        let bound =
-            Bound { time: self.effort.overwrite, ios: u64::MAX, bytes: settles.saturating_mul(8), settles };
+        let bound = Bound {
+            time: self.effort.overwrite,
+            ios: u64::MAX,
+            bytes: settles.saturating_mul(8),
+            settles,
+            warms: true,
+        };
         let load = Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1);
         let profile = self.bench.run(&[load], bound)?.remove(0).profile;
         into.writes.is_settled = profile.total() >= settles && profile.is_steady(settles);

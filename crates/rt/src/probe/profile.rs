@@ -1,6 +1,7 @@
 //! Bandwidth over bytes: how long each stretch of so many bytes took, and where that changes for good.
 
 use tailcut_base::Nanos;
+use tailcut_base::steady::Window;
 
 /// How long equal stretches of bytes took, one after another. Stretches are joined in pairs when there are too many, so
 /// it takes 4 KiB of memory however much is moved.
@@ -103,12 +104,8 @@ impl Profile {
     pub fn is_steady(&self, bytes: u64) -> bool {
         let each = (bytes / 16 / self.bytes).max(1) as usize;
         let Some(first) = self.ends.len().checked_sub(5 * each) else { return false };
-        let round = |index: usize| self.rate(first + index * each..first + (index + 1) * each);
-        let rounds: [f64; 5] = std::array::from_fn(round);
-        let mean = rounds.iter().sum::<f64>() / 5.0;
-        let (least, most) = rounds.iter().fold((f64::MAX, 0.0f64), |(a, b), &r| (a.min(r), b.max(r)));
-        let rise: f64 = rounds.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(rate, x)| rate * x).sum();
-        most - least <= 0.2 * mean && (rise / 10.0 * 4.0).abs() <= 0.1 * mean
+        let round = |index: usize| self.rate(first + index * each..first + (index + 1) * each) as u64;
+        Window { figures: std::array::from_fn(round) }.is_steady()
     }
 
     /// Where the bandwidth falls for good: of all ways to divide the stretches in two, the one with the least squared

@@ -1,5 +1,6 @@
 //! Rounds, and whether they show steady state.
 
+use tailcut_base::steady::{self, Window};
 use tailcut_base::{Nanos, Time};
 
 /// What happened in one round.
@@ -29,9 +30,7 @@ pub struct SteadyState {
 }
 
 /// Rounds judged together.
-pub const WINDOW: usize = 5;
-const EXCURSION: f64 = 0.20;
-const SLOPE: f64 = 0.10;
+pub const WINDOW: usize = steady::ROUNDS;
 
 /// Consecutive rounds of equal length.
 #[derive(Clone, Debug)]
@@ -91,7 +90,7 @@ impl Rounds {
 
     /// The first five consecutive rounds in steady state.
     pub fn steady(&self) -> Option<SteadyState> {
-        let counts: Vec<f64> = self.finished.iter().map(|round| round.requests as f64).collect();
+        let counts: Vec<u64> = self.finished.iter().map(|round| round.requests).collect();
         (0..counts.len().saturating_sub(WINDOW - 1))
             .find_map(|first| judge(first, &counts[first..first + WINDOW]))
     }
@@ -103,28 +102,16 @@ impl Rounds {
             return false;
         }
         let last = self.finished.len() - WINDOW;
-        let counts: Vec<f64> = self.finished[last..].iter().map(|round| round.requests as f64).collect();
+        let counts: Vec<u64> = self.finished[last..].iter().map(|round| round.requests).collect();
         self.announced = judge(last, &counts).is_some();
         self.announced
     }
 }
 
-fn judge(first: usize, counts: &[f64]) -> Option<SteadyState> {
-    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
-    if mean == 0.0 {
-        return None;
-    }
-    let most = counts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
-    let middle = (counts.len() - 1) as f64 / 2.0;
-    let (mut covariance, mut variance) = (0.0, 0.0);
-    for (x, y) in counts.iter().enumerate() {
-        covariance += (x as f64 - middle) * (y - mean);
-        variance += (x as f64 - middle).powi(2);
-    }
-    let slope = (covariance / variance * (counts.len() - 1) as f64).abs() / mean;
-    let excursion = (most - least) / mean;
-    (excursion <= EXCURSION && slope <= SLOPE).then_some(SteadyState { first, mean, excursion, slope })
+fn judge(first: usize, counts: &[u64]) -> Option<SteadyState> {
+    let window = Window::last(counts).expect("five rounds");
+    let (mean, excursion, slope) = (window.mean(), window.excursion(), window.drift().abs());
+    window.is_steady().then_some(SteadyState { first, mean, excursion, slope })
 }
 
 #[cfg(test)]

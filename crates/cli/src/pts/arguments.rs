@@ -1,0 +1,157 @@
+//! The command line of `tailcut pts`.
+
+use crate::arguments::some_length;
+use crate::scenario::nearest::{enumerate, nearest};
+use clap::Args;
+use std::path::PathBuf;
+use tailcut_base::Nanos;
+use tailcut_base::quantity::parse_bytes;
+use tailcut_host::BLOCK_BYTES;
+use tailcut_host::pts::{Form, Settings, Test};
+
+/// `tailcut pts`.
+#[derive(Debug, Args)]
+pub struct PtsArguments {
+    /// The tests: iops, tp, lat, wsat, hir, xsr, cbw (or ecw), dirth, or all; iops, tp, lat and wsat when left out
+    #[arg(value_name = "TEST", value_parser = tests)]
+    pub tests: Vec<Tests>,
+    /// As a client drive: write cache enabled, three quarters of the addresses, 2 threads with 16 I/Os each
+    #[arg(long, conflicts_with = "enterprise")]
+    pub client: bool,
+    /// As an enterprise drive: write cache disabled, all addresses, 4 threads with 32 I/Os each; this is the default
+    #[arg(long)]
+    pub enterprise: bool,
+    /// The scenario whose drive is simulated, a TOML file; the built-in one when it is left out
+    #[arg(long, value_name = "SCENARIO.toml", conflicts_with = "device")]
+    pub scenario: Option<PathBuf>,
+    /// Set a key of the scenario, such as device.preset=g-1g; wins over the file
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "device")]
+    pub sets: Vec<String>,
+    /// Emulate the drive in real time instead of simulating it in virtual time
+    #[arg(long, conflicts_with = "device")]
+    pub real_time: bool,
+    /// Test this file or block device; what is on it is lost
+    #[arg(long, value_name = "PATH")]
+    pub device: Option<PathBuf>,
+    /// What is on the device may be destroyed
+    #[arg(long, requires = "device")]
+    pub destroy_data: bool,
+    /// A short form that does not conform: a minute is 50ms, long series are a sixtieth, and 64MiB are used (1GiB in virtual time)
+    #[arg(long)]
+    pub quick: bool,
+    /// What takes the place of a minute, such as 1s; other than 60s the test does not conform
+    #[arg(long, value_name = "TIME", value_parser = some_length)]
+    pub minute: Option<Nanos>,
+    /// Use the first bytes of the drive only, such as 4GiB; if that is not all, the test does not conform
+    #[arg(long, value_name = "SIZE", value_parser = range)]
+    pub range: Option<u64>,
+    /// End after so many rounds that are not steady
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000), default_value_t = Settings::ROUNDS)]
+    pub rounds: u32,
+    /// Seed of the places and contents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Lay the results beside those of this file: JSON of 'tailcut pts', or CSV with the columns test, case, quantity, unit, value
+    #[arg(long, value_name = "FILE")]
+    pub against: Option<PathBuf>,
+    /// Write everything as JSON to a file, which is kept up to date during the tests, or with '-' to standard output instead of
+    /// the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the results as CSV to a file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// One test, or all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tests(Vec<Test>);
+
+/// What is tested when nothing is said: what every report has.
+const USUAL: [Test; 4] = [Test::Iops, Test::Throughput, Test::Latency, Test::WriteSaturation];
+
+impl PtsArguments {
+    /// The tests in the order in which they were named, each once.
+    pub fn tests(&self) -> Vec<Test> {
+        let mut tests = Vec::new();
+        for &test in self.tests.iter().flat_map(|Tests(tests)| tests) {
+            if !tests.contains(&test) {
+                tests.push(test);
+            }
+        }
+        if tests.is_empty() { USUAL.to_vec() } else { tests }
+    }
+
+    /// The device class.
+    pub fn form(&self) -> Form {
+        if self.client { Form::Client } else { Form::Enterprise }
+    }
+
+    /// Bytes that may be used of a drive of so many.
+    pub fn range(&self, capacity: u64) -> u64 {
+        let is_real = self.real_time || self.device.is_some();
+        let usual = match (self.quick, is_real) {
+            (false, _) => capacity,
+            (true, true) => QUICK_RANGE,
+            (true, false) => QUICK_VIRTUAL_RANGE,
+        };
+        self.range.unwrap_or(usual).min(capacity)
+    }
+
+    /// How tests are carried out on a drive of so many bytes.
+    pub fn settings(&self, capacity: u64) -> Settings {
+        let (form, range) = (self.form(), self.range(capacity));
+        let settings = match self.quick {
+            true => Settings::quick(form, range),
+            false => Settings::conforming(form, range),
+        };
+        Settings { minute: self.minute.unwrap_or(settings.minute), rounds: self.rounds, ..settings }
+    }
+}
+
+/// Bytes that a short form uses, in real time and in virtual time, where they cost less.
+const QUICK_RANGE: u64 = 64 << 20;
+const QUICK_VIRTUAL_RANGE: u64 = 1 << 30;
+
+fn tests(text: &str) -> Result<Tests, String> {
+    let mut names: Vec<&str> = Test::ALL.iter().map(|test| test.name()).collect();
+    names.extend(["ecw", "all"]);
+    match text {
+        "all" => return Ok(Tests(Test::ALL.to_vec())),
+        "ecw" => return Ok(Tests(vec![Test::CompositeBlockSize])),
+        _ => {}
+    }
+    if let Some(&test) = Test::ALL.iter().find(|test| test.name() == text) {
+        return Ok(Tests(vec![test]));
+    }
+    let meant =
+        nearest(text, names.iter().copied()).map_or(String::new(), |near| format!("did you mean '{near}'? "));
+    Err(format!("{meant}the tests are {}", enumerate(&names)))
+}
+
+fn range(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|bad| bad.message)?;
+    // Large enough for an I/O of 1 MiB at either form.
+    let is_enough = bytes >= 2 << 20 && bytes.is_multiple_of(BLOCK_BYTES);
+    if is_enough {
+        Ok(bytes)
+    } else {
+        Err(String::from("write a multiple of 4KiB from 2MiB on, such as 4GiB"))
+    }
+}
+
+#[cfg(test)]
+mod tests_of_names {
+    use super::*;
+
+    #[test]
+    fn tests_are_named_as_the_specification_does() {
+        assert_eq!(tests("ecw"), tests("cbw"));
+        assert_eq!(tests("all").map(|Tests(all)| all.len()), Ok(8));
+        assert!(tests("wsta").is_err_and(|why| why.contains("did you mean 'wsat'")));
+        assert!(range("1MiB").is_err() && range("2MiB").is_ok() && range("3000000B").is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! `tailcut pts`: a drive's own tests, as the SNIA Performance Test Specification has them.
+
+pub mod against;
+pub mod arguments;
+mod csv;
+mod form;
+mod page;
+mod rows;
+mod subject;
+mod watcher;
+
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::run::write_json;
+use crate::terminal::Tone;
+use against::Other;
+use arguments::PtsArguments;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use tailcut_host::pts::{Cell, Procedure, Settings, Test};
+use tailcut_rt::pts::End;
+use tailcut_sim::study::Row;
+use watcher::Watcher;
+
+/// What is known of a drive and of how it is tested.
+#[derive(Clone, Debug)]
+pub struct Platform {
+    /// What the drive calls itself.
+    pub model: String,
+    /// What it is: simulated in virtual time, emulated, a file, a block device.
+    pub kind: &'static str,
+    /// Where it was found, or the preset that it is.
+    pub name: String,
+    /// Bytes of the whole drive.
+    pub capacity: u64,
+    /// Bytes that tests use.
+    pub active: u64,
+    /// Requests that it takes at a time.
+    pub depth: u32,
+    /// What stands for a write cache that is on or off.
+    pub write_cache: &'static str,
+    /// How it is purged.
+    pub purge: &'static str,
+    /// What a reader should know of all tests, each as a sentence.
+    pub notes: Vec<String>,
+}
+
+/// A test that was carried out, as far as it came.
+pub struct Tested {
+    /// All that it found.
+    pub procedure: Procedure,
+    /// How it ended; none while it goes on.
+    pub end: Option<End>,
+    /// Share of the drive that its last purge reached.
+    pub purged: Option<f64>,
+}
+
+impl Tested {
+    /// All loads of its stages.
+    pub fn cells(&self) -> Vec<Cell> {
+        self.procedure.stages().iter().flat_map(|stage| stage.work.cells()).collect()
+    }
+
+    /// What a reader should know of this test, each as a sentence.
+    pub fn notes(&self) -> Vec<String> {
+        let widened = self.cells().iter().any(Cell::is_widened).then(|| WIDENED.to_owned());
+        let ended = match self.end {
+            Some(End::Stopped) => Some("stopped: what was measured until then is shown".into()),
+            Some(End::Failed(why)) => Some(format!("it ended before its time: {why}")),
+            Some(End::Complete) | None => None,
+        };
+        widened.into_iter().chain(ended).collect()
+    }
+}
+
+const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then \
+                       writes it";
+
+/// All tests of a drive.
+pub struct Report {
+    /// The drive, and the way to it.
+    pub platform: Platform,
+    /// How it is tested.
+    pub settings: Settings,
+    /// Seed of places and contents.
+    pub seed: u64,
+    /// The tests so far.
+    pub tests: Vec<Tested>,
+    /// What they are laid beside.
+    pub other: Option<Other>,
+}
+
+impl Report {
+    /// True when times, rounds and sizes are those of the specification.
+    pub fn is_full_length(&self) -> bool {
+        self.settings.is_conforming() && self.settings.capacity >= self.platform.capacity
+    }
+
+    /// In which respects times and sizes are not those of the specification, as a sentence; none where they are.
+    pub fn departure(&self) -> Option<String> {
+        let settings = &self.settings;
+        let mut departures = Vec::new();
+        if settings.minute != Settings::MINUTE {
+            let minute = tailcut_base::quantity::exact_time(settings.minute);
+            departures.push(format!("a minute is {minute}"));
+        }
+        if settings.shrink > 1 {
+            departures.push(format!("of {} samples of a series one is taken", settings.shrink));
+        }
+        if settings.rounds < Settings::ROUNDS {
+            departures.push(format!("{} rounds at the most", settings.rounds));
+        }
+        if settings.capacity < self.platform.capacity {
+            let used = tailcut_base::quantity::show_bytes(settings.capacity as f64);
+            departures.push(format!("only {used} of the drive are used"));
+        }
+        (!departures.is_empty()).then(|| format!("NOT A CONFORMING RUN: {}", departures.join(", ")))
+    }
+
+    /// The results of a test, beside those of the other file.
+    pub fn rows(&self, tested: &Tested) -> Vec<Row> {
+        let rows = rows::rows(&tested.procedure);
+        let beside = |row: Row| match &self.other {
+            Some(other) => {
+                let figure = other.figure(tested.procedure.test, &row);
+                row.paper(figure)
+            }
+            None => row,
+        };
+        rows.into_iter().map(beside).collect()
+    }
+}
+
+/// Tests a drive and prints the report to `out`.
+pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let other = arguments.against.as_deref().map(Other::read).transpose()?;
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let watcher = Watcher::new(interrupt, arguments.quiet);
+    let mut subject = subject::Subject::open(arguments, &watcher)?;
+    let settings = arguments.settings(subject.platform.capacity);
+    let platform = subject.platform.clone();
+    let mut report = Report { platform, settings, seed: arguments.seed, tests: Vec::new(), other };
+    let mut keeper = Keeper { arguments, kept: Instant::now() };
+    for test in arguments.tests() {
+        carry_out(test, &mut subject, &mut report, &watcher, &mut keeper);
+        if report.tests.last().is_some_and(|tested| tested.end != Some(End::Complete)) {
+            break;
+        }
+    }
+    report.platform.notes = subject.notes();
+    drop(subject);
+    drop(watcher);
+    tell(&report, arguments, out)?;
+    match report.tests.last().and_then(|tested| tested.end) {
+        Some(End::Failed(why)) => Err(Failure::Operation(format!(
+            "pts: {}: {why}; what was measured before is shown",
+            report.platform.name
+        ))),
+        Some(End::Stopped) => Err(Failure::Interrupted),
+        Some(End::Complete) | None => Ok(()),
+    }
+}
+
+/// Carries one test out; the report has it from its first step on.
+fn carry_out(
+    test: Test,
+    subject: &mut subject::Subject,
+    report: &mut Report,
+    watcher: &Watcher,
+    keeper: &mut Keeper,
+) {
+    let procedure = Procedure::new(test, report.settings);
+    watcher.begins_test(&procedure);
+    let mut running = procedure.clone();
+    report.tests.push(Tested { procedure, end: None, purged: None });
+    let end = subject.carry_out(&mut running, |procedure| {
+        watcher.show(procedure);
+        keeper.keep(report, procedure);
+    });
+    let purged = subject.purged();
+    let tested = report.tests.last_mut().expect("it was just put there");
+    *tested = Tested { procedure: running, end: Some(end), purged };
+}
+
+/// Who keeps results while they come.
+struct Keeper<'a> {
+    arguments: &'a PtsArguments,
+    kept: Instant,
+}
+
+/// How often results are kept.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+
+impl Keeper<'_> {
+    /// Writes what there is to the JSON file, if it is time to.
+    fn keep(&mut self, report: &mut Report, procedure: &Procedure) {
+        let Some(file) = self.arguments.json.as_deref().filter(|file| !is_stdout(file)) else { return };
+        if self.kept.elapsed() < KEEP_EVERY {
+            return;
+        }
+        report.tests.last_mut().expect("it goes on").procedure = procedure.clone();
+        // A folder that is full or gone is told at the end; until then it may have room again.
+        let _ = write_json(&form::to_json(report), file, &mut std::io::sink());
+        self.kept = Instant::now();
+    }
+}
+
+fn tell(report: &Report, arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if !arguments.json.as_deref().is_some_and(is_stdout) {
+        out.write_all(page::page(report, Tone::of_stdout()).as_bytes())?;
+        out.flush()?;
+    }
+    if let Some(file) = &arguments.csv {
+        output::write_file(file, csv::text(report).as_bytes())?;
+    }
+    match &arguments.json {
+        Some(file) => write_json(&form::to_json(report), file, out),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,78 @@
+//! One combination of a test matrix.
+
+use crate::load::{Load, Order, Sizes};
+use std::fmt;
+use tailcut_base::{Nanos, SECTOR_BYTES};
+
+/// One combination of a test matrix: a load as the specification names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Reads among a hundred I/Os.
+    pub reads: u8,
+    /// How long I/Os are.
+    pub sizes: Sizes,
+    /// Where they go.
+    pub order: Order,
+    /// Threads (TC).
+    pub threads: u32,
+    /// I/Os of a thread under way at a time (QD, or OIO per thread).
+    pub queue: u32,
+}
+
+impl Cell {
+    /// I/Os of `bytes` (whole sectors) at random places.
+    pub fn random(reads: u8, bytes: u64, (threads, queue): (u32, u32)) -> Cell {
+        let sizes = Sizes::One((bytes / SECTOR_BYTES) as u32);
+        Cell { reads, sizes, order: Order::Random, threads, queue }
+    }
+
+    /// I/Os of `bytes` (whole sectors) in order.
+    pub fn in_order(reads: u8, bytes: u64, demand: (u32, u32)) -> Cell {
+        Cell { order: Order::Sequential, ..Cell::random(reads, bytes, demand) }
+    }
+
+    /// The load: all threads' I/Os together (TOIO).
+    pub fn load(&self) -> Load {
+        let (reads, sizes, order) = (self.reads, self.sizes, self.order);
+        Load { reads, depth: self.threads * self.queue, sizes, order, gap: Nanos::ZERO }
+    }
+
+    /// `65/35`: reads and writes of a hundred.
+    pub fn mix(&self) -> String {
+        format!("{}/{}", self.reads, 100 - self.reads)
+    }
+
+    /// `4KiB`, `0.5KiB`, or `mixed`.
+    pub fn size(&self) -> String {
+        match self.sizes {
+            Sizes::One(1) => String::from("0.5KiB"),
+            Sizes::One(sectors) => format!("{}KiB", u64::from(sectors) * SECTOR_BYTES / 1024),
+            Sizes::Mixed(_) => String::from("mixed"),
+        }
+    }
+
+    /// `T4Q32`.
+    pub fn demand(&self) -> String {
+        format!("T{}Q{}", self.threads, self.queue)
+    }
+
+    /// True when an I/O may be no whole number of blocks of 4 KiB, so that a write reads first.
+    pub fn is_widened(&self) -> bool {
+        let widens = |sectors: u32| !u64::from(sectors).is_multiple_of(crate::BLOCK_SECTORS);
+        match self.sizes {
+            Sizes::One(sectors) => widens(sectors),
+            Sizes::Mixed(sizes) => sizes.iter().any(|&(_, sectors)| widens(sectors)),
+        }
+    }
+}
+
+impl fmt::Display for Cell {
+    /// `RND 4KiB 65/35`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = match self.order {
+            Order::Random | Order::Zones(_) => "RND",
+            Order::Sequential | Order::Onward => "SEQ",
+        };
+        f.pad(&format!("{order} {} {}", self.size(), self.mix()))
+    }
+}

@@ -1,0 +1,321 @@
+//! One test, from its first step to its last.
+
+use super::cell::Cell;
+use super::figures::Figures;
+use super::plan;
+use super::points::Point;
+use super::record::{Averages, Convergence, Ending, Record, Track};
+use super::settings::Settings;
+use super::stage::{Rounds, Stage, Work};
+use super::test::Test;
+use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
+
+/// One test. Ask it with [`Procedure::next`] what to do, do it, and tell it with [`Procedure::told`], until it wants nothing more.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// Which.
+    pub test: Test,
+    /// How it is carried out.
+    pub settings: Settings,
+    stages: Vec<Stage>,
+    records: Vec<Record>,
+    convergences: Vec<Convergence>,
+    at: Place,
+    spent: Nanos,
+}
+
+/// Where it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    stage: usize,
+    /// Of rounds, or in a series.
+    round: u32,
+    /// In a round; none while what comes before it is written.
+    cell: Option<usize>,
+    /// In a series: the rest after a load.
+    is_resting: bool,
+    /// Bytes written in this stage.
+    written: u64,
+    /// Time that loads and rests of this stage took.
+    spent: Nanos,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Bring the drive into the state as if nothing had ever been written.
+    Purge,
+    /// Ask it for nothing.
+    Rest(Nanos),
+    /// Put a load on it.
+    Load(Stretch),
+}
+
+/// A load for a while: until the first of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The load.
+    pub cell: Cell,
+    /// For so long.
+    pub time: Nanos,
+    /// Until so many bytes are moved.
+    pub bytes: u64,
+    /// The response times are wanted, not only figures.
+    pub keeps_latency: bool,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// A purge or a rest is over.
+    Done,
+    /// Of a load.
+    Measured {
+        /// Its figures.
+        figures: Figures,
+        /// Its response times, where they were wanted.
+        latency: Option<LatencyHistogram>,
+    },
+}
+
+impl Procedure {
+    /// A test that has not begun.
+    pub fn new(test: Test, settings: Settings) -> Procedure {
+        assert!(settings.minute > Nanos::ZERO && settings.rounds > 0 && settings.capacity > 0);
+        let stages = plan::stages(test, &settings);
+        let mut procedure = Procedure {
+            test,
+            settings,
+            stages,
+            records: Vec::new(),
+            convergences: Vec::new(),
+            at: Place::default(),
+            spent: Nanos::ZERO,
+        };
+        procedure.enter();
+        procedure
+    }
+
+    /// What to do next; the same until [`Procedure::told`] is called. None when the test is over.
+    pub fn next(&self) -> Option<Step> {
+        let load = |cell, time| Step::Load(Stretch { cell, time, bytes: u64::MAX, keeps_latency: false });
+        Some(match &self.stages.get(self.at.stage)?.work {
+            Work::Purge => Step::Purge,
+            Work::Write { cell, bytes } => {
+                let time = ENDLESS;
+                Step::Load(Stretch { cell: *cell, time, bytes: *bytes, keeps_latency: false })
+            }
+            Work::Rounds(rounds) => match (self.at.cell, rounds.before) {
+                (Some(place), _) => load(rounds.cells[place], rounds.each),
+                (None, before) => {
+                    let (cell, time) = before.expect("else a round begins with its first load");
+                    load(cell, time)
+                }
+            },
+            Work::Series { rest, .. } if self.at.is_resting => Step::Rest(*rest),
+            Work::Series { cell, each, .. } => load(*cell, *each),
+            Work::Histogram { cell, time } => {
+                Step::Load(Stretch { cell: *cell, time: *time, bytes: u64::MAX, keeps_latency: true })
+            }
+            Work::Points { .. } => unreachable!("stages took its place when it was entered"),
+        })
+    }
+
+    /// What came of what it wanted.
+    pub fn told(&mut self, outcome: Outcome) {
+        match (self.next(), outcome) {
+            (Some(Step::Purge), Outcome::Done) => self.advance(),
+            (Some(Step::Rest(rest)), Outcome::Done) => {
+                self.spend(rest);
+                self.at.is_resting = false;
+                self.count();
+            }
+            (Some(Step::Load(stretch)), Outcome::Measured { figures, latency }) => {
+                self.note(&stretch, figures, latency);
+                self.after_load(figures);
+            }
+            (step, outcome) => panic!("{outcome:?} is no outcome of {step:?}"),
+        }
+    }
+
+    fn note(&mut self, stretch: &Stretch, figures: Figures, latency: Option<LatencyHistogram>) {
+        let Place { stage, round, cell: place, .. } = self.at;
+        let latency = latency.filter(|_| stretch.keeps_latency);
+        self.records.push(Record { stage, round, place, cell: stretch.cell, figures, latency });
+        self.spend(figures.took);
+        let writes = u64::from(100 - stretch.cell.reads);
+        self.at.written += (u128::from(figures.bytes) * u128::from(writes) / 100) as u64;
+    }
+
+    fn spend(&mut self, time: Nanos) {
+        self.at.spent += time;
+        self.spent += time;
+    }
+
+    fn after_load(&mut self, figures: Figures) {
+        match &self.stages[self.at.stage].work {
+            Work::Series { rest, .. } if *rest > Nanos::ZERO => self.at.is_resting = true,
+            Work::Series { .. } => self.count(),
+            Work::Rounds(rounds) => {
+                let rounds = rounds.clone();
+                self.after_cell(&rounds, figures);
+            }
+            _ => self.advance(),
+        }
+    }
+
+    /// One more of a series is over.
+    fn count(&mut self) {
+        let Work::Series { count, .. } = self.stages[self.at.stage].work else {
+            unreachable!("it is a series")
+        };
+        self.at.round += 1;
+        if self.at.round == count {
+            self.advance();
+        }
+    }
+
+    fn after_cell(&mut self, rounds: &Rounds, figures: Figures) {
+        if let Some(place) = self.at.cell {
+            let convergence = self.convergences.last_mut().expect("rounds have one");
+            for (track, &(tracked, metric)) in convergence.tracks.iter_mut().zip(&rounds.tracked) {
+                if tracked == place {
+                    track.values.push(figures.metric(metric));
+                }
+            }
+        }
+        let next = self.at.cell.map_or(0, |place| place + 1);
+        let is_round_over = next == rounds.cells.len();
+        match self.ending(rounds, is_round_over) {
+            Some(ending) => {
+                self.convergences.last_mut().expect("rounds have one").ending = Some(ending);
+                self.advance();
+            }
+            None if is_round_over => {
+                self.at.round += 1;
+                self.at.cell = first_cell(rounds);
+            }
+            None => self.at.cell = Some(next),
+        }
+    }
+
+    fn ending(&self, rounds: &Rounds, is_round_over: bool) -> Option<Ending> {
+        let (at, limits) = (&self.at, &rounds.limits);
+        let convergence = self.convergences.last().expect("rounds have one");
+        let may_be_judged = is_round_over && at.written >= limits.least;
+        if may_be_judged && convergence.is_steady() {
+            return Some(Ending::Steady);
+        }
+        if at.written >= limits.bytes {
+            return Some(Ending::Bytes);
+        }
+        if at.spent >= limits.time {
+            return Some(Ending::Time);
+        }
+        (may_be_judged && at.round + 1 >= limits.rounds).then_some(Ending::Rounds)
+    }
+
+    fn advance(&mut self) {
+        self.at = Place { stage: self.at.stage + 1, ..Place::default() };
+        self.enter();
+    }
+
+    /// Prepares for the stage that it has come to.
+    fn enter(&mut self) {
+        let Some(stage) = self.stages.get(self.at.stage) else { return };
+        match &stage.work {
+            Work::Rounds(rounds) => {
+                let track = |&(place, metric): &(usize, _)| Track {
+                    cell: rounds.cells[place],
+                    metric,
+                    values: Vec::new(),
+                };
+                let tracks = rounds.tracked.iter().map(track).collect();
+                self.at.cell = first_cell(rounds);
+                self.convergences.push(Convergence { stage: self.at.stage, tracks, ending: None });
+            }
+            &Work::Points { settle, each, time } => {
+                let stages = self.points(settle, each, time);
+                self.stages.splice(self.at.stage..=self.at.stage, stages);
+            }
+            _ => {}
+        }
+    }
+
+    /// The stages for three loads of the last round of the stage before.
+    fn points(&self, settle: u32, each: Nanos, time: Nanos) -> Vec<Stage> {
+        let stage = self.at.stage - 1;
+        let last = self.records.last().map_or(0, |record| record.round);
+        let is_of_it =
+            |record: &&Record| record.stage == stage && record.round == last && record.place.is_some();
+        let round: Vec<(Cell, Figures)> =
+            self.records.iter().filter(is_of_it).map(|record| (record.cell, record.figures)).collect();
+        let of = |point: Point| {
+            let cell = point.choose(&round)?;
+            let writes = Cell { reads: 0, ..cell };
+            let work = Work::Series { cell: writes, each, count: settle, rest: Nanos::ZERO };
+            let before = Stage { name: format!("before {}", point.name()), work };
+            Some([before, Stage { name: point.name().into(), work: Work::Histogram { cell, time } }])
+        };
+        Point::ALL.into_iter().filter_map(of).flatten().collect()
+    }
+
+    /// Its stages; those of chosen loads when they are known.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// The stage that it is at, counted from 0, and the round of that or the number in its series.
+    pub fn position(&self) -> (usize, u32) {
+        (self.at.stage, self.at.round)
+    }
+
+    /// True when nothing more is wanted.
+    pub fn is_over(&self) -> bool {
+        self.at.stage >= self.stages.len()
+    }
+
+    /// All that it was told, in order.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// How the rounds of each stage with rounds became steady, in order.
+    pub fn convergences(&self) -> &[Convergence] {
+        &self.convergences
+    }
+
+    /// The records of a stage.
+    pub fn of_stage(&self, stage: usize) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(move |record| record.stage == stage)
+    }
+
+    /// The figures of a load over the measurement window of a stage with rounds; none if it was not measured there.
+    pub fn averages(&self, convergence: &Convergence, place: usize) -> Option<Averages> {
+        let window = convergence.window();
+        let is_of_it = |record: &&Record| record.place == Some(place) && window.contains(&record.round);
+        Averages::of(self.of_stage(convergence.stage).filter(is_of_it).map(|record| &record.figures))
+    }
+
+    /// How long loads and rests took so far.
+    pub fn spent(&self) -> Nanos {
+        self.spent
+    }
+
+    /// The most time that it still takes, without writing for preconditioning, which takes what it takes.
+    pub fn left(&self) -> Nanos {
+        let later = self.stages.iter().skip(self.at.stage + 1).map(|stage| stage.work.time());
+        let later: Nanos = later.fold(Nanos::ZERO, |sum, time| sum + time);
+        let present = self.stages.get(self.at.stage).map_or(Nanos::ZERO, |stage| stage.work.time());
+        later + Nanos(present.0.saturating_sub(self.at.spent.0))
+    }
+}
+
+/// Time for what ends otherwise: ten years.
+const ENDLESS: Nanos = Nanos::secs(315_360_000);
+
+/// Where a round begins: before its first load, if there is something to write.
+fn first_cell(rounds: &Rounds) -> Option<usize> {
+    rounds.before.is_none().then_some(0)
+}

@@ -1,0 +1,119 @@
+//! What came of a load on a drive.
+
+use super::bench::Bound;
+use super::profile::Profile;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::BLOCK_BYTES;
+use tailcut_host::load::{Load, Order};
+
+/// What came of a load.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Which.
+    pub load: Load,
+    /// Latencies of the I/Os that count.
+    pub latency: LatencyHistogram,
+    /// Bytes of those.
+    pub bytes: u64,
+    /// How long they took together.
+    pub took: Nanos,
+    /// I/Os per second.
+    pub rate: f64,
+    /// How long stretches of all its I/Os took.
+    pub profile: Profile,
+    /// Beginnings and latencies of I/Os in the order of their ends; the first [`SAMPLES`] only.
+    pub samples: Vec<(Time, Nanos)>,
+    /// I/Os that do not count yet.
+    warm: u64,
+    pub(super) counted_from: Time,
+    /// When the next I/O may begin.
+    pub(super) due: Time,
+    /// Number of the next I/O.
+    pub(super) next: u64,
+    pub(super) in_flight: u32,
+}
+
+/// The most samples that are kept of a load.
+pub const SAMPLES: usize = 1 << 17;
+
+impl Tally {
+    /// Of a load that begins now; one that goes onward has had `onward` I/Os before.
+    pub(super) fn begin(load: Load, bound: Bound, onward: u64, now: Time) -> Tally {
+        let each = load.sizes.most_bytes();
+        // So that what is moved makes some hundred stretches.
+        let least = bound.bytes.min(bound.ios.saturating_mul(each)) / 512;
+        let warms = bound.warms && load.gap == Nanos::ZERO;
+        let warm =
+            if warms { (2 * u64::from(load.depth)).min(bound.ios.min(bound.bytes / each) / 4) } else { 0 };
+        Tally {
+            load,
+            latency: LatencyHistogram::new(),
+            bytes: 0,
+            took: Nanos::ZERO,
+            rate: 0.0,
+            profile: Profile::new(least.min(MOST_STRETCH).next_multiple_of(each).max(each)),
+            samples: Vec::new(),
+            warm,
+            counted_from: now,
+            due: now,
+            next: if load.order == Order::Onward { onward } else { 0 },
+            in_flight: 0,
+        }
+    }
+
+    /// An I/O of so many bytes that began at `began` has ended; the load began at `begun`.
+    pub(super) fn ended(&mut self, bytes: u64, began: Time, begun: Time, now: Time) {
+        self.profile.add(bytes, now.since(begun));
+        if self.warm > 0 {
+            self.warm -= 1;
+            self.counted_from = now;
+            return;
+        }
+        let latency = now.since(began);
+        self.latency.record(latency);
+        self.bytes += bytes;
+        if self.samples.len() < SAMPLES {
+            self.samples.push((began, latency));
+        }
+    }
+
+    /// Bytes per second.
+    pub fn bandwidth(&self) -> f64 {
+        let count = self.latency.count().max(1) as f64;
+        self.rate * (self.bytes as f64 / count)
+    }
+
+    /// Blocks of 4 KiB of its longest I/O.
+    pub fn blocks(&self) -> u64 {
+        self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
+    }
+
+    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those say more of it
+    /// than of the drive.
+    pub fn trimmed_mean(&self) -> f64 {
+        let mut left = self.latency.count() - self.latency.count() / 100;
+        let (mut sum, mut count) = (0.0, 0);
+        for (latency, times) in self.latency.buckets() {
+            let taken = times.min(left);
+            sum += latency.0 as f64 * taken as f64;
+            (left, count) = (left - taken, count + taken);
+        }
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
+    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else held the machine
+    /// up. For loads that are limited by their depth.
+    pub fn unhurt_rate(&self) -> f64 {
+        let mean = self.trimmed_mean();
+        if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }
+    }
+
+    /// A percentile of the latency in ns.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        self.latency.percentile(percent).0 as f64
+    }
+}
+
+/// No stretch is larger than this at first.
+const MOST_STRETCH: u64 = 64 << 20;
