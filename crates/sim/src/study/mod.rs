@@ -48,6 +48,7 @@ mod swan_5;
 mod swan_6;
 mod swan_8;
 mod swan_eq1;
+mod whole_path;
 
 pub use measured::{Measured, NotMeasured, find, measure};
 pub use row::{Row, Table};
@@ -146,6 +147,7 @@ pub fn all() -> &'static [&'static dyn Study] {
         &epoch_writes::WriteLoad,
         &beyond_epochs::BeyondEpochs,
         &beyond_kv::GetsBesideSets,
+        &whole_path::WholePath,
     ]
 }
 

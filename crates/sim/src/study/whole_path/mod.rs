@@ -1,0 +1,191 @@
+//! The whole path: application, array, host, controller and flash, with each paper's technique alone and with all of them.
+//!
+//! Every arrangement gets the same load: 70 % of what the combined one sustains. Reads are held against the *bare
+//! read*: one at a time, on the combined path, with nothing else going on. Four `m-32g` drives; nothing was chosen for the results.
+
+mod way;
+mod work;
+
+use super::{Measured, Options, Row, Run, Study, find};
+use crate::report::{KindReport, class_kind};
+use tailcut_base::Class;
+use way::{FEW, WAYS, Way};
+use work::{Work, works};
+
+/// The techniques of all five papers, alone and together.
+pub struct WholePath;
+
+/// Percentiles that are held against the bare read, and the most that the combination should take there.
+const PERCENTILES: [(f64, Option<f64>); 4] =
+    [(99.0, None), (99.9, None), (99.99, Some(1.25)), (99.9999, Some(1.5))];
+
+fn ways(options: &Options) -> impl Iterator<Item = Way> + Clone + use<> {
+    let ways: &[Way] = if options.quick { &FEW } else { &WAYS };
+    ways.iter().copied()
+}
+
+fn label(kind: &str, work: &Work, way: Way) -> String {
+    format!("{kind}/{}/{}", work.name(), way.id())
+}
+
+/// Arrangements of which it is measured how much they sustain.
+const SATURATED: [Way; 2] = [Way::Plain, Way::Combined];
+
+fn saturated(options: &Options, work: &Work, way: Way) -> Run {
+    let mut scenario = way.scenario(options);
+    work.saturate(options, &mut scenario);
+    Run { label: label("saturated", work, way), scenario }
+}
+
+fn carried(options: &Options, work: &Work, way: Way, sustained: f64) -> Run {
+    let mut scenario = way.scenario(options);
+    work.carry(options, &mut scenario, way, sustained);
+    Run { label: label("carried", work, way), scenario }
+}
+
+const BARE: &str = "bare";
+
+fn bare(options: &Options) -> Run {
+    let mut scenario = Way::Combined.scenario(options);
+    Work::Mixed.alone(&mut scenario, Way::Combined);
+    Run { label: BARE.into(), scenario }
+}
+
+impl Study for WholePath {
+    fn id(&self) -> &'static str {
+        "whole-path"
+    }
+
+    fn title(&self) -> &'static str {
+        "Reads on the whole path at 70 % of what it sustains: each technique alone, and all together"
+    }
+
+    fn source(&self) -> &'static str {
+        "Beyond Sprinkler (2014), Shin (2016, 2017), PAReset (2018) and SWAN (2019): their techniques in one path"
+    }
+
+    fn later_runs(&self) -> Option<&'static str> {
+        Some("all arrangements carry 70 % of what the combined one sustains")
+    }
+
+    fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
+        let works = works(options);
+        let first = 1 + works.len() * SATURATED.len();
+        if done.is_empty() {
+            let all = works.iter().flat_map(|work| SATURATED.map(|way| saturated(options, work, way)));
+            return std::iter::once(bare(options)).chain(all).collect();
+        }
+        if done.len() > first {
+            return Vec::new();
+        }
+        let of = |work: &Work| {
+            let sustained = work.sustained(find(done, &label("saturated", work, Way::Combined)));
+            ways(options).map(|way| carried(options, work, way, sustained)).collect::<Vec<Run>>()
+        };
+        works.iter().flat_map(of).collect()
+    }
+
+    fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
+        let mut rows = bare_rows(done);
+        for work in &works(options) {
+            for way in ways(options) {
+                rows.extend(latencies(done, work, way));
+                rows.extend(costs(done, work, way));
+            }
+            rows.extend(sustained(done, work));
+        }
+        rows
+    }
+}
+
+/// The reads that somebody waits for.
+fn reads(measured: &Measured) -> Option<&KindReport> {
+    let kinds = &measured.report.kinds;
+    let urgent = class_kind(Class::new(1).expect("it is one"));
+    let of = |name: &str| kinds.iter().find(|kind| kind.kind == name);
+    of(&urgent).or_else(|| of(&class_kind(Class::DEFAULT))).or_else(|| of("read"))
+}
+
+fn percentile_ns(measured: &Measured, percentile: f64) -> Option<f64> {
+    let points = &reads(measured)?.latency.points;
+    points.iter().find(|point| point.percentile == percentile).map(|point| point.ns as f64)
+}
+
+fn bare_rows(done: &[Measured]) -> Vec<Row> {
+    let alone = find(done, BARE);
+    let row = |percentile: f64| {
+        let seconds = percentile_ns(alone, percentile).map(|ns| ns / 1e9);
+        Row::new("bare read", format!("p{percentile}"), "s", seconds)
+    };
+    [50.0, 99.99].map(row).to_vec()
+}
+
+fn case(work: &Work, way: Way) -> String {
+    format!("{}: {}", work.name(), way.name())
+}
+
+fn latencies(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
+    let measured = find(done, &label("carried", work, way));
+    let alone = find(done, BARE);
+    let row = |(percentile, goal): (f64, Option<f64>)| {
+        let ratio = percentile_ns(measured, percentile)
+            .zip(percentile_ns(alone, percentile))
+            .map(|(ns, bare)| ns / bare);
+        let row = Row::new(case(work, way), format!("p{percentile} / bare"), "x", ratio);
+        match goal.filter(|_| way == Way::Combined) {
+            Some(goal) => {
+                let resolved = if is_resolved(measured, percentile) { "" } else { UNRESOLVED };
+                row.limit(1.0).note(format!("goal {goal}; {resolved}{}", remains(measured)))
+            }
+            None => row.limit(1.0),
+        }
+    };
+    PERCENTILES.map(row).to_vec()
+}
+
+fn is_resolved(measured: &Measured, percentile: f64) -> bool {
+    let points = reads(measured).map(|reads| &reads.latency.points);
+    let mut of = points.into_iter().flatten().filter(|point| point.percentile == percentile);
+    of.next().is_some_and(|point| point.resolved)
+}
+
+/// What the slowest hundredth of a per cent waited for.
+fn remains(measured: &Measured) -> String {
+    let slowest = reads(measured).and_then(|reads| reads.slowest.last());
+    let Some(tail) = slowest else { return "no reads".into() };
+    let waits = tail.waits.iter().take(4).map(|wait| format!("{} {:.0} %", wait.cause, wait.share * 100.0));
+    let waits: Vec<String> = waits.collect();
+    format!("slowest {} %: {}", tail.share * 100.0, waits.join(", "))
+}
+
+/// What an arrangement costs: of the host's cores, of space, and of the flash.
+fn costs(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
+    let measured = find(done, &label("carried", work, way));
+    let row = |quantity: &str, unit, value: Option<f64>| Row::new(case(work, way), quantity, unit, value);
+    let cpu = measured.host.as_ref().map(|host| host.per_request_ns(measured.requests()) / 1e9);
+    let written: u64 = measured.drives.iter().map(|drive| drive.counts.host_pages_written).sum();
+    let worn: u64 = measured.drives.iter().map(tailcut_ssd::Figures::worn).sum();
+    let erases = (written > 0).then(|| worn as f64 / written as f64 * 1e6);
+    vec![
+        row("processor time of a request", "s", cpu),
+        row("usable space", "share", Some(measured.usable)),
+        row("block erases per million pages written to drives", "1", erases),
+    ]
+}
+
+/// How much the combination takes, against the plain path.
+fn sustained(done: &[Measured], work: &Work) -> Vec<Row> {
+    let of = |way: Way| work.sustained(find(done, &label("saturated", work, way)));
+    let (plain, combined) = (of(Way::Plain), of(Way::Combined));
+    let row = |way: Way, value: f64| Row::new(case(work, way), "sustained", "1/s", value);
+    vec![
+        row(Way::Plain, plain),
+        row(Way::Combined, combined),
+        Row::new(case(work, Way::Combined), "sustained / none", "x", combined / plain).note(PRICE),
+    ]
+}
+
+const UNRESOLVED: &str = "too few reads to resolve it; ";
+
+const PRICE: &str = "\
+Every block is written twice, by half of the drives at a time; what is read around costs a second command.";

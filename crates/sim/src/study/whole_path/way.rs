@@ -1,0 +1,159 @@
+//! The arrangements: nothing of the papers, each of their techniques alone, and all of them together.
+
+use crate::Scenario;
+use crate::path::HostConfig;
+use crate::study::Options;
+use tailcut_base::Class;
+use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
+use tailcut_ssd::config::{ChipPolicy, FailFast};
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::preemption::Handling;
+use tailcut_ssd::{Precondition, Preset};
+
+/// Drives of every array.
+const DRIVES: u32 = 4;
+
+/// Share of their space that holds data, in parts per million: that of Shin's and SWAN's studies.
+pub const FILLED: u32 = 600_000;
+
+/// Threads of the application: more than there are ever requests, so that none waits for a thread.
+pub const THREADS: u32 = 1024;
+
+/// An arrangement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Drives striped, requests in order, interrupts: none of the techniques.
+    Plain,
+    /// The cooperative path of HIOPS.
+    Hiops,
+    /// Threads that wait for the drive's announcement, or spin where it says that this is short.
+    Precompletion,
+    /// RIOS and FARO (SPK3).
+    Sprinkler,
+    /// Reads that reset programs and erases.
+    PaReset,
+    /// Two R-groups.
+    Swan,
+    /// Two copies in token groups.
+    Epochs,
+    /// These, and drives that collect when they are told to.
+    ControlApi,
+    /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free first.
+    Combined,
+}
+
+/// All of them.
+pub const WAYS: [Way; 9] = [
+    Way::Plain,
+    Way::Hiops,
+    Way::Precompletion,
+    Way::Sprinkler,
+    Way::PaReset,
+    Way::Swan,
+    Way::Epochs,
+    Way::ControlApi,
+    Way::Combined,
+];
+
+/// Those of the quick form.
+pub const FEW: [Way; 4] = [Way::Plain, Way::PaReset, Way::ControlApi, Way::Combined];
+
+impl Way {
+    /// Its name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Plain => "none",
+            Way::Hiops => "HIOPS path",
+            Way::Precompletion => "precompletion",
+            Way::Sprinkler => "Sprinkler",
+            Way::PaReset => "PAReset",
+            Way::Swan => "SWAN",
+            Way::Epochs => "epochs",
+            Way::ControlApi => "epochs + control API",
+            Way::Combined => "combined",
+        }
+    }
+
+    /// Its name in labels.
+    pub fn id(self) -> &'static str {
+        match self {
+            Way::Plain => "none",
+            Way::Hiops => "hiops",
+            Way::Precompletion => "precompletion",
+            Way::Sprinkler => "sprinkler",
+            Way::PaReset => "pareset",
+            Way::Swan => "swan",
+            Way::Epochs => "epochs",
+            Way::ControlApi => "control-api",
+            Way::Combined => "combined",
+        }
+    }
+
+    /// The path, without a load.
+    pub fn scenario(self, options: &Options) -> Scenario {
+        let mut scenario = plain(options);
+        match self {
+            Way::Plain => {}
+            Way::Hiops => scenario.host.strategy = "coop".into(),
+            Way::Precompletion => scenario.host.strategy = ANNOUNCED.into(),
+            Way::Sprinkler => scenario.device.schedule.commit = CommitPolicy::Sprinkler,
+            Way::PaReset => reset(&mut scenario),
+            Way::Swan => (scenario.array.layout, scenario.array.groups) = (LayoutKind::Swan0, 2),
+            Way::Epochs => epochs(&mut scenario, EpochMode::Epoch),
+            Way::ControlApi => epochs(&mut scenario, EpochMode::GcControl),
+            Way::Combined => combine(&mut scenario),
+        }
+        scenario
+    }
+
+    /// The class of reads that somebody waits for.
+    pub fn read_class(self) -> Class {
+        match self {
+            Way::PaReset | Way::Combined => Class::new(1).expect("it is one"),
+            _ => Class::DEFAULT,
+        }
+    }
+}
+
+/// Shin's two strategies for drives that announce the ends of reads (2017, section 4.3.2).
+const ANNOUNCED: &str = "nonblocking+precomplete+buffer-spin";
+
+fn plain(options: &Options) -> Scenario {
+    let mut device = Preset::M.config();
+    // A quarter of its blocks: nothing but how long preparing takes depends on them.
+    device.geometry.blocks = 128;
+    // What an epoch has written must be flushed; the same for all.
+    device.buffer.capacitor = false;
+    device.gc.background = false;
+    let array = ArrayConfig { drives: DRIVES, layout: LayoutKind::Raid0, ..ArrayConfig::default() };
+    let host = HostConfig { strategy: "nvme".into(), cores: 8, threads: THREADS, ..HostConfig::default() };
+    let precondition = Precondition { state: PreparedState::Steady, fill: FILLED };
+    Scenario { seed: options.seed, content: false, device, array, host, precondition, ..Scenario::default() }
+}
+
+/// Reads first, and what is in their way is reset (table 2 of the paper).
+fn reset(scenario: &mut Scenario) {
+    let device = &mut scenario.device;
+    (device.schedule.commit, device.schedule.chip) = (CommitPolicy::Sos, ChipPolicy::ReadsFirst);
+    (device.preempt.program, device.preempt.erase) = (Handling::Reset, Handling::Reset);
+}
+
+fn epochs(scenario: &mut Scenario, mode: EpochMode) {
+    (scenario.array.layout, scenario.array.groups) = (LayoutKind::Epochs, 2);
+    scenario.array.epoch.mode = mode;
+}
+
+fn combine(scenario: &mut Scenario) {
+    reset(scenario);
+    scenario.device.schedule.commit = CommitPolicy::Sprinkler;
+    epochs(scenario, EpochMode::GcControl);
+    scenario.array.reads = ReadPolicy::FailFast;
+    scenario.device.schedule.fail_fast = FailFast::Anything;
+    // With more cores than requests at a time, a thread that looks after others keeps its own waiting.
+    scenario.host.strategy = ANNOUNCED.into();
+    scenario.host.window_feedback = true;
+    // Nobody waits for what the array does by itself.
+    scenario.host.array_priority = 39;
+}

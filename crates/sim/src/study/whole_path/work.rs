@@ -1,0 +1,156 @@
+//! The workloads, at a share of what the array sustains.
+
+use super::way::{FILLED, Way};
+use crate::Scenario;
+use crate::study::Options;
+use crate::study::array_loads::{Load, loads};
+use crate::study::measured::Measured;
+use crate::workload::address_config::Distribution;
+use crate::workload::config::PaceKind;
+use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
+use crate::world::Limits;
+use tailcut_base::Nanos;
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// 4 KiB at random places, seven reads for three writes.
+    Mixed,
+    /// Readers of a log-structured merge store beside its writer.
+    Lsm,
+    /// A recorded trace, or a published workload where there is none.
+    Recorded(Load),
+    /// Gets and sets of a key-value store, 30 to 1, in bursts (Shin 2017, section 5.1: Facebook's workloads).
+    Bursts,
+}
+
+/// The share of what the array sustains.
+const SHARE: f64 = 0.7;
+
+/// Until the buffers are full and the speed of the drives is known.
+const RAMP: Nanos = Nanos::secs(4);
+
+/// Requests at a time that keep the array busy.
+const SATURATED: u32 = 256;
+
+/// Share of the reads of [`Work::Mixed`] and [`Work::Bursts`].
+const READS: f64 = 0.7;
+const GETS: f64 = 30.0 / 31.0;
+
+/// Bursts of 10 ms, with as long a pause.
+const BURST: Nanos = Nanos::millis(10);
+
+/// Reads that are measured: enough for 99.99 %, and in the full form for 99.9999 %.
+fn measured_reads(options: &Options) -> f64 {
+    if options.quick { 60_000.0 } else { 3_000_000.0 }
+}
+
+/// All workloads.
+pub fn works(options: &Options) -> Vec<Work> {
+    let recorded = loads(options).into_iter().next().map(Work::Recorded);
+    let mut works = vec![Work::Mixed];
+    if !options.quick {
+        works.push(Work::Lsm);
+    }
+    works.extend(recorded.filter(|_| !options.quick));
+    works.push(Work::Bursts);
+    works
+}
+
+impl Work {
+    /// Its name in rows and labels.
+    pub fn name(&self) -> String {
+        match self {
+            Work::Mixed => "mixed-random".into(),
+            Work::Lsm => "lsm-store".into(),
+            Work::Recorded(load) => load.name(),
+            Work::Bursts => "bursty-kv".into(),
+        }
+    }
+
+    /// As much as the array takes.
+    pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
+        let seconds = if options.quick { Nanos::secs(1) } else { Nanos::secs(4) };
+        scenario.run = Limits { ramp: RAMP, duration: RAMP + seconds, ..Limits::NONE };
+        match self {
+            Work::Mixed => scenario.workload = closed(READS, &uniform()),
+            Work::Bursts => scenario.workload = closed(GETS, &popular()),
+            Work::Lsm => {
+                scenario.lsm = LsmConfig { enabled: true, region_share: FILLED, ..LsmConfig::default() }
+            }
+            Work::Recorded(load) => load.saturate(options, scenario),
+        }
+        if *self == Work::Lsm {
+            scenario.run = Limits::NONE;
+        }
+    }
+
+    /// What it did per second, of that which [`Work::carry`] sets.
+    pub fn sustained(&self, saturated: &Measured) -> f64 {
+        match self {
+            Work::Lsm => saturated.report.store.as_ref().map_or(0.0, |store| store.puts_per_s),
+            _ => saturated.iops(),
+        }
+    }
+
+    /// A share of what was sustained: reads and writes come by clocks of their own, or as they were recorded.
+    pub fn carry(&self, options: &Options, scenario: &mut Scenario, way: Way, sustained: f64) {
+        let rate = sustained * SHARE;
+        let (reads, class) = (measured_reads(options), u32::from(way.read_class().number()));
+        let by_the_clock = |scenario: &mut Scenario, share: f64, base: SyntheticConfig, on: f64| {
+            let seconds = reads / (rate * share * on);
+            scenario.run =
+                Limits { ramp: RAMP, duration: RAMP + Nanos((seconds * 1e9) as u64), ..Limits::NONE };
+            let of = |read: bool, share: f64| SyntheticConfig {
+                read: if read { 1_000_000 } else { 0 },
+                read_class: class,
+                pace: PaceKind::Open,
+                rate: ((rate * share) as u64).max(1),
+                depth: 1 << 16,
+                ..base.clone()
+            };
+            scenario.workload = of(true, share);
+            scenario.beside = BesideConfig { enabled: true, source: of(false, 1.0 - share) };
+        };
+        match self {
+            Work::Mixed => by_the_clock(scenario, READS, uniform(), 1.0),
+            Work::Bursts => {
+                let base = SyntheticConfig { burst_time: BURST, idle: BURST, ..popular() };
+                by_the_clock(scenario, GETS, base, 0.5);
+            }
+            Work::Lsm => {
+                let put_rate = (rate as u64).max(1);
+                let store =
+                    LsmConfig { enabled: true, region_share: FILLED, put_rate, ..LsmConfig::default() };
+                scenario.lsm = LsmConfig { get_class: class, ..store };
+                scenario.run = Limits::NONE;
+            }
+            Work::Recorded(load) => {
+                load.carry(options, scenario, rate);
+                scenario.trace.read_class = class;
+            }
+        }
+    }
+
+    /// One read at a time, and nothing else.
+    pub fn alone(&self, scenario: &mut Scenario, way: Way) {
+        scenario.run = Limits { ramp: Nanos::millis(10), requests: 20_000, ..Limits::NONE };
+        scenario.workload = SyntheticConfig { depth: 1, ..closed(1.0, &uniform()) };
+        scenario.workload.read_class = u32::from(way.read_class().number());
+    }
+}
+
+fn uniform() -> SyntheticConfig {
+    SyntheticConfig { region_share: FILLED, ..SyntheticConfig::default() }
+}
+
+fn popular() -> SyntheticConfig {
+    let mut workload = uniform();
+    workload.addresses.distribution = Distribution::Zipf;
+    workload
+}
+
+fn closed(reads: f64, base: &SyntheticConfig) -> SyntheticConfig {
+    let read = (reads * 1e6) as u32;
+    SyntheticConfig { read, pace: PaceKind::Closed, depth: SATURATED, ..base.clone() }
+}
