@@ -56,7 +56,7 @@ pub fn sprinkler_64() -> SsdConfig {
 /// PAReset: 16 GB behind 2 buses of 4 chips (section 3.1), page read 100 µs, the times of suspend and
 /// reset (section 1.2), under SOS with all of its parts (section 2.2). What the thesis leaves open,
 /// among it the times of programs, erases and the bus and the kind of cell beyond "if it is MLC, if
-/// it is TLC", is taken from the MQSim values above. Nothing is preempted until `preempt` says so.
+/// it is TLC", is taken from the MQSim values (`m-32g`). Nothing is preempted until `preempt` says so.
 pub fn pareset() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -87,7 +87,7 @@ pub fn pareset() -> SsdConfig {
 /// behind 8 channels of 8 chips, each of one die and plane, 256 blocks of 256 pages of 4 KiB; read 40 µs,
 /// program 200 µs, erase 2 ms; a quarter of the flash is spare. What the source leaves open, among it
 /// the bus, the link, the buffer, the thresholds of collection and the kind of cell, is taken from the
-/// MQSim values above. Smaller drives of the same make have fewer blocks (`geometry.blocks`).
+/// MQSim values (`m-32g`). Smaller drives of the same make have fewer blocks (`geometry.blocks`).
 pub fn femu() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -160,7 +160,7 @@ pub fn swan_sata() -> SsdConfig {
 
 /// Shin (2017), section 3: one of six SATA drives. The dissertation gives one figure of them, reads of 512 B per second of one drive: 671k
 /// are "up to five devices" (section 3.1), 134,200 each. Here each command occupies the link for as long as makes these: SATA 3, 600 MB/s
-/// after 8b/10b coding, one direction at a time, 32 tags. The dies are those of the MQSim values above, with few blocks, since the drives
+/// after 8b/10b coding, one direction at a time, 32 tags. The dies are those of the MQSim values (`m-32g`), with few blocks, since the drives
 /// are only read.
 pub fn shin_sata() -> SsdConfig {
     const READS_PER_SECOND: u64 = 134_200;
@@ -182,7 +182,7 @@ pub fn shin_sata() -> SsdConfig {
 
 /// The drive on the Cosmos board (Shin 2017, sections 4.4.1 and 4.4.2): one chip that serves one request at a time, 352 µs for a page, of
 /// which the bus takes a part here, and 9 µs for 4 KiB over the link. The spread of the flash is the 0.66 µs that the dissertation measured,
-/// evenly distributed: ± 0.66 µs × √3. A queue entry for each of the eight cores' queues. What is left open is taken from the small drive above.
+/// evenly distributed: ± 0.66 µs × √3. A queue entry for each of the eight cores' queues. What is left open is taken from `g-1g`.
 pub fn cosmos() -> SsdConfig {
     let g = g();
     let page = Nanos::for_bytes(4096, g.timing.bus) + g.timing.cycle * 7;
@@ -197,7 +197,7 @@ pub fn cosmos() -> SsdConfig {
 }
 
 /// The emulated drive of Shin (2017), section 4.4.1: 8 channels of 4 chips, 80 µs a read, PCIe 3.0 with four lanes. The emulator has no
-/// buses: ours carry a page in 1 µs, which is part of the 80. What is left open is taken from the MQSim values above, with few blocks, since the
+/// buses: ours carry a page in 1 µs, which is part of the 80. What is left open is taken from the MQSim values (`m-32g`), with few blocks, since the
 /// drive is only read.
 pub fn shin_emulated() -> SsdConfig {
     let m = m();

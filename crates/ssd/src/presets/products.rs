@@ -22,7 +22,7 @@ const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
 ///
 /// A read of 4 KiB here: 3 µs cell, 5.3 µs bus, 1.28 µs link, and as firmware what remains of the published 12 µs; the link carries
 /// 781,000 of them a second. Assumed: 8 channels of 800 MT/s (the fastest mode of ONFI 4.0), 8 chips on each, pages of 4 KiB, erase 1 ms.
-/// The rest is taken from the MQSim values above; nothing is claimed of its writes but the times of cells.
+/// The rest is taken from the MQSim values (`m-32g`); nothing is claimed of its writes but the times of cells.
 pub fn z_ssd() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -166,8 +166,9 @@ pub fn tlc_sata() -> SsdConfig {
 }
 
 /// A drive of 15.36 TB for data centres of QLC flash behind PCIe 4.0 × 4: the flash of "A 1Tb 4b/Cell NAND Flash Memory with tPROG=2ms, tR=110µs and 1.2Gb/s
-/// High-Speed IO Rate" (ISSCC 2020; the title has times and bus). All four pages of a word line have the same times, and two milliseconds are for one of
-/// them. 128 dies of 128 GiB leave 12.69 % spare. Endurance is the 1,600 cycles that Intel names for its first QLC drive (ComputerBase, August 2018).
+/// High-Speed IO Rate" (ISSCC 2020; the title has times and bus). All four pages of a word line have the same times. We read the two milliseconds as those
+/// of one page: 32 KiB of two planes in them are 16 MB/s, between the 12 MB/s and the 30 MB/s that are the titles of other chips of that kind (ISSCC 2018 and 2020).
+/// 128 dies of 128 GiB leave 12.69 % spare. Endurance is the 1,600 cycles that Intel names for its first QLC drive (ComputerBase, August 2018).
 ///
 /// Drives of this class map units of 16 KiB or 64 KiB; here it is the page of 16 KiB: smaller writes read the rest of it first. A read of 4 KiB moves 16 KiB
 /// over the bus, as the model knows no part of a page; that is 10 µs too long. A word line is programmed at once, so collection has four
