@@ -13,12 +13,13 @@ use crate::flash::{Geometry, Timing};
 use tailcut_base::Nanos;
 
 /// Bytes of data per second on four lanes of PCIe 4.0: 4 × 16 GT/s after 128b/130b coding are 7.877 GB/s, and each packet of 256 B of data
-/// (the usual largest payload) has 24 B around it (Neugebauer et al., pcie-bench, SIGCOMM 2018, section 3).
+/// (the usual largest payload) has six words of 4 B around it, with addresses of 64 bits (Intel, Understanding PCI Express Throughput: five to seven).
 const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
 
 /// Samsung's Z-SSD SZ985, flash of the 10 µs class. Published: reads of 4 KiB take 12 µs to 20 µs, 750,000 of them a second,
-/// 3.2 GB/s in each direction, PCIe 3.0 × 4 (announcement of January 2018 and the brief of November 2017); cells read in 3 µs
-/// (Cheong et al., ISSCC 2018, 20.3) and are programmed in 100 µs (Zhang et al., FlashShare, OSDI 2018, table 1).
+/// 3.2 GB/s in each direction, PCIe 3.0 × 4 (announcement of January 2018 and the brief of November 2017); cells are read in 3 µs
+/// and programmed in 100 µs (Cheong et al., "A flash memory controller for 15µs ultra-low-latency SSD using high-speed 3D NAND flash with 3µs read time",
+/// ISSCC 2018, 20.2; its abstract has both, and up to 160 MB/s written by a chip, which would be 16 KiB at a time: here two planes are 8 KiB).
 ///
 /// A read of 4 KiB here: 3 µs cell, 5.3 µs bus, 1.28 µs link, and as firmware what remains of the published 12 µs; the link carries
 /// 781,000 of them a second. Assumed: 8 channels of 800 MT/s (the fastest mode of ONFI 4.0), 8 chips on each, pages of 4 KiB, erase 1 ms.
@@ -73,7 +74,7 @@ fn data_centre() -> SsdConfig {
 }
 
 /// Kioxia FL6, 800 GB: SLC flash with short reads (XL-FLASH) behind PCIe 4.0 × 4. Its flash is that of "A 128Gb 1b/Cell 96-Word-Line-Layer 3D Flash
-/// Memory to Improve Random Read Latency with tPROG=75µs and tR=4µs" (ISSCC 2020; the title has the times). A die has 16 planes (ComputerBase,
+/// Memory to Improve Random Read Latency with tPROG=75µs and tR=4µs" (ISSCC 2020, 13.5; the title has the times). A die has 16 planes (ComputerBase,
 /// September 2021, on the FL6) and pages of 4 KiB (Toshiba's announcement of August 2019). The bus is 533 MT/s, that of the 96-layer TLC flash of the same maker
 /// (ISSCC 2018, as tabulated by AnandTech, February 2021).
 ///
