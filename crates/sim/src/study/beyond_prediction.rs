@@ -4,7 +4,7 @@
 //! The drive is that of figures 4.5 and 4.6 with a read cache, reading ahead and a small write buffer. It knows a command
 //! for what it is [`FIRMWARE`] after it was sent, in all runs.
 
-use super::shin_host::{beside, direct, emulated, run};
+use super::shin_host::{beside, direct, run};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::Scenario;
 use crate::cpu::Spent;
@@ -12,7 +12,7 @@ use crate::path::Background;
 use crate::workload::address_config::Distribution;
 use crate::workload::config::{ArrivalKind, PaceKind};
 use tailcut_base::Nanos;
-use tailcut_ssd::{CacheConfig, Service};
+use tailcut_ssd::{CacheConfig, Preset, Service};
 
 /// Predictors of hits and of room, against waiting without them.
 pub struct Predictors;
@@ -78,7 +78,7 @@ fn write_bursts(scenario: &mut Scenario) {
 }
 
 fn scenario(options: &Options, case: &Case, strategy: &str, background: Background) -> Scenario {
-    let mut device = emulated();
+    let mut device = Preset::ShinEmulated.config();
     device.queue.firmware = FIRMWARE;
     device.cache = CacheConfig { size: CACHE, ahead: AHEAD, ..CacheConfig::OFF };
     device.buffer.size = BUFFER_PAGES * device.geometry.page_bytes;

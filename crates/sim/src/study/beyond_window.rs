@@ -1,9 +1,10 @@
 //! Beyond Shin: the precompletion window set by feedback, against every fixed one, in the cases of figure 4.4.
 
-use super::shin_host::{BACKGROUND_THREADS, THREADS, beside, cosmos, direct, run};
+use super::shin_host::{BACKGROUND_THREADS, THREADS, beside, direct, run};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::path::Background;
 use tailcut_base::Nanos;
+use tailcut_ssd::Preset;
 
 /// Feedback against fixed windows.
 pub struct FeedbackWindow;
@@ -69,7 +70,7 @@ impl Study for FeedbackWindow {
 
 fn runs(options: &Options, name: &str, background: Background, threads: u32) -> Vec<Run> {
     let with = |window: u64, has_feedback: bool| {
-        let mut scenario = beside(direct(options, cosmos(), "precomplete", 1), background);
+        let mut scenario = beside(direct(options, Preset::Cosmos.config(), "precomplete", 1), background);
         scenario.run.duration = if options.quick { Nanos::millis(520) } else { Nanos::secs(4) };
         scenario.host.background_threads = threads;
         scenario.host.window = Nanos::micros(window);

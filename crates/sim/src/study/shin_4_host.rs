@@ -1,9 +1,10 @@
 //! Shin, chapter 4: predictions of a drive, and what a host makes of them.
 
-use super::shin_host::{beside, cosmos, direct, emulated, emulated_apart, run};
+use super::shin_host::{beside, direct, emulated_apart, run};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::path::Background;
 use tailcut_base::Nanos;
+use tailcut_ssd::Preset;
 
 /// Table 4.1, and buffer hits.
 pub struct Prediction;
@@ -32,7 +33,7 @@ impl Study for Prediction {
             return Vec::new();
         }
         let writes = |strategy: &str| {
-            let mut scenario = direct(options, cosmos(), strategy, 1);
+            let mut scenario = direct(options, Preset::Cosmos.config(), strategy, 1);
             scenario.workload.read = 0;
             scenario.workload.write_size = "4KiB".into();
             // Slower than the flash programs, so that the buffer has room.
@@ -40,7 +41,7 @@ impl Study for Prediction {
             scenario.run.duration = scenario.run.duration * 10;
             run(format!("writes/{strategy}"), scenario)
         };
-        let mut reads = direct(options, cosmos(), "precomplete", 1);
+        let mut reads = direct(options, Preset::Cosmos.config(), "precomplete", 1);
         reads.run.duration = reads.run.duration * 10;
         vec![run("reads", reads), writes("nonblocking"), writes("nonblocking+buffer-spin")]
     }
@@ -138,7 +139,7 @@ const FLASH: f64 = 352e-6;
 fn runs(options: &Options, with: &Beside) -> Vec<Run> {
     let label = |what: &str| format!("{}/{what}", with.name);
     let one = |strategy: &str| {
-        let mut scenario = beside(direct(options, cosmos(), strategy, 1), with.background);
+        let mut scenario = beside(direct(options, Preset::Cosmos.config(), strategy, 1), with.background);
         scenario.run.duration = if options.quick { Nanos::millis(520) } else { Nanos::secs(4) };
         scenario
     };
@@ -211,11 +212,14 @@ impl Study for Multidepth {
         }
         let one = |&threads: &u32| {
             let with = |window: u64| {
-                let mut scenario = direct(options, emulated(), "precomplete", threads);
+                let mut scenario = direct(options, Preset::ShinEmulated.config(), "precomplete", threads);
                 scenario.host.window = Nanos::micros(window);
                 run(format!("pre{window}/{threads}"), scenario)
             };
-            let irq = run(format!("irq/{threads}"), direct(options, emulated(), "nonblocking", threads));
+            let irq = run(
+                format!("irq/{threads}"),
+                direct(options, Preset::ShinEmulated.config(), "nonblocking", threads),
+            );
             let apart = |name: &str, strategy: &str| {
                 run(format!("{name}-apart/{threads}"), direct(options, emulated_apart(), strategy, threads))
             };

@@ -19,72 +19,18 @@ pub const DRIVES: u32 = 6;
 /// What the uplink of the controller carries: "approximately 1.5GB/s" (section 3.4).
 pub const UPLINK: u64 = 1_500_000_000;
 
-/// Reads of 512 B per second of one drive: 671k are "up to five devices" (section 3.1).
-const DRIVE_IOPS: u64 = 134_200;
-
 /// Threads of the micro-benchmarks (section 3.4).
 pub const THREADS: u32 = 128;
 
-/// A SATA drive: the dies of the drive `m-32g`, with few blocks, since it is only read; SATA 3 with 32 tags; each command occupies the link
-/// for as long as makes 134,200 reads of 512 B a second, the one figure that the dissertation gives of its drives.
-fn sata_drive() -> SsdConfig {
-    let mut drive = Preset::M.config();
-    drive.geometry.blocks = 32;
-    drive.geometry.pages = 64;
-    drive.ftl.spare = 400_000;
-    drive.link.rate = 600_000_000;
-    drive.link.half_duplex = true;
-    let data = Nanos::for_bytes(512, drive.link.rate);
-    drive.link.command = Nanos(1_000_000_000 / DRIVE_IOPS) - data;
-    drive.queue.protocol = tailcut_ssd::controller::tags::Protocol::Ahci;
-    drive.queue.depth = 32;
-    drive
-}
-
-/// The drive on the Cosmos board (sections 4.4.1 and 4.4.2): one request at a time, 352 µs for a page of flash, of which the bus
-/// of our model takes a part, and 9 µs for 4 KiB over the link. The spread of the flash is the 0.66 µs that it measured, evenly
-/// distributed: ± 0.66 µs × √3.
-pub fn cosmos() -> SsdConfig {
-    let mut drive = Preset::G.config();
-    drive.geometry.channels = 1;
-    drive.geometry.chips = 1;
-    drive.geometry.planes = 1;
-    let page = Nanos::for_bytes(4096, drive.timing.bus) + drive.timing.cycle * 7;
-    drive.timing.read = vec![Nanos::micros(352) - page];
-    drive.timing.read_jitter = Nanos(1143);
-    drive.link.rate = 4096 * 1_000_000 / 9;
-    drive.queue.depth = CORES;
-    drive
-}
-
-/// The emulated drive of section 4.4.1: 8 channels of 4 chips, 80 µs, PCIe 3.0 with four lanes. The emulator has no buses: ours
-/// carry a page in 1 µs, which is part of the 80.
-pub fn emulated() -> SsdConfig {
-    let mut drive = Preset::M.config();
-    drive.geometry.dies = 1;
-    drive.geometry.planes = 1;
-    drive.geometry.blocks = 64;
-    drive.geometry.pages = 64;
-    drive.ftl.spare = 280_000;
-    drive.timing.bus = 4_096_000_000;
-    drive.timing.cycle = Nanos(0);
-    drive.timing.read = vec![Nanos::micros(79)];
-    drive.queue.depth = 1024;
-    drive
-}
-
-/// The same drive with so many chips that two reads hardly ever meet on one: each takes its 80 µs and no more.
+/// The emulated drive with so many chips that two reads hardly ever meet on one: each takes its 80 µs and no more.
 pub fn emulated_apart() -> SsdConfig {
-    let mut drive = emulated();
+    let mut drive = Preset::ShinEmulated.config();
     drive.geometry.chips = 128;
     drive.geometry.blocks = 16;
     drive.geometry.pages = 16;
     drive.ftl.spare = 600_000;
     drive
 }
-
-/// Queue entries that a drive needs at least: one for each core's queue.
-const CORES: u32 = 8;
 
 /// Reads of so many bytes by so many threads, each with one at a time, anywhere on a drive that is full.
 fn reads(options: &Options, device: SsdConfig, bytes: u64, threads: u32) -> Scenario {
@@ -113,7 +59,7 @@ fn reads(options: &Options, device: SsdConfig, bytes: u64, threads: u32) -> Scen
 
 /// The machine of chapter 3: 128 threads that read so many bytes from so many drives.
 pub fn sata(options: &Options, strategy: &str, drives: u32, bytes: u64) -> Scenario {
-    let mut scenario = reads(options, sata_drive(), bytes, THREADS);
+    let mut scenario = reads(options, Preset::ShinSata.config(), bytes, THREADS);
     scenario.host = HostConfig {
         strategy: strategy.to_string(),
         threads: THREADS,

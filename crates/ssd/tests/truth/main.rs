@@ -22,6 +22,7 @@ mod naive;
 mod predictable;
 mod preemption;
 mod preparation;
+mod presets;
 mod quiet;
 mod schedulers;
 mod scheduling;

@@ -1,0 +1,251 @@
+//! Drives by name. Every figure has its source in this folder, and nowhere else.
+
+mod papers;
+mod products;
+
+use crate::config::{ChipPolicy, Classes, FailFast, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
+use crate::controller::buffer::BufferConfig;
+use crate::controller::cache::CacheConfig;
+use crate::controller::commit::CommitPolicy;
+use crate::controller::ftl::allocation::{Allocation, Order};
+use crate::controller::ftl::closed::VictimPolicy;
+use crate::controller::ftl::{FtlConfig, MappingLevel};
+use crate::controller::link::LinkConfig;
+use crate::controller::tags::{Protocol, QueueConfig};
+use crate::flash::bus::{Arbitration, BusConfig};
+use crate::flash::geometry::ReadyBusy;
+use crate::flash::medium::Faults;
+use crate::flash::timing::CellKind;
+use crate::flash::{Geometry, Timing};
+use crate::preemption::{Handling, PreemptConfig};
+use crate::sets::SetsConfig;
+use tailcut_base::Nanos;
+
+tailcut_base::choice! {
+    /// A drive by name.
+    pub enum Preset {
+        /// 32 GiB MLC: 8 channels × 4 chips × 2 dies × 2 planes × 256 blocks × 256 pages × 4 KiB.
+        M = "m-32g",
+        /// 1 GiB: 4 channels × 2 chips × 1 die × 2 planes × 256 blocks × 64 pages × 4 KiB, with 28 %
+        /// spare: small enough to see garbage collection at once.
+        G = "g-1g",
+        /// The drive of Sprinkler's evaluation with 64 chips.
+        Sprinkler64 = "sprinkler-64",
+        /// The drive of the PAReset thesis.
+        PaReset = "pareset-16g",
+        /// The emulated drive of IODA's evaluation.
+        Femu = "femu-16g",
+        /// A SATA drive with the peaks of the one in SWAN's evaluation, scaled to 7 GiB of flash.
+        SwanSata = "swan-sata",
+        /// One of the six SATA drives of Shin's chapter 3, scaled to 2 GiB of flash.
+        ShinSata = "shin-sata",
+        /// The drive on the Cosmos board of Shin's chapter 4: one chip.
+        Cosmos = "cosmos",
+        /// The emulated drive of Shin's chapter 4, scaled to 512 MiB of flash.
+        ShinEmulated = "shin-emulated",
+        /// A drive with the latency and the peaks of Samsung's Z-SSD, scaled to 16 GiB of flash.
+        Zssd = "z-ssd",
+        /// A data-centre drive of SLC flash with short reads behind PCIe 4.0 (Kioxia FL6), scaled to 64 GiB of flash.
+        XlFlash = "xl-flash",
+        /// A data-centre drive of TLC flash behind PCIe 4.0 (Samsung PM9A3), scaled to 96 GiB of flash.
+        TlcNvme = "tlc-nvme",
+        /// A data-centre drive of the same flash behind SATA, scaled to 24 GiB of flash.
+        TlcSata = "tlc-sata",
+        /// A data-centre drive of QLC flash behind PCIe 4.0, scaled to 96 GiB of flash.
+        QlcNvme = "qlc-nvme",
+    }
+}
+
+impl Preset {
+    /// The configuration of this drive.
+    pub fn config(self) -> SsdConfig {
+        match self {
+            Preset::M => m(),
+            Preset::G => g(),
+            Preset::Sprinkler64 => papers::sprinkler_64(),
+            Preset::PaReset => papers::pareset(),
+            Preset::Femu => papers::femu(),
+            Preset::SwanSata => papers::swan_sata(),
+            Preset::ShinSata => papers::shin_sata(),
+            Preset::Cosmos => papers::cosmos(),
+            Preset::ShinEmulated => papers::shin_emulated(),
+            Preset::Zssd => products::z_ssd(),
+            Preset::XlFlash => products::xl_flash(),
+            Preset::TlcNvme => products::tlc_nvme(),
+            Preset::TlcSata => products::tlc_sata(),
+            Preset::QlcNvme => products::qlc_nvme(),
+        }
+    }
+}
+
+/// Nothing is preempted; where it is, an operation is reset once at the most, which bounds what that costs:
+/// wear at most doubles. Times of suspend and reset are those of PAReset (section 1.2), the only ones published together; 10,000
+/// cycles of endurance are MQSim's `Block_PE_Cycles_Limit`.
+///
+/// Times: 75 µs read, 750 µs program, 3.8 ms erase, 333 MT/s: the values of MQSim (Tavakkol et al.,
+/// FAST 2018, table 1 and its default configuration). A cycle of 25 ns is t_WC of ONFI 2.x's
+/// asynchronous timing mode 4/5 rounded to the slower. The link is PCIe 3.0 × 4 (3.938 GB/s after
+/// 128b/130b coding). 7 % spare is 1 GiB offered as 1 GB, the custom of the trade.
+fn m() -> SsdConfig {
+    SsdConfig {
+        preset: Preset::M,
+        control_api: true,
+        geometry: Geometry {
+            channels: 8,
+            chips: 4,
+            dies: 2,
+            planes: 2,
+            blocks: 256,
+            pages: 256,
+            page_bytes: 4096,
+            spare_bytes: 0,
+            ready_busy: ReadyBusy::Die,
+        },
+        timing: Timing {
+            cell: CellKind::Mlc,
+            read: vec![Nanos::micros(75)],
+            read_jitter: Nanos(0),
+            program: vec![Nanos::micros(750)],
+            erase: Nanos::micros(3800),
+            bus: 333_000_000,
+            cycle: Nanos(25),
+            program_suspend: Nanos::micros(150),
+            program_resume: Nanos(0),
+            erase_suspend: Nanos::micros(2300),
+            erase_resume: Nanos(0),
+            program_reset: Nanos::micros(30),
+            erase_reset: Nanos::micros(200),
+            endurance: 10_000,
+        },
+        bus: BusConfig { arbitration: Arbitration::Fifo },
+        faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
+        link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
+        queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0), trim: Nanos(0) },
+        schedule: ScheduleConfig {
+            commit: CommitPolicy::Pas,
+            chip: ChipPolicy::Fifo,
+            classes: Classes::Told,
+            write_patience: Nanos::millis(10),
+            passes: 16,
+            readdressing: true,
+            plane_sharing: true,
+            die_interleaving: true,
+            level_queues: false,
+            hit_manager: true,
+            level_frontiers: false,
+            match_cell_times: false,
+            fail_fast: FailFast::Collection,
+        },
+        preempt: PreemptConfig {
+            program: Handling::None,
+            erase: Handling::None,
+            suspensions: 16,
+            resets: 1,
+            wear_budget: 0,
+            when_quicker: true,
+            place_programs: false,
+            time_programs: false,
+            time_erases: false,
+        },
+        buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
+        cache: CacheConfig::OFF,
+        ftl: FtlConfig {
+            spare: 70_000,
+            mapping: MappingLevel::Page,
+            stripe: 1,
+            allocation: Allocation::Dynamic,
+            order: Order::Cwdp,
+            streams: 1,
+        },
+        gc: GcConfig {
+            victim: VictimPolicy::Greedy,
+            choices: 8,
+            low: 4,
+            high: 8,
+            background: false,
+            preemptible: true,
+            merge: false,
+            copies: 1,
+            ideal: false,
+        },
+        wear: WearConfig { levelling: true, spread: 100 },
+        sets: SetsConfig::ONE,
+    }
+}
+
+fn g() -> SsdConfig {
+    let m = m();
+    SsdConfig {
+        preset: Preset::G,
+        geometry: Geometry {
+            channels: 4,
+            chips: 2,
+            dies: 1,
+            planes: 2,
+            blocks: 256,
+            pages: 64,
+            ..m.geometry
+        },
+        buffer: BufferConfig { size: 1 << 20, ..m.buffer },
+        ftl: FtlConfig { spare: 280_000, ..m.ftl },
+        ..m
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::config::Choice;
+
+    #[test]
+    fn every_preset_is_a_drive_with_room_to_work() {
+        for &preset in Preset::all() {
+            let config = preset.config();
+            assert_eq!(config.preset, preset);
+            assert_eq!(config.check_space(), Ok(()), "{preset}");
+            assert_eq!(config.check_preemption(), Ok(()), "{preset}");
+        }
+    }
+
+    #[test]
+    fn a_read_of_the_fast_drive_takes_what_is_published() {
+        let config = Preset::Zssd.config();
+        let bus = Nanos::for_bytes(4096, config.timing.bus) + config.timing.cycle * 7;
+        let link = Nanos::for_bytes(4096, config.link.rate);
+        assert_eq!(config.timing.read[0] + bus + link + config.queue.firmware, Nanos::micros(12));
+    }
+
+    #[test]
+    fn the_drive_of_iodas_evaluation_comes_in_small() {
+        let mut config = Preset::Femu.config();
+        assert_eq!(config.geometry.raw_bytes(), 16 << 30);
+        assert_eq!(u64::from(config.ftl.logical_pages(&config.geometry)) * 4096, 12 << 30);
+        config.geometry.blocks = 32;
+        assert_eq!(config.check_space(), Ok(()));
+    }
+
+    /// The blocks are scaled down; what is real is the rest, and the share of the flash that the host sees.
+    #[test]
+    fn drives_of_the_market_have_their_dies_and_their_spare_space() {
+        for (preset, dies, die_gib, sold) in [
+            (Preset::XlFlash, 64, 16, 800_000_000_000_u64),
+            (Preset::TlcNvme, 64, 64, 3_840_000_000_000),
+            (Preset::TlcSata, 16, 64, 960_000_000_000),
+            (Preset::QlcNvme, 128, 128, 15_360_000_000_000),
+        ] {
+            let config = preset.config();
+            assert_eq!(config.geometry.units(), dies, "{preset}");
+            let spare = 1_000_000 - sold * 1_000_000 / ((u64::from(dies) * die_gib) << 30);
+            assert!(config.ftl.spare.abs_diff(spare as u32) <= 100, "{preset}: {spare}");
+            assert!((24 << 30..=96 << 30).contains(&config.geometry.raw_bytes()), "{preset}");
+        }
+    }
+
+    /// 82 MB/s of the title are 32 KiB, a page of both planes, in 400 µs.
+    #[test]
+    fn a_die_programs_as_fast_as_its_paper_says() {
+        let config = Preset::TlcNvme.config();
+        let at_once = u64::from(config.geometry.planes) * config.geometry.page_bytes;
+        assert_eq!(at_once * 1_000_000_000 / config.timing.program[0].0, 81_920_000);
+    }
+}
