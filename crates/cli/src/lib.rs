@@ -5,6 +5,7 @@
 pub mod arguments;
 pub mod bench;
 pub mod command;
+pub mod compare;
 pub mod ctl;
 pub mod explain;
 pub mod failure;

@@ -1,0 +1,3 @@
+//! `tailcut compare`: every combination of techniques, alone and together.
+
+pub mod results;
