@@ -2,6 +2,7 @@
 
 pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
+pub use crate::compare::arguments::CompareArguments;
 use crate::ctl::DEFAULT_CONTROL;
 pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
@@ -39,6 +40,8 @@ pub enum Command {
     Run(RunArguments),
     /// Show what the slow requests of a run waited for
     Explain(ExplainArguments),
+    /// Run every combination of techniques, rank them, and show what each does alone and in company
+    Compare(CompareArguments),
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),
@@ -77,7 +80,7 @@ pub enum Command {
 }
 
 /// `tailcut run`.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunArguments {
     /// The scenario, a TOML file; the built-in one when it is left out
     pub scenario: Option<PathBuf>,
@@ -87,7 +90,7 @@ pub struct RunArguments {
 }
 
 /// The options of a run.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunOptions {
     /// Set a key of the scenario, such as device.flash.read=80us; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -19,6 +19,7 @@ pub mod serve;
 pub mod show;
 pub mod size;
 pub mod study;
+pub mod sweep;
 pub mod terminal;
 pub mod torture;
 pub mod trace;

@@ -42,13 +42,24 @@ pub struct Design {
     pub kind: String,
     /// Points of the full grid.
     pub grid: u64,
-    /// Points of the design that a scenario refuses, and that were left out.
-    pub impossible: u64,
+    /// Combinations that no scenario can have, and that were left out.
+    pub impossible: Vec<Impossible>,
     /// Points whose results are not known, because the comparison was interrupted.
     pub missing: u64,
-    /// For a regular fraction the products of factors that cannot be told apart from the mean at the
-    /// most: effects of two factors are clear of those of one from 4 on. 0 for other designs.
+    /// For a regular fraction its resolution: effects of one factor are clear of each other from 3 on, of those of
+    /// two from 4 on, and effects of two of each other from 5 on. 0 for other designs.
     pub resolution: u32,
+}
+
+/// A combination that no scenario can have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Impossible {
+    /// The settings that contradict each other, or the one that is wrong by itself.
+    pub settings: Vec<String>,
+    /// Why.
+    pub why: String,
+    /// How many points have that combination.
+    pub points: u64,
 }
 
 /// Something that has several levels.
