@@ -85,7 +85,7 @@ pub struct Level {
 pub struct Head {
     /// The quantity, as `--by` takes it.
     pub name: String,
-    /// The unit of its values: `ns`, `B/s`, `1/s`, `years`, `share`, or nothing.
+    /// The unit of its values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
     pub unit: String,
     /// Whether more of it is better.
     pub more_is_better: bool,

@@ -112,6 +112,7 @@ impl Quantity {
             What::Named(Name::Bandwidth) => Unit::BytesPerSecond,
             What::Named(Name::Iops) => Unit::PerSecond,
             What::Named(Name::Life) => Unit::Years,
+            What::Named(Name::Waf) => Unit::Times,
             What::Named(_) => Unit::Plain,
             What::Path { steps, .. } => unit_of(steps.last().map_or("", String::as_str)),
         }

@@ -13,7 +13,9 @@ pub enum Unit {
     PerSecond,
     /// Years of 365.25 days.
     Years,
-    /// A bare number: counts, shares, ratios.
+    /// So many times as much.
+    Times,
+    /// A bare number: counts, shares.
     Plain,
 }
 
@@ -25,13 +27,14 @@ impl Unit {
             Unit::BytesPerSecond => "B/s",
             Unit::PerSecond => "1/s",
             Unit::Years => "years",
+            Unit::Times => "x",
             Unit::Plain => "",
         }
     }
 
     /// The unit with that symbol.
     pub fn by_symbol(symbol: &str) -> Option<Unit> {
-        let all = [Unit::Nanos, Unit::BytesPerSecond, Unit::PerSecond, Unit::Years, Unit::Plain];
+        let all = [Unit::Nanos, Unit::BytesPerSecond, Unit::PerSecond, Unit::Years, Unit::Times, Unit::Plain];
         all.into_iter().find(|unit| unit.symbol() == symbol)
     }
 
@@ -42,6 +45,7 @@ impl Unit {
             Unit::BytesPerSecond => show_rate(value),
             Unit::PerSecond => show_count(value),
             Unit::Years => format!("{value:.2} y"),
+            Unit::Times => format!("{value:.2} x"),
             Unit::Plain if value == value.trunc() => show_count(value),
             Unit::Plain if value.abs() >= 100.0 => show_count(value),
             Unit::Plain => format!("{value:.3}"),
