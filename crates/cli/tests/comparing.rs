@@ -204,7 +204,7 @@ fn a_run_that_fails_is_a_result_that_says_so() {
     let place = Place::new();
     let faults = "--vary=device.faults.program_fail=0.0,0.1";
     let text = place.text(&["compare", "small.toml", "--quiet", faults]);
-    assert!(text.contains("failed at 1 points: the drive became read-only"), "{text}");
+    assert!(text.contains("failed at 1 point: the drive became read-only"), "{text}");
     let results = results(&place, "tailcut-compare");
     assert!(results["points"][1]["rank"].is_null() && results["points"][0]["rank"] == 1);
     assert!(results["points"][1]["error"].as_str().expect("an error").contains("read-only"));
@@ -239,7 +239,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     let wrong = |more: &[&str]| place.refused(2, &[&["compare", "small.toml"], more].concat());
     assert!(wrong(&[]).contains("nothing is varied"));
     assert!(wrong(&["--vary", "workload.depth"]).contains("no '='"));
-    assert!(wrong(&["--vary", "workload.deep=1,2"]).contains("did you mean 'depth'?"));
+    assert!(wrong(&["--vary", "workload.dept=1,2"]).contains("did you mean 'depth'?"));
     assert!(wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth=many"));
     assert!(wrong(&["--vary", "seed=1,2", "--by", "p99.99(raed)"]).contains("no kind of request"));
     assert!(wrong(&["--vary", "seed=1,2", "--on-off", "x=seed=3"]).contains("both set seed"));

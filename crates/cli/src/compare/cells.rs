@@ -142,8 +142,8 @@ impl Reader<'_> {
             let wrong = if conflict.levels.len() > 1 { "contradict each other" } else { "is refused" };
             let named: Vec<String> = self.request.factors.iter().zip(&conflict.example).map(name).collect();
             text += &format!(
-                "\n\n  {settings}: {wrong}, at {} points such as {}\n    {}",
-                conflict.points,
+                "\n\n  {settings}: {wrong}, at {} such as {}\n    {}",
+                counted(conflict.points),
                 named.join(", "),
                 conflict.why.replace('\n', "\n    ")
             );
@@ -163,6 +163,11 @@ fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
     let mut levels = levels.to_vec();
     levels[factor] = level;
     levels
+}
+
+/// `1 point`, `2 points`.
+pub fn counted(points: u64) -> String {
+    if points == 1 { String::from("1 point") } else { format!("{points} points") }
 }
 
 /// What is wrong, without the places: the settings of a point are nowhere written together.

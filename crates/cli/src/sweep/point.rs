@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_copy_of_a_trace_is_the_same_trace_and_a_longer_one_is_not() {
         let folder = tempfile::TempDir::new().expect("a folder");
-        let mut with = |name: &str, content: &str| {
+        let with = |name: &str, content: &str| {
             let file = folder.path().join(name);
             std::fs::write(&file, content).expect("the folder is writable");
             let mut scenario = Scenario::default();
