@@ -260,3 +260,35 @@ fn json_takes_the_place_of_the_tables() {
     let parsed: tailcut::compare::Results = serde_json::from_value(printed).expect("it is read again");
     assert_eq!(parsed.points.len(), 8);
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_holds_the_same_table() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+    let place = Place::new();
+    place.text(&compare(&["--parquet", "runs.parquet", "--by", "mean(read)"]));
+    let file = fs::File::open(place.path("runs.parquet")).expect("it is there");
+    let reader = SerializedFileReader::new(file).expect("it is Parquet");
+    let names: Vec<String> = reader
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .map(|column| column.name().to_owned())
+        .collect();
+    let csv = fs::read_to_string(place.path("tailcut-compare/compare.csv")).expect("a table");
+    let mut lines = csv.lines();
+    assert_eq!(names.join(","), lines.next().expect("a head"));
+    let mean = names.iter().position(|name| name == "mean(read) [ns]").expect("a column");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let mut count = 0;
+    for (row, line) in rows.zip(lines) {
+        let (row, fields) = (row.expect("a row"), line.split(',').collect::<Vec<&str>>());
+        assert_eq!(row.get_string(0).expect("a text"), fields[0]);
+        assert_eq!(row.get_double(mean).expect("a number"), fields[mean].parse::<f64>().expect("a number"));
+        count += 1;
+    }
+    assert_eq!(count, 8);
+}

@@ -38,11 +38,11 @@ fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
     let each = if tried.drives == 1 { "1 drive" } else { &format!("{} drives", tried.drives) };
     let survives = if tried.survives_a_drive { "; survives the loss of a drive" } else { "" };
     let mut text = format!(
-        "{}\n  {each} of {raw} raw, {:.0} % spare, {} usable; cost {:.1} {}{survives}\n",
+        "{}\n  {each} of {raw} raw, {:.0} % spare, {} usable; cost {} {}{survives}\n",
         tone.paint(Ink::Heading, &name),
         tried.spare * 100.0,
         show_bytes(tried.capacity_bytes as f64),
-        tried.cost,
+        money(tried.cost),
         advice.cost_unit,
     );
     for term in &tried.terms {
@@ -52,6 +52,15 @@ fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
         text += &format!("  {}\n", tone.paint(Ink::Faint, &tried.settings.join(" ")));
     }
     text
+}
+
+/// A cost with three digits at least.
+fn money(cost: f64) -> String {
+    match cost {
+        cost if cost >= 100.0 => format!("{cost:.0}"),
+        cost if cost >= 1.0 => format!("{cost:.1}"),
+        cost => format!("{cost:.3}"),
+    }
 }
 
 fn stands(term: &TermResult) -> String {
@@ -96,7 +105,7 @@ fn others(advice: &Advice, tone: Tone) -> String {
         });
         let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
         let worst = tried.error.clone().or(worst).unwrap_or_default();
-        table.row(&[tried.name.clone(), format!("{:.1}", tried.cost), word.to_owned(), worst]);
+        table.row(&[tried.name.clone(), money(tried.cost), word.to_owned(), worst]);
     }
     let more = advice.tried.len().saturating_sub(ROWS);
     let more = if more > 0 { format!("{more} more: see advise.json\n") } else { String::new() };

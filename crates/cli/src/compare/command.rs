@@ -9,6 +9,8 @@ use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
+#[cfg(feature = "parquet")]
+use crate::output::write_file;
 use crate::run::write_json;
 use crate::sweep::Progress;
 use crate::terminal::{self, Tone, Waiting, window};
@@ -109,6 +111,12 @@ fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> 
     let folder = Folder::create(&arguments.out)?;
     folder.write(RESULTS, to_json(results).as_bytes())?;
     folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
+    #[cfg(feature = "parquet")]
+    if let Some(file) = &arguments.parquet {
+        let table = super::parquet::to_parquet(results)
+            .map_err(|error| Failure::Operation(format!("cannot write Parquet: {error}")))?;
+        write_file(file, &table)?;
+    }
     match &arguments.json {
         Some(file) if !is_stdout(file) => {
             let value = serde_json::to_value(results).expect("results are plain data");
