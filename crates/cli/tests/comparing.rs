@@ -123,6 +123,51 @@ fn a_killed_process_loses_no_finished_run() {
     assert_eq!(whole.count(), 8, "none was run twice");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_comparison_shows_what_it_knows() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    // The second point never ends.
+    let endless =
+        ["compare", "small.toml", "--jobs", "1", "--vary", "run.requests=3000,0", "--by", "mean(read)"];
+    let mut child =
+        place.command(&endless).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let records = place.path("tailcut-compare/points.jsonl");
+    while !fs::read(&records).unwrap_or_default().ends_with(b"\n") {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 point is missing; the same command goes on"), "{}", stderr(&output));
+    let text = support::stdout(&output);
+    assert!(text.contains("base") && text.contains("not run"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    assert_eq!(results["design"]["missing"], 1);
+    assert_eq!(results["points"][0]["rank"], 1);
+}
+
+#[test]
+fn a_trace_is_a_workload_and_its_bad_lines_are_told_before_anything_runs() {
+    let place = Place::new();
+    let line = |number: u64| format!("{} 0 {} 8 {}\n", number * 100_000, number * 64 % 8192, number % 2);
+    let trace: String = (1..2000).map(line).collect();
+    place.put("good.trace", trace.as_bytes());
+    let base = ["compare", "small.toml", "--quiet", "--vary", "device.gc.victim=greedy,fifo"];
+    place.text(&[&base[..], &["--trace", "good.trace"]].concat());
+    let before = fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records");
+    // A copy is the same trace.
+    place.put("copy.trace", trace.as_bytes());
+    place.text(&[&base[..], &["--trace", "copy.trace"]].concat());
+    assert_eq!(fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records"), before);
+    place.put("bad.trace", (trace + "what is this\n").as_bytes());
+    let complaint = place.refused(2, &[&base[..], &["--trace", "bad.trace"]].concat());
+    assert!(complaint.contains("trace convert"), "{complaint}");
+}
+
 #[test]
 fn a_grid_that_grew_runs_what_is_new() {
     let place = Place::new();

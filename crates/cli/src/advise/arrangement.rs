@@ -7,6 +7,7 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::run::{self, NotRun, Scenario};
 use crate::scenario::spelling;
+use crate::sweep::point::check_workload;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Nanos, SECTOR_BYTES};
@@ -43,6 +44,7 @@ impl Arrangements {
         run::read(&mut base, &request.base)?;
         let refuse = |error| run::refuse(NotRun::Input(error), &request.base);
         base.check().map_err(refuse)?;
+        check_workload(&base)?;
         if base.kv.enabled {
             let message = "advice is of drives and arrays: set kv.enabled = false, and let [workload] be what the server asks of them";
             return Err(Failure::Input(message.into()));

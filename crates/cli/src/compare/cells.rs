@@ -7,7 +7,7 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::run::{self, NotRun, Scenario};
 use crate::sweep::Point;
-use crate::sweep::point::Identities;
+use crate::sweep::point::{Identities, check_workload};
 use crate::terminal::Tone;
 
 /// A point of the grid, as it is run.
@@ -38,6 +38,7 @@ impl Cells {
     pub fn new(request: &Request, design: &Design) -> Result<Cells, Failure> {
         let reader = Reader { request };
         let base = reader.read(&vec![0; request.factors.len()])?;
+        check_workload(&base)?;
         let mut identities = Identities::default();
         let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new() };
         let mut conflicts: Vec<Conflict> = Vec::new();

@@ -1,6 +1,7 @@
 //! The command around a comparison: options, progress, files.
 
 use super::arguments::CompareArguments;
+use super::cells::counted;
 use super::csv::Runs;
 use super::request::Request;
 use super::results::Results;
@@ -44,7 +45,8 @@ pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), 
     match results.points.iter().find_map(|point| point.error.as_ref()) {
         _ if interrupt.asked() => {
             let missing = results.design.missing;
-            eprintln!("{missing} points are missing; the same command goes on with them");
+            let are = if missing == 1 { "is" } else { "are" };
+            eprintln!("{} {are} missing; the same command goes on", counted(missing));
             Err(Failure::Interrupted)
         }
         Some(why) if results.points.iter().all(|point| point.error.is_some()) => {

@@ -113,6 +113,10 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
         notes.push("? fewer than ten requests are slower: little more than chance; run longer".to_owned());
     }
+    let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();
+    if results.points.iter().any(is_done) && results.points.iter().all(|point| point.rank.is_none()) {
+        notes.push(format!("no run has {}: rank by something else, with --by", results.by));
+    }
     notes.iter().map(|note| wrapped("", note, width)).collect()
 }
 
