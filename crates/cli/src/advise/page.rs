@@ -3,7 +3,7 @@
 use super::results::{Advice, TermResult, Tried, Verdict};
 use crate::show::waits::wrapped;
 use crate::terminal::{Align, Ink, Table, Tone};
-use tailcut_base::quantity::show_bytes;
+use tailcut_base::quantity::{show_bytes, show_count};
 
 /// The whole page.
 pub fn page(advice: &Advice, width: usize, tone: Tone) -> String {
@@ -45,6 +45,9 @@ fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
         money(tried.cost),
         advice.cost_unit,
     );
+    if tried.verdict == Verdict::BrokenSoon {
+        text += &format!("  after {} requests already:\n", show_count(tried.requests as f64));
+    }
     for term in &tried.terms {
         text += &format!("  {:<28} {:>10}  {}\n", term.term, term.shown, stands(term));
     }

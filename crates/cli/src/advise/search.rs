@@ -9,6 +9,7 @@ use crate::run::Scenario;
 use crate::scenario::{self, Comments};
 use crate::sweep::point::Identities;
 use crate::sweep::{Crew, Ended, Outcome, Point, Progress, Records};
+use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
 pub struct Search<'r> {
@@ -20,6 +21,12 @@ pub struct Search<'r> {
     scenarios: Vec<String>,
     /// Runs of the batches so far.
     runs: u64,
+}
+
+/// Those of whoever waits: whether to stop, and how far it is.
+struct Eyes<'e> {
+    is_over: &'e (dyn Fn() -> bool + Sync),
+    tell: &'e mut dyn FnMut(Progress),
 }
 
 impl Search<'_> {
@@ -63,10 +70,24 @@ impl Search<'_> {
         let mut tried: Vec<Tried> = class.iter().map(|arrangement| arrangement.tried.clone()).collect();
         let first = self.scenarios.len();
         self.scenarios.resize(first + class.len(), String::new());
+        let mut eyes = Eyes { is_over, tell };
+        let open = self.short_runs(class, first, &mut tried, &mut eyes)?;
+        self.long_runs(class, open, first, &mut tried, &mut eyes)?;
+        Ok(tried)
+    }
+
+    /// Drops what breaks the promise soon. Returns the runs that decide on the others.
+    fn short_runs(
+        &mut self,
+        class: &[Arrangement],
+        first: usize,
+        tried: &mut [Tried],
+        eyes: &mut Eyes<'_>,
+    ) -> Result<Vec<(usize, Scenario)>, Failure> {
         let short = |arrangement: &Arrangement| arrangement.for_requests(SHORT, Nanos::ZERO);
         let all: Vec<(usize, Scenario)> = class.iter().map(short).enumerate().collect();
         let mut open = Vec::new();
-        for (index, outcome) in self.batch(all, first, &mut tried, is_over, tell)? {
+        for (index, outcome) in self.batch(all, first, tried, eyes)? {
             if is_broken_soon(&self.request.promise, &outcome) {
                 (_, tried[index].terms) = judge(&self.request.promise, &outcome);
                 tried[index].verdict = Verdict::BrokenSoon;
@@ -74,21 +95,31 @@ impl Search<'_> {
                 open.push((index, self.long(&class[index], &outcome)));
             }
         }
-        // Life needs erases, and how many requests these need shows only when they come.
+        Ok(open)
+    }
+
+    /// Decides. Life needs erases, and how many requests these need shows only when they come.
+    fn long_runs(
+        &mut self,
+        class: &[Arrangement],
+        mut open: Vec<(usize, Scenario)>,
+        first: usize,
+        tried: &mut [Tried],
+        eyes: &mut Eyes<'_>,
+    ) -> Result<(), Failure> {
         for _ in 0..LENGTHENED {
-            let runs: Vec<(usize, Scenario)> = std::mem::take(&mut open);
-            let lengths: Vec<u64> = runs.iter().map(|(_, scenario)| scenario.run.requests).collect();
-            let indices: Vec<usize> = runs.iter().map(|(index, _)| *index).collect();
-            for (index, outcome) in self.batch(runs, first, &mut tried, is_over, tell)? {
+            let lengths: BTreeMap<usize, u64> =
+                open.iter().map(|(index, scenario)| (*index, scenario.run.requests)).collect();
+            for (index, outcome) in self.batch(std::mem::take(&mut open), first, tried, eyes)? {
                 (tried[index].verdict, tried[index].terms) = judge(&self.request.promise, &outcome);
-                let place = indices.iter().position(|other| *other == index).expect("it was run");
-                let longer = lengths[place] * 4;
+                let longer = lengths[&index] * 4;
                 if is_life_unknown(&self.request.promise, &outcome) && longer <= self.request.most_requests {
-                    open.push((index, class[index].for_requests(longer, class[index].scenario.run.ramp)));
+                    let arrangement = &class[index];
+                    open.push((index, arrangement.for_requests(longer, arrangement.scenario.run.ramp)));
                 }
             }
         }
-        Ok(tried)
+        Ok(())
     }
 
     /// The run that decides, as long as its percentiles need and the user allows.
@@ -106,8 +137,7 @@ impl Search<'_> {
         runs: Vec<(usize, Scenario)>,
         first: usize,
         tried: &mut [Tried],
-        is_over: &(dyn Fn() -> bool + Sync),
-        tell: &mut dyn FnMut(Progress),
+        eyes: &mut Eyes<'_>,
     ) -> Result<Vec<(usize, Outcome)>, Failure> {
         let mut points = Vec::new();
         for (index, mut scenario) in runs {
@@ -117,8 +147,8 @@ impl Search<'_> {
         let before = self.runs;
         self.runs += points.len() as u64;
         let wanted: Vec<&Point> = points.iter().map(|(_, point)| point).collect();
-        let mut all = |at: Progress| tell(Progress { done: before + at.done, all: before + at.all });
-        Crew::new(self.request.jobs, is_over).run(&wanted, &mut self.records, &mut all)?;
+        let mut all = |at: Progress| (eyes.tell)(Progress { done: before + at.done, all: before + at.all });
+        Crew::new(self.request.jobs, eyes.is_over).run(&wanted, &mut self.records, &mut all)?;
         let mut outcomes = Vec::new();
         for (index, point) in points {
             let tried = &mut tried[index];
