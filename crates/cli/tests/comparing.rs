@@ -183,6 +183,17 @@ fn a_grid_that_grew_runs_what_is_new() {
 }
 
 #[test]
+fn settings_that_come_to_the_same_scenario_are_one_run() {
+    let place = Place::new();
+    let same = "same=seed=5,device.gc.victim=greedy";
+    let text = place.text(&["compare", "small.toml", "--quiet", "--on-off", same, "--by", "mean(read)"]);
+    let records = fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records");
+    assert_eq!(records.lines().count(), 1, "{text}");
+    let points = &results(&place, "tailcut-compare")["points"];
+    assert_eq!((&points[0]["rank"], &points[1]["rank"]), (&Value::from(1), &Value::from(1)));
+}
+
+#[test]
 fn seeds_are_runs_of_their_own_and_give_the_noise() {
     let place = Place::new();
     place.text(&compare(&["--seeds", "3", "--by", "mean(read)", "--show", "p50(read),waf"]));

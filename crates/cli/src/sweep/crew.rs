@@ -5,6 +5,7 @@ use super::point::Point;
 use super::records::Records;
 use crate::failure::Failure;
 use crate::output::OutputError;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -46,7 +47,10 @@ impl<'c> Crew<'c> {
         records: &mut Records,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(), Failure> {
-        let open: Vec<&Point> = points.iter().copied().filter(|point| !records.has(&point.digest)).collect();
+        // Different settings may come to the same scenario.
+        let mut seen = HashSet::new();
+        let mut open: Vec<&Point> = points.to_vec();
+        open.retain(|&point| !records.has(&point.digest) && seen.insert(&point.digest));
         let all = points.len() as u64;
         let mut progress = Progress { done: all - open.len() as u64, all };
         tell(progress);
