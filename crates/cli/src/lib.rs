@@ -2,9 +2,11 @@
 //!
 //! A library only so that its parts can be tested; the binary calls [`command::main`].
 
+pub mod advise;
 pub mod arguments;
 pub mod bench;
 pub mod command;
+pub mod compare;
 pub mod ctl;
 pub mod explain;
 pub mod failure;
@@ -19,6 +21,7 @@ pub mod serve;
 pub mod show;
 pub mod size;
 pub mod study;
+pub mod sweep;
 pub mod terminal;
 pub mod torture;
 pub mod trace;

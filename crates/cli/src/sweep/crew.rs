@@ -1,0 +1,132 @@
+//! Runs points on all cores.
+
+use super::outcome::Ended;
+use super::point::Point;
+use super::records::Records;
+use crate::failure::Failure;
+use crate::output::OutputError;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+use tailcut_sim::study::{self, Run};
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that have ended, now or earlier.
+    pub done: u64,
+    /// All runs.
+    pub all: u64,
+}
+
+/// As many threads as there are jobs. What they find does not depend on how many they are.
+pub struct Crew<'c> {
+    jobs: usize,
+    /// Is asked now and then whether to stop.
+    is_over: &'c (dyn Fn() -> bool + Sync),
+}
+
+impl<'c> Crew<'c> {
+    /// A crew of `jobs`; one for each core where that is left open.
+    pub fn new(jobs: Option<usize>, is_over: &'c (dyn Fn() -> bool + Sync)) -> Crew<'c> {
+        let cores = || thread::available_parallelism().map_or(1, usize::from);
+        Crew { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
+    }
+
+    /// Runs the points that are not in `records` yet, and keeps each there as soon as it is
+    /// finished. Returns when all are, or when somebody asked to stop; what is finished by then is kept.
+    /// `tell` hears how far it is, a few times a second.
+    ///
+    /// # Errors
+    /// Records that cannot be written.
+    pub fn run(
+        &self,
+        points: &[&Point],
+        records: &mut Records,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<(), Failure> {
+        // Different settings may come to the same scenario.
+        let mut seen = HashSet::new();
+        let mut open: Vec<&Point> = points.to_vec();
+        open.retain(|&point| !records.has(&point.digest) && seen.insert(&point.digest));
+        let all = points.len() as u64;
+        let mut progress = Progress { done: all - open.len() as u64, all };
+        tell(progress);
+        let queue =
+            Queue { open: &open, next: AtomicUsize::new(0), lost: AtomicBool::new(false), crew: self };
+        let (found, results) = mpsc::channel();
+        let mut keep = |index: usize, ended| records.keep(&open[index].digest, ended);
+        let kept = thread::scope(|scope| {
+            for _ in 0..self.jobs.min(open.len()) {
+                let found = found.clone();
+                let queue = &queue;
+                scope.spawn(move || queue.work(&found));
+            }
+            drop(found);
+            collect(&results, &mut keep, &mut progress, tell).inspect_err(|_| queue.lose())
+        });
+        Ok(kept?)
+    }
+}
+
+/// The points that are still to be run.
+struct Queue<'q> {
+    open: &'q [&'q Point],
+    next: AtomicUsize,
+    /// Results cannot be kept any more.
+    lost: AtomicBool,
+    crew: &'q Crew<'q>,
+}
+
+impl Queue<'_> {
+    fn is_over(&self) -> bool {
+        (self.crew.is_over)() || self.lost.load(Ordering::Relaxed)
+    }
+
+    fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// What each thread does: one point after another, until there are no more.
+    fn work(&self, found: &Sender<(usize, Ended)>) {
+        while !self.is_over() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(point) = self.open.get(index) else { return };
+            if let Some(ended) = run(point, &|| self.is_over()) {
+                // Who collects goes away only when results cannot be kept.
+                let _ = found.send((index, ended));
+            }
+        }
+    }
+}
+
+/// Keeps what comes until all threads have ended, and tells how far they are.
+fn collect(
+    results: &Receiver<(usize, Ended)>,
+    keep: &mut dyn FnMut(usize, Ended) -> Result<(), OutputError>,
+    progress: &mut Progress,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), OutputError> {
+    loop {
+        match results.recv_timeout(TICK) {
+            Ok((index, ended)) => {
+                keep(index, ended)?;
+                progress.done += 1;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        tell(*progress);
+    }
+}
+
+/// Runs one point; none when somebody asked to stop.
+fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<Ended> {
+    let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
+    Ended::of(study::measure(&run, is_over))
+}
+
+/// How often the progress is looked at.
+const TICK: Duration = Duration::from_millis(200);
