@@ -105,6 +105,12 @@ pub struct RunOptions {
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the report as a page of HTML, with its data as JSON beside it
+    #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
+    pub html: Option<PathBuf>,
+    /// Record the run over time, for pages made later with 'tailcut report'; --html does so by itself
+    #[arg(long)]
+    pub timeline: bool,
     /// Print the complete scenario, ready to be used as one, and run nothing
     #[arg(long, conflicts_with = "keys")]
     pub resolved: bool,
@@ -124,6 +130,11 @@ impl RunOptions {
     pub fn settings(&self) -> Vec<String> {
         let seed = self.seed.map(|seed| format!("seed={seed}"));
         self.sets.iter().cloned().chain(seed).collect()
+    }
+
+    /// Whether the run is recorded over time.
+    pub fn is_recorded(&self) -> bool {
+        self.timeline || self.html.is_some()
     }
 
     /// Whether JSON takes the place of the tables on standard output.

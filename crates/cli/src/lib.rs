@@ -9,6 +9,7 @@ pub mod ctl;
 pub mod explain;
 pub mod failure;
 pub mod generate;
+pub mod html;
 pub mod interrupt;
 pub mod output;
 pub mod probe;

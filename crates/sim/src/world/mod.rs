@@ -130,6 +130,22 @@ impl Witness for () {
     fn request(&mut self, _: &Finished<&Spans>) {}
 }
 
+/// Watches if there is one.
+impl<W: Witness> Witness for Option<W> {
+    fn begin(&mut self, now: Time) {
+        if let Some(witness) = self {
+            witness.begin(now);
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        if let Some(witness) = self {
+            witness.request(request);
+        }
+    }
+}
+
 /// Sources, a device, and what is known of their meeting.
 pub struct World<D: Device, W: Witness = ()> {
     /// The device.
