@@ -109,6 +109,11 @@ pub fn chart(name: &str, title: &str, caption: &str, attributes: &[(&str, &str)]
     )
 }
 
+/// Something that is folded away on the screen, and open on paper.
+pub fn folded(title: &str, html: &str) -> String {
+    format!("<details class=\"more\"><summary>{}</summary>\n{html}</details>\n", escape(title))
+}
+
 /// A bar of a share, 0 to 1, for a table.
 pub fn bar(share: f64) -> String {
     format!("<div class=\"bar\"><i style=\"width:{:.1}%\"></i></div>", (share * 100.0).clamp(0.0, 100.0))

@@ -1,6 +1,6 @@
 //! Latencies: the curve, its percentiles, and what requests of each speed waited for.
 
-use crate::html::markup::{Column, Table, chart, escape};
+use crate::html::markup::{Column, Table, chart, folded};
 use crate::run::Saved;
 use crate::show::per_cent;
 use tailcut_base::quantity::{show_count, show_time};
@@ -48,18 +48,28 @@ pub fn waits(saved: &Saved) -> String {
     let shown = if kinds.len() == 2 { &kinds[1..] } else { kinds.as_slice() };
     let mut html = String::from("<div class=\"charts\">\n");
     for kind in shown {
-        let title = match kind.kind.as_str() {
-            "all" => String::from("All requests"),
-            kind => format!("Requests of kind {kind}"),
-        };
+        let title = plural(&kind.kind);
         let caption = "Share of the latency of the requests of each band of percentiles; with the band its mean latency.";
         html += &chart("waits", &title, caption, &[("kind", &kind.kind)], "");
     }
     html += "</div>\n";
     for kind in shown {
-        html += &format!("<h3>Largest parts, {}</h3>\n{}", escape(&kind.kind), bands(kind));
+        let title = format!("{}: the largest parts in figures", plural(&kind.kind));
+        html += &folded(&title, &bands(kind));
     }
     html
+}
+
+/// What requests of a kind are called.
+pub fn plural(kind: &str) -> String {
+    match kind {
+        "all" => String::from("All requests"),
+        "read" => String::from("Reads"),
+        "write" => String::from("Writes"),
+        "trim" => String::from("Trims"),
+        "flush" => String::from("Flushes"),
+        other => other.replacen("read class", "Reads of class", 1),
+    }
 }
 
 fn bands(kind: &KindDetail) -> String {

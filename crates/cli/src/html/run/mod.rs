@@ -6,7 +6,7 @@ mod limits;
 mod summary;
 mod time;
 
-use super::markup::escape;
+use super::markup::{escape, folded};
 use super::page::Page;
 use crate::run::{Saved, Scenario};
 use crate::show;
@@ -43,11 +43,11 @@ fn repeat(saved: &Saved) -> String {
     let report = &saved.report;
     format!(
         "<p>tailcut {}, seed {}, digest {}. Save the scenario below and give it to <code>tailcut run</code>: the digest will be the \
-         same.</p>\n<details><summary>The complete scenario</summary><pre tabindex=\"0\">{}</pre></details>\n",
+         same.</p>\n{}",
         escape(&report.version),
         report.seed,
         escape(&report.digest),
-        escape(&saved.scenario)
+        folded("The complete scenario", &format!("<pre tabindex=\"0\">{}</pre>\n", escape(&saved.scenario)))
     )
 }
 

@@ -1,5 +1,6 @@
 //! How a run went over time.
 
+use super::latency::plural;
 use crate::html::markup::chart;
 use crate::html::page::Page;
 use tailcut_base::quantity::show_time;
@@ -31,7 +32,7 @@ fn requests(timeline: &Timeline) -> String {
     let mut html = intro + &chart("throughput", "Throughput, collection and erases", caption, &[], "");
     html += "<div class=\"charts\">\n";
     for kind in &timeline.kinds {
-        let title = format!("Latency of requests of kind {}", kind.kind);
+        let title = format!("{}: latency over time", plural(&kind.kind));
         let caption =
             "Percentiles within each slot, at most 1/16 too high; none where a slot has too few requests.";
         html += &chart("latencies", &title, caption, &[("kind", &kind.kind)], "");

@@ -5,12 +5,12 @@
 const PALETTES = {
   light: {
     ink: "#1b1f24", soft: "#59636e", line: "#d5dae0", grid: "#e9ecef", paper: "#ffffff",
-    series: ["#0072b2", "#d55e00", "#009e73", "#aa4f88", "#8a6d00", "#3a95c9", "#555c66"],
+    series: ["#0072b2", "#009e73", "#aa4f88", "#d55e00", "#8a6d00", "#3a95c9", "#555c66"],
     heat: ["#f7f8fa", "#c9dcec", "#86b3d8", "#3d7fb8", "#11467c", "#04203f"],
   },
   dark: {
     ink: "#e4e7eb", soft: "#9aa4af", line: "#343b44", grid: "#272d34", paper: "#14171b",
-    series: ["#58b0ea", "#f0884a", "#35c496", "#dc8fbd", "#e3c34d", "#9cd2f5", "#b5bdc7"],
+    series: ["#58b0ea", "#35c496", "#dc8fbd", "#f0884a", "#e3c34d", "#9cd2f5", "#b5bdc7"],
     heat: ["#191d22", "#1d3750", "#235f92", "#3f93cf", "#90c8ef", "#f2f9ff"],
   },
 };
@@ -92,6 +92,12 @@ function extent(values) {
   return low <= high ? [low, high] : [1, 10];
 }
 
+// Ink that can be read on a colour.
+function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10141a" : "#ffffff";
+}
+
 // A line across a chart with words at its end: a bound.
 function bound(style, at, words, along = "yAxis") {
   return {
@@ -103,6 +109,18 @@ function bound(style, at, words, along = "yAxis") {
 
 const isPrinting = () => document.documentElement.dataset.printing === "yes";
 const isDark = () => !isPrinting() && window.matchMedia("(prefers-color-scheme: dark)").matches;
+
+// What is folded away on the screen is open on paper.
+function unfold(is) {
+  for (const details of document.querySelectorAll("details.more")) {
+    if (is && !details.open) details.dataset.folded = "yes";
+    if (is) details.open = true;
+    else if (details.dataset.folded) {
+      details.open = false;
+      delete details.dataset.folded;
+    }
+  }
+}
 
 function draw(figure) {
   const plot = figure.querySelector(".plot");
@@ -187,6 +205,7 @@ function listen() {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   const print = (is) => {
     document.documentElement.dataset.printing = is ? "yes" : "";
+    unfold(is);
     drawAll();
   };
   window.addEventListener("beforeprint", () => print(true));

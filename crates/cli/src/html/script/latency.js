@@ -28,8 +28,10 @@ function curves(style, lines, table) {
     all.push(...line.points.map(([, ns]) => ns), line.bare);
     const common = { type: "line", name: line.name, showSymbol: false, symbolSize: 5, itemStyle: { color: colour } };
     const marks = line.bare > 0 ? [bound(style, lg(line.bare), "bare " + line.name + " " + format.time(line.bare))] : [];
-    // Two bounds that are close to each other have their words on both sides.
-    if (marks.length && index % 2) marks[0].label = { ...marks[0].label, position: "insideEndBottom" };
+    // Bounds that are close to each other have their words at both ends.
+    if (marks.length && lines.slice(0, index).some((other) => Math.abs(lg(other.bare) - lg(line.bare)) < 0.4)) {
+      marks[0].label = { ...marks[0].label, position: "insideStartTop" };
+    }
     series.push({ ...common, data: sure, lineStyle: { width: 2, color: colour }, markLine: { silent: true, symbol: "none", data: marks } });
     series.push({ ...common, data: chance, lineStyle: { width: 1.5, type: [3, 3], color: colour } });
   });
@@ -38,7 +40,7 @@ function curves(style, lines, table) {
     height: style.isNarrow ? 300 : 370,
     table,
     option: base(style, {
-      grid: { left: 58, right: 18, top: 34, bottom: 44 },
+      grid: { left: 58, right: 30, top: 34, bottom: 44 },
       legend: { data: lines.map((line) => line.name) },
       tooltip: {
         trigger: "item",

@@ -38,11 +38,12 @@ charts.chips = (figure, style) => {
           return `${rowName(map.rows[row])}, ${columnTime(column, map.slots_per_column)}<br>${parts.join("<br>") || "idle"}`;
         },
       },
-      xAxis: {
-        type: "category", data: Array.from({ length: columns }, (_, column) => column), name: "time since the measurement began", nameLocation: "middle", nameGap: 26,
-        nameTextStyle: { color: style.soft }, axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } },
-        axisLabel: { color: style.soft, fontSize: 11.5, interval: Math.max(Math.ceil(columns / (style.isNarrow ? 4 : 8)) - 1, 0), formatter: (column) => format.tick(format.seconds(startOf(column * map.slots_per_column) / 1e9)) },
-      },
+      legend: { show: false },
+      // Cells stand in columns; what is written below them is a time.
+      xAxis: [
+        { type: "category", show: false, data: Array.from({ length: columns }, (_, column) => column) },
+        timeAxis(style, { position: "bottom", max: startOf(columns * map.slots_per_column) / 1e9 }),
+      ],
       yAxis: {
         type: "category", inverse: true, data: map.rows.map(rowName), axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } },
         axisLabel: { color: style.soft, fontSize: 11, interval: Math.max(Math.ceil(map.rows.length / 16) - 1, 0) },

@@ -85,14 +85,13 @@ charts.latencies = (figure, style) => {
   const kind = line().kinds.find((kind) => kind.kind === figure.dataset.kind);
   const report = page.kinds.find((other) => other.kind === kind.kind);
   const points = (list) => shownSlots().map((slot) => [middle(slot), lg(list[slot]), list[slot]]);
-  const [one, two, three, four] = style.series;
+  const [half, , most, nearlyAll] = style.series;
   const series = [
     fine("longest", points(kind.max_ns), style.soft, { lineStyle: { width: 0.8, color: style.soft } }),
-    fine("99.9 %", points(kind.p999_ns), two),
-    fine("99 %", points(kind.p99_ns), four),
-    fine("50 %", points(kind.p50_ns), one),
+    fine("99.9 %", points(kind.p999_ns), nearlyAll),
+    fine("99 %", points(kind.p99_ns), most),
+    fine("50 %", points(kind.p50_ns), half),
   ];
-  void three;
   const bare = report.latency.bare_ns;
   if (bare > 0) series[3].markLine = { silent: true, symbol: "none", data: [bound(style, lg(bare), "bare " + format.time(bare))] };
   const [low, high] = extent([...kind.p50_ns, ...kind.max_ns, bare]);
@@ -128,7 +127,7 @@ charts.drives = (figure, style) => {
     yAxis.push({ type: "value", gridIndex: at, min: 0, max: erased * 1.05, show: false });
     series.push(
       fine("reads/s", perSecond(drive.reads), style.series[0], { ...index, yAxisIndex: 2 * at, symbol: "none" }),
-      fine("writes/s", perSecond(drive.writes), style.series[2], { ...index, yAxisIndex: 2 * at, symbol: "none" }),
+      fine("writes/s", perSecond(drive.writes), style.series[1], { ...index, yAxisIndex: 2 * at, symbol: "none" }),
       fine(`blocks erased/s (full height: ${format.count(erased)})`, perSecond(drive.erases), "#d55e00", {
         ...index, yAxisIndex: 2 * at + 1, symbol: "none", lineStyle: { width: 0.8, color: "#d55e00" }, areaStyle: { color: "#d55e00", opacity: 0.25 },
       }),

@@ -32,7 +32,7 @@ function waitBars(style, bands) {
   const one = (name, colour, of) => ({
     type: "bar", stack: "all", name, barWidth: "72%", itemStyle: { color: colour, borderColor: style.paper, borderWidth: 0.6 },
     label: {
-      show: true, color: style.paper === PALETTES.dark.paper ? "#0b0d10" : "#fff", fontSize: 11, textBorderWidth: 0,
+      show: true, color: inkOn(colour), fontSize: 11, textBorderWidth: 0,
       formatter: ({ data }) => (data.value[0] * style.width > 8 * (name.length + 9) ? name.replace("chip: ", "") + " " + format.share(data.value[0]) : ""),
     },
     data: bands.map((band, at) => ({ value: [of(band).share, at], mean: of(band).mean_ns })),
