@@ -2,16 +2,19 @@
 
 pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
+pub use crate::compare::arguments::CompareArguments;
 use crate::ctl::DEFAULT_CONTROL;
+pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
 pub use crate::serve::arguments::{BlockArguments, ServeCommand};
+pub use crate::study::arguments::{StudyCommand, StudyForm, StudyRun};
 
 use crate::scenario::nearest::{enumerate, nearest};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
+use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{parse_count, parse_rate, parse_share, parse_time};
-use tailcut_base::{Class, Nanos, Op, Time};
 use tailcut_sim::sizing::Raid;
 use tailcut_ssd::Preset;
 
@@ -37,6 +40,8 @@ pub enum Command {
     Run(RunArguments),
     /// Show what the slow requests of a run waited for
     Explain(ExplainArguments),
+    /// Run every combination of techniques, rank them, and show what each does alone and in company
+    Compare(CompareArguments),
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),
@@ -75,7 +80,7 @@ pub enum Command {
 }
 
 /// `tailcut run`.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunArguments {
     /// The scenario, a TOML file; the built-in one when it is left out
     pub scenario: Option<PathBuf>,
@@ -85,7 +90,7 @@ pub struct RunArguments {
 }
 
 /// The options of a run.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RunOptions {
     /// Set a key of the scenario, such as device.flash.read=80us; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -146,121 +151,6 @@ impl RunOptions {
 /// Whether a file name stands for standard output.
 pub fn is_stdout(path: &std::path::Path) -> bool {
     path.as_os_str() == "-"
-}
-
-/// `tailcut explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArguments {
-    /// The folder that a run wrote
-    pub folder: PathBuf,
-    /// Explain the requests that are slower than this percentage of all
-    #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
-    pub percentile: f64,
-    /// Explain the reads of one latency class, 1 to 5, of a run that had several
-    #[arg(long, value_name = "N", value_parser = class, conflicts_with_all = ["request", "perfetto"])]
-    pub class: Option<Class>,
-    /// Explain the requests of one kind: read, write, trim or flush
-    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with_all = ["class", "request", "perfetto"])]
-    pub kind: Option<Op>,
-    /// Show the whole timeline of one request, by its number
-    #[arg(long, value_name = "ID")]
-    pub request: Option<u64>,
-    /// Export the run as Chrome trace JSON, which Perfetto reads
-    #[arg(long, value_name = "FILE", conflicts_with = "request")]
-    pub perfetto: Option<PathBuf>,
-    /// Where the export begins, such as 1.5s; 5 ms before the slowest request when left out
-    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
-    pub from: Option<Time>,
-    /// Where the export ends; 5 ms after the slowest request, or 10 ms after --from
-    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
-    pub until: Option<Time>,
-    /// Show no progress
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
-
-fn moment(text: &str) -> Result<Time, String> {
-    parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
-}
-
-fn kind(text: &str) -> Result<Op, String> {
-    Op::by_name(text).ok_or_else(|| String::from("write read, write, trim or flush"))
-}
-
-fn class(text: &str) -> Result<Class, String> {
-    text.parse().ok().and_then(Class::new).ok_or_else(|| String::from("write a class from 1 to 5"))
-}
-
-fn percentile(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim().trim_end_matches('%').trim_end().parse().ok();
-    number
-        .filter(|percent| (0.0..100.0).contains(percent))
-        .ok_or_else(|| String::from("write a percentage from 0 to below 100, such as 99.99"))
-}
-
-/// `tailcut study`.
-#[derive(Debug, Subcommand)]
-pub enum StudyCommand {
-    /// List the studies
-    List {
-        /// Print JSON instead of a table
-        #[arg(long)]
-        json: bool,
-    },
-    /// Run studies and show the paper's figures beside the measured ones
-    Run(StudyRun),
-    /// List the runs behind a study, or print one of them as a scenario for `tailcut run`
-    Show {
-        /// The study
-        id: String,
-        /// Print the scenario of this run
-        #[arg(long, value_name = "LABEL")]
-        case: Option<String>,
-        /// How the study would be run
-        #[command(flatten)]
-        form: StudyForm,
-    },
-}
-
-/// `tailcut study run`.
-#[derive(Debug, Args)]
-pub struct StudyRun {
-    /// The studies, such as sprinkler-1
-    #[arg(value_name = "ID", conflicts_with = "all")]
-    pub ids: Vec<String>,
-    /// Run every study
-    #[arg(long)]
-    pub all: bool,
-    /// How they are run.
-    #[command(flatten)]
-    pub form: StudyForm,
-    /// Write the rows as JSON to a file, or with '-' to standard output instead of the tables; with
-    /// --all or several studies, a list
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// How many scenarios run at a time; one for each core when left out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
-    /// Show no progress
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-/// How a study is run.
-#[derive(Debug, Args)]
-pub struct StudyForm {
-    /// Fewer cases and shorter runs: seconds instead of minutes
-    #[arg(long)]
-    pub quick: bool,
-    /// Seed of every random stream
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// The folder of recorded traces, for studies that can use them
-    #[arg(long, value_name = "DIR")]
-    pub traces: Option<PathBuf>,
 }
 
 /// `tailcut trace`.
@@ -529,14 +419,5 @@ mod tests {
             panic!("a run")
         };
         assert_eq!(run.options.settings(), ["seed=4", "seed=3"]);
-    }
-
-    #[test]
-    fn percentiles_are_below_one_hundred() {
-        assert_eq!(percentile("99.99"), Ok(99.99));
-        assert_eq!(percentile("99.9 %"), Ok(99.9));
-        for text in ["100", "-1", "nan", "p99"] {
-            assert!(percentile(text).is_err(), "{text}");
-        }
     }
 }

@@ -5,6 +5,7 @@
 pub mod arguments;
 pub mod bench;
 pub mod command;
+pub mod compare;
 pub mod ctl;
 pub mod explain;
 pub mod failure;
@@ -19,6 +20,7 @@ pub mod serve;
 pub mod show;
 pub mod size;
 pub mod study;
+pub mod sweep;
 pub mod terminal;
 pub mod torture;
 pub mod trace;

@@ -358,6 +358,23 @@ pub enum InputError {
     },
 }
 
+impl InputError {
+    /// The whole message: with every problem, where there are several.
+    pub fn in_full(&self) -> String {
+        let problems = match self {
+            InputError::Workload(problems)
+            | InputError::Beside(problems)
+            | InputError::Datacenter(problems)
+            | InputError::Lsm(problems)
+            | InputError::Array(problems)
+            | InputError::Kv(problems) => problems,
+            _ => return self.to_string(),
+        };
+        let each: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.key, p.message)).collect();
+        format!("{self}: {}", each.join("; "))
+    }
+}
+
 impl Scenario {
     /// What does not fit together of a drive's sets and its array: the key to blame, what is wrong and what
     /// would be right.
@@ -626,6 +643,26 @@ impl Scenario {
                 let name = source.name().to_string();
                 return Err(InputError::BeyondHorizon { name, due: Time(due), horizon: most });
             }
+        }
+        Ok(())
+    }
+
+    /// What keeps this scenario from running, as far as that shows without preparing a drive or looking through a
+    /// file.
+    ///
+    /// # Errors
+    /// As [`Scenario::world`].
+    pub fn check(&self) -> Result<(), InputError> {
+        let drive = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
+            * u64::from(self.device.geometry.page_sectors());
+        let sectors = match (self.kv.enabled, self.array.drives) {
+            (true, _) => self.kv.items * BLOCK_SECTORS,
+            (false, 0) => drive * u64::from(self.host.drives.max(1)),
+            (false, _) => self.new_array(|| ())?.identify().sectors,
+        };
+        if self.is_synthetic() {
+            let sources = self.synthetic_sources(sectors)?;
+            self.check_horizon(&sources)?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `tailcut explain`: what slow requests waited for.
 
+pub mod arguments;
 mod export;
 mod kept;
 mod percentile;

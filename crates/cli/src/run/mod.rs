@@ -5,9 +5,9 @@ mod input;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
-pub use input::trace_failure;
+pub use input::{read, refuse, trace_failure};
 pub use simulation::{
-    Ending, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server, simulate,
+    Ending, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server, simulate,
 };
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};

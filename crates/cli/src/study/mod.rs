@@ -1,5 +1,6 @@
 //! `tailcut study`: tables and figures of papers, measured again.
 
+pub mod arguments;
 pub mod crew;
 pub mod page;
 

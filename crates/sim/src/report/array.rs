@@ -1,15 +1,15 @@
 //! The array in a report.
 
+use super::Lifetime;
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::{Witness, World};
 use serde::{Deserialize, Serialize};
-use tailcut_base::SECTOR_BYTES;
 use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::array::{Array, Members};
 use tailcut_host::{BLOCK_BYTES, Fingerprint};
-use tailcut_ssd::Figures;
+use tailcut_ssd::{Figures, SsdConfig};
 
 /// What an array did. Counts of reads include those of preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,6 +152,9 @@ pub struct MemberReport {
     pub chip_utilisation: f64,
     /// Blocks erased.
     pub erases: u64,
+    /// Years that it lasts at the measured rate; see [`Lifetime`](super::Lifetime).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub years: Option<f64>,
 }
 
 impl ArrayReport {
@@ -163,7 +166,6 @@ impl ArrayReport {
         seconds: f64,
     ) -> ArrayReport {
         let reads = array.core().reads.counts();
-        let page = scenario.device.geometry.page_sectors();
         ArrayReport {
             layout: scenario.array.layout.to_string(),
             groups: scenario.array.groups,
@@ -178,7 +180,7 @@ impl ArrayReport {
             without_turns: array.without_turns() as u32,
             log: array.log_figures().map(|figures| LogReport::new(&figures)),
             epochs: array.epoch_figures().map(|figures| EpochReport::new(&figures)),
-            members: figures.iter().map(|figures| MemberReport::new(figures, page, seconds)).collect(),
+            members: figures.iter().map(|f| MemberReport::new(&scenario.device, f, seconds)).collect(),
         }
     }
 }
@@ -247,15 +249,17 @@ impl LogReport {
 }
 
 impl MemberReport {
-    fn new(figures: &Figures, page_sectors: u32, seconds: f64) -> MemberReport {
+    fn new(config: &SsdConfig, figures: &Figures, seconds: f64) -> MemberReport {
         let per_s = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-        let page_bytes = f64::from(page_sectors) * SECTOR_BYTES as f64;
+        let page_bytes = config.geometry.page_bytes as f64;
         MemberReport {
             written_per_s: per_s(figures.counts.host_pages_written as f64 * page_bytes),
             reads_per_s: per_s(figures.counts.host_reads as f64),
             write_amplification: figures.write_amplification(),
             chip_utilisation: figures.unit_utilisation(),
             erases: figures.counts.erases,
+            // A lifetime in years does not depend on the capacity that the host sees.
+            years: Lifetime::new(config, figures, 1, seconds).years,
         }
     }
 }

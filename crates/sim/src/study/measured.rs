@@ -29,6 +29,8 @@ pub struct Measured {
     pub figures: Figures,
     /// What each drive did during the measurement.
     pub drives: Vec<Figures>,
+    /// The latencies of all requests.
+    pub all: LatencyHistogram,
     /// The latencies of its reads.
     pub reads: LatencyHistogram,
     /// The latencies of its writes.
@@ -47,6 +49,8 @@ pub struct Measured {
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
     pub queue_stall: Nanos,
+    /// Why its drive takes no writes any more, if it became read-only.
+    pub read_only: Option<String>,
 }
 
 /// Why a run of a study has no result.
@@ -131,6 +135,7 @@ fn measure_world<S: Storage>(
         report,
         figures,
         drives,
+        all: world.stats.all().latency.clone(),
         reads: world.stats.op(Op::Read).latency.clone(),
         writes: world.stats.op(Op::Write).latency.clone(),
         log: world.device.array().and_then(|array| array.log_figures()),
@@ -140,6 +145,7 @@ fn measure_world<S: Storage>(
         kv: world.device.kv_figures(),
         rounds: world.rounds.finished().to_vec(),
         queue_stall: world.stats.queue_stall,
+        read_only: world.device.read_only().map(|why| why.to_string()),
     })
 }
 

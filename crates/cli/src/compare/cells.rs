@@ -1,0 +1,182 @@
+//! The points of a design as scenarios, and which of them cannot be.
+
+use super::design::Design;
+use super::request::Request;
+use super::results::Impossible;
+use crate::arguments::RunArguments;
+use crate::failure::Failure;
+use crate::run::{self, NotRun, Scenario};
+use crate::sweep::Point;
+use crate::sweep::point::Identities;
+use crate::terminal::Tone;
+
+/// A point of the grid, as it is run.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The level of each factor.
+    pub levels: Vec<usize>,
+    /// Its scenario with each seed.
+    pub runs: Vec<Point>,
+}
+
+/// What a design comes to.
+#[derive(Debug)]
+pub struct Cells {
+    /// The scenario of the base point.
+    pub base: Scenario,
+    /// The points that can be run, in the order of the design.
+    pub cells: Vec<Cell>,
+    /// Those that cannot, by what is wrong with them.
+    pub impossible: Vec<Impossible>,
+}
+
+impl Cells {
+    /// Reads the scenario of every point.
+    ///
+    /// # Errors
+    /// The base point cannot be run; or others cannot, and they are not to be left out.
+    pub fn new(request: &Request, design: &Design) -> Result<Cells, Failure> {
+        let reader = Reader { request };
+        let base = reader.read(&vec![0; request.factors.len()])?;
+        let mut identities = Identities::default();
+        let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new() };
+        let mut conflicts: Vec<Conflict> = Vec::new();
+        for levels in &design.points {
+            if let Some(known) = conflicts.iter_mut().find(|conflict| conflict.is_in(levels)) {
+                known.points += 1;
+                continue;
+            }
+            match reader.read(levels) {
+                Ok(scenario) => found.cells.push(cell(scenario, levels, request.seeds, &mut identities)?),
+                Err(why) => conflicts.push(reader.conflict(levels, why)),
+            }
+        }
+        if !conflicts.is_empty() && !request.skip_impossible {
+            return Err(reader.refuse(&conflicts, design.points.len()));
+        }
+        found.impossible = conflicts.iter().map(|conflict| reader.impossible(conflict)).collect();
+        Ok(found)
+    }
+}
+
+fn cell(
+    scenario: Scenario,
+    levels: &[usize],
+    seeds: u64,
+    identities: &mut Identities,
+) -> Result<Cell, Failure> {
+    let with_seed = |offset| Scenario { seed: scenario.seed.wrapping_add(offset), ..scenario.clone() };
+    let runs: Result<Vec<Point>, Failure> =
+        (0..seeds).map(|offset| identities.point(with_seed(offset))).collect();
+    Ok(Cell { levels: levels.to_vec(), runs: runs? })
+}
+
+/// Levels of some factors that do not go together.
+struct Conflict {
+    /// Factor and level; at least one.
+    levels: Vec<(usize, usize)>,
+    why: String,
+    /// The first point that has them.
+    example: Vec<usize>,
+    points: u64,
+}
+
+impl Conflict {
+    fn is_in(&self, levels: &[usize]) -> bool {
+        self.levels.iter().all(|&(factor, level)| levels[factor] == level)
+    }
+}
+
+struct Reader<'r> {
+    request: &'r Request,
+}
+
+impl Reader<'_> {
+    /// The scenario of a point, checked as far as that goes without preparing its drive.
+    fn read(&self, levels: &[usize]) -> Result<Scenario, Failure> {
+        let mut scenario = Scenario::default();
+        let arguments = self.arguments(levels);
+        run::read(&mut scenario, &arguments)?;
+        scenario.check().map_err(|error| run::refuse(NotRun::Input(error), &arguments))?;
+        Ok(scenario)
+    }
+
+    fn arguments(&self, levels: &[usize]) -> RunArguments {
+        let mut arguments = self.request.base.clone();
+        let chosen = self.request.factors.iter().zip(levels).map(|(factor, &level)| &factor.levels[level]);
+        arguments.options.sets.extend(chosen.flat_map(|level| level.settings.iter().cloned()));
+        arguments
+    }
+
+    /// The fewest levels of a refused point that are refused at the base point: what does not go together.
+    fn conflict(&self, levels: &[usize], why: Failure) -> Conflict {
+        let (mut fewest, mut why) = (levels.to_vec(), why);
+        for factor in 0..levels.len() {
+            let without = with(&fewest, factor, 0);
+            if fewest[factor] != 0
+                && let Err(still) = self.read(&without)
+            {
+                (fewest, why) = (without, still);
+            }
+        }
+        let levels_of = fewest.iter().copied().enumerate().filter(|&(_, level)| level != 0);
+        Conflict { levels: levels_of.collect(), why: message(&why), example: levels.to_vec(), points: 1 }
+    }
+
+    fn settings(&self, conflict: &Conflict) -> Vec<String> {
+        let chosen =
+            conflict.levels.iter().map(|&(factor, level)| &self.request.factors[factor].levels[level]);
+        chosen.flat_map(|level| level.settings.iter().cloned()).collect()
+    }
+
+    fn impossible(&self, conflict: &Conflict) -> Impossible {
+        Impossible { settings: self.settings(conflict), why: conflict.why.clone(), points: conflict.points }
+    }
+
+    /// The failure of a comparison with such points.
+    fn refuse(&self, conflicts: &[Conflict], all: usize) -> Failure {
+        let points: u64 = conflicts.iter().map(|conflict| conflict.points).sum();
+        let mut text = format!("{points} of {all} points cannot be run, so nothing was run");
+        for conflict in conflicts.iter().take(SHOWN) {
+            let settings = self.settings(conflict).join(" and ");
+            let wrong = if conflict.levels.len() > 1 { "contradict each other" } else { "is refused" };
+            let named: Vec<String> = self.request.factors.iter().zip(&conflict.example).map(name).collect();
+            text += &format!(
+                "\n\n  {settings}: {wrong}, at {} points such as {}\n    {}",
+                conflict.points,
+                named.join(", "),
+                conflict.why.replace('\n', "\n    ")
+            );
+        }
+        if conflicts.len() > SHOWN {
+            text += &format!("\n\n  and {} more combinations", conflicts.len() - SHOWN);
+        }
+        Failure::Input(text + "\n\nvary something else, or leave such points out with --skip-impossible")
+    }
+}
+
+fn name((factor, &level): (&super::results::Factor, &usize)) -> String {
+    format!("{}={}", factor.name, factor.levels[level].name)
+}
+
+fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
+    let mut levels = levels.to_vec();
+    levels[factor] = level;
+    levels
+}
+
+/// What is wrong, without the places: the settings of a point are nowhere written together.
+fn message(failure: &Failure) -> String {
+    let Failure::Scenario(problems) = failure else {
+        let text = failure.render(Tone::Plain);
+        return text.trim_end().trim_start_matches("error: ").to_owned();
+    };
+    let each = |problem: &crate::scenario::Problem| match &problem.remedy {
+        Some(remedy) => format!("{}; {remedy}", problem.message),
+        None => problem.message.clone(),
+    };
+    problems.list().iter().map(each).collect::<Vec<String>>().join("\n")
+}
+
+/// Combinations that an error lists.
+const SHOWN: usize = 8;

@@ -1,0 +1,150 @@
+//! The command around a comparison: options, progress, files.
+
+use super::arguments::CompareArguments;
+use super::csv::Runs;
+use super::request::Request;
+use super::results::Results;
+use super::{Plan, grid, page};
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::Folder;
+use crate::run::write_json;
+use crate::sweep::Progress;
+use crate::terminal::{self, Tone, Waiting, window};
+use std::io::Write;
+
+/// The results, in the folder of a comparison.
+pub const RESULTS: &str = "compare.json";
+/// The runs as a table.
+pub const TABLE: &str = "compare.csv";
+
+/// Does what the arguments ask and prints to `out`.
+pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    refuse_parquet(arguments)?;
+    let request = request(arguments)?;
+    let plan = {
+        let _waiting = Waiting::new("reading the scenarios", arguments.quiet);
+        Plan::new(&request)?
+    };
+    if arguments.dry_run {
+        return list(&plan, &request, out);
+    }
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let is_over = || interrupt.asked();
+    let mut bar = Bar::new("compare", arguments.quiet);
+    let results = plan.run(&request, &is_over, &mut |progress| bar.show(progress))?;
+    drop(bar);
+    let printed = print(&results, arguments, out);
+    let kept = keep(&results, arguments);
+    printed.and(kept)?;
+    match results.points.iter().find_map(|point| point.error.as_ref()) {
+        _ if interrupt.asked() => {
+            let missing = results.design.missing;
+            eprintln!("{missing} points are missing; the same command goes on with them");
+            Err(Failure::Interrupted)
+        }
+        Some(why) if results.points.iter().all(|point| point.error.is_some()) => {
+            Err(Failure::Operation(format!("no point has a result; the first one: {why}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn request(arguments: &CompareArguments) -> Result<Request, Failure> {
+    let mut factors = arguments.vary.clone();
+    factors.extend(arguments.on_off.iter().cloned());
+    if let Some(file) = &arguments.grid {
+        factors.extend(grid::load(file)?);
+    }
+    let base = arguments.common.run_of(arguments.scenario.clone());
+    let standard = Request::new(base, factors);
+    let columns = if arguments.show.is_empty() { standard.columns.clone() } else { arguments.show.clone() };
+    Ok(Request {
+        share: arguments.share(),
+        seeds: arguments.seeds,
+        by: arguments.by.clone(),
+        columns,
+        pareto: arguments.pareto.clone(),
+        tolerance: arguments.tolerance,
+        skip_impossible: arguments.skip_impossible,
+        out: Some(arguments.out.clone()),
+        jobs: arguments.jobs.map(usize::from),
+        ..standard
+    })
+}
+
+/// The points, one a line, and how many runs they are.
+fn list(plan: &Plan, request: &Request, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut count = 0;
+    for levels in plan.points() {
+        let named = request.factors.iter().zip(levels);
+        let named: Vec<String> =
+            named.map(|(f, &level)| format!("{}={}", f.name, f.levels[level].name)).collect();
+        writeln!(out, "{}", named.join("  "))?;
+        count += 1;
+    }
+    writeln!(out, "{count} points, {} runs", count * request.seeds)?;
+    Ok(out.flush()?)
+}
+
+fn print(results: &Results, arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if arguments.json.as_deref().is_some_and(is_stdout) {
+        out.write_all(to_json(results).as_bytes())?;
+    } else {
+        let text = page::page(results, arguments.top, usize::from(window()), Tone::of_stdout());
+        out.write_all(text.as_bytes())?;
+        writeln!(out, "\nall of it: {}", arguments.out.join(RESULTS).display())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn to_json(results: &Results) -> String {
+    let value = serde_json::to_value(results).expect("results are plain data");
+    format!("{value:#}\n")
+}
+
+fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> {
+    let folder = Folder::create(&arguments.out)?;
+    folder.write(RESULTS, to_json(results).as_bytes())?;
+    folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
+    match &arguments.json {
+        Some(file) if !is_stdout(file) => {
+            let value = serde_json::to_value(results).expect("results are plain data");
+            write_json(&value, file, &mut std::io::sink())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_parquet(arguments: &CompareArguments) -> Result<(), Failure> {
+    if arguments.parquet.is_some() && cfg!(not(feature = "parquet")) {
+        return Err(Failure::Input(
+            "--parquet: this tailcut was built without Parquet; build it with --features parquet, or use compare.csv"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The progress of a sweep, counting what has to be run now.
+pub struct Bar {
+    bar: terminal::Progress,
+    /// What was done before.
+    before: Option<u64>,
+}
+
+impl Bar {
+    /// The progress of something called `label`.
+    pub fn new(label: &'static str, quiet: bool) -> Bar {
+        Bar { bar: terminal::Progress::counting("runs", label, None, quiet), before: None }
+    }
+
+    /// Shows how far it is.
+    pub fn show(&mut self, progress: Progress) {
+        let before = *self.before.get_or_insert(progress.done);
+        self.bar.expect(Some(progress.all - before));
+        self.bar.count(progress.done - before);
+    }
+}

@@ -1,0 +1,218 @@
+//! A comparison as a person reads it.
+
+use super::results::{Effects, Head, Main, Pair, Point, Results, Verdict};
+use crate::show::waits::wrapped;
+use crate::sweep::Unit;
+use crate::terminal::{Align, Ink, Table, Tone};
+use std::collections::BTreeMap;
+
+/// The whole page: the ranking, what each factor does, how factors get along, and what could not be run. `top` is
+/// the most rows of the ranking.
+pub fn page(results: &Results, top: usize, width: usize, tone: Tone) -> String {
+    let mut text = heading(results, tone);
+    text += &format!("\n{}\n", ranking(results, top, tone));
+    text += &notes(results, top, width);
+    if let Some(effects) = results.effects.iter().find(|effects| effects.quantity == results.by) {
+        text +=
+            &format!("\n{}\n{}\n", tone.paint(Ink::Heading, &title(effects)), mains(results, effects, tone));
+        text += &pairs(results, effects, width, tone);
+    }
+    text += &failures(results, width, tone);
+    text
+}
+
+fn heading(results: &Results, tone: Tone) -> String {
+    let grid: Vec<String> = results.factors.iter().map(|factor| factor.levels.len().to_string()).collect();
+    let of = match (results.design.kind.as_str(), results.design.resolution) {
+        ("full", _) => String::new(),
+        ("regular", resolution) => {
+            format!(" of {} (an orthogonal part, resolution {resolution})", results.design.grid)
+        }
+        _ => format!(" of {} (a balanced part)", results.design.grid),
+    };
+    let seeds = match results.seeds.len() {
+        1 => String::new(),
+        several => format!(", {several} seeds each"),
+    };
+    let line = format!("{} points{of}, {}{seeds}", results.points.len(), grid.join(" x "));
+    format!("{}\nranked by {}\n", tone.paint(Ink::Heading, &line), results.by)
+}
+
+/// What a factor is called in a head: the last part of its key, where that says enough.
+fn short_names(results: &Results) -> Vec<String> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for factor in &results.factors {
+        *counts.entry(last(&factor.name)).or_default() += 1;
+    }
+    let short = |name: &String| if counts[&last(name)] == 1 { last(name) } else { name.clone() };
+    results.factors.iter().map(|factor| short(&factor.name)).collect()
+}
+
+/// The quantities that some point has.
+fn shown(results: &Results) -> Vec<&Head> {
+    let is_known = |point: &Point, head: &Head| point.quantities.get(&head.name).is_some_and(Option::is_some);
+    let all = results.quantities.iter();
+    all.filter(|head| results.points.iter().any(|point| is_known(point, head))).collect()
+}
+
+fn ranking(results: &Results, top: usize, tone: Tone) -> String {
+    let (names, heads) = (short_names(results), shown(results));
+    let mut head = vec![("", Align::Right)];
+    head.extend(names.iter().map(|name| (name.as_str(), Align::Left)));
+    head.extend(heads.iter().map(|head| (head.name.as_str(), Align::Right)));
+    head.push(("", Align::Left));
+    let mut table = Table::new(&head, tone);
+    for point in in_order(results).into_iter().take(top) {
+        table.row(&row(results, point, &heads));
+    }
+    table.to_string()
+}
+
+fn in_order(results: &Results) -> Vec<&Point> {
+    let mut points: Vec<&Point> = results.points.iter().collect();
+    points.sort_by_key(|point| (point.rank.is_none(), point.rank));
+    points
+}
+
+fn row(results: &Results, point: &Point, heads: &[&Head]) -> Vec<String> {
+    let mut row = vec![point.rank.map_or(String::from("-"), |rank| rank.to_string())];
+    let names = results.factors.iter().zip(&point.levels);
+    row.extend(names.map(|(factor, &level)| factor.levels[level].name.clone()));
+    row.extend(heads.iter().map(|head| figure(point, head)));
+    let mut marks = Vec::new();
+    if point.levels.iter().all(|&level| level == 0) {
+        marks.push("base");
+    }
+    if point.pareto {
+        marks.push("pareto");
+    }
+    if point.error.is_some() {
+        marks.push("failed");
+    } else if point.runs.len() < results.seeds.len() {
+        marks.push("not run");
+    }
+    row.push(marks.join(", "));
+    row
+}
+
+fn figure(point: &Point, head: &Head) -> String {
+    let unit = Unit::by_symbol(&head.unit).unwrap_or(Unit::Plain);
+    let chance = if point.unresolved.contains(&head.name) { " ?" } else { "" };
+    let value = point.quantities.get(&head.name).copied().flatten();
+    value.map_or(String::from("-"), |value| format!("{}{chance}", unit.show(value)))
+}
+
+fn notes(results: &Results, top: usize, width: usize) -> String {
+    let mut notes = Vec::new();
+    let more = results.points.len().saturating_sub(top);
+    if more > 0 {
+        notes.push(format!("{more} more points; --top shows more, and compare.csv has all"));
+    }
+    if results.points.iter().any(|point| !point.unresolved.is_empty()) {
+        notes.push("? fewer than ten requests are slower: little more than chance; run longer".to_owned());
+    }
+    notes.iter().map(|note| wrapped("", note, width)).collect()
+}
+
+fn title(effects: &Effects) -> String {
+    let noise = match effects.noise {
+        Some(noise) => format!(", noise of a seed {:.1} %", noise * 100.0),
+        None => String::new(),
+    };
+    format!(
+        "effects on {}, as ratios; up to {:.1} % is none{noise}",
+        effects.quantity,
+        effects.tolerance * 100.0
+    )
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or(String::from("-"), |ratio| match ratio {
+        ratio if ratio >= 100.0 => format!("{ratio:.0}"),
+        ratio if ratio >= 10.0 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.2}"),
+    })
+}
+
+fn mains(results: &Results, effects: &Effects, tone: Tone) -> String {
+    let right = |title| (title, Align::Right);
+    let head = [
+        ("factor", Align::Left),
+        right("alone"),
+        right("in company"),
+        right("average"),
+        right("least"),
+        right("most"),
+    ];
+    let mut table = Table::new(&head, tone);
+    for main in &effects.mains {
+        let Main { alone, in_company, average, least, most, .. } = main;
+        let mut row = vec![step(results, main.factor, main.level)];
+        row.extend([alone, in_company, average, least, most].map(|value| ratio(*value)));
+        table.row(&row);
+    }
+    table.to_string()
+}
+
+/// `rate 20000 -> 40000`; of a technique that is off or on its name.
+fn step(results: &Results, factor: usize, level: usize) -> String {
+    let (factor, name) = (&results.factors[factor], &short_names(results)[factor]);
+    let [from, to] = [0, level].map(|level| factor.levels[level].name.as_str());
+    if (from, to) == ("off", "on") { name.clone() } else { format!("{name} {from} -> {to}") }
+}
+
+/// The pairs that do not just add, the strongest interaction first, and how many there are of the others.
+fn pairs(results: &Results, effects: &Effects, width: usize, tone: Tone) -> String {
+    let judged: Vec<&Pair> = effects.pairs.iter().filter(|pair| pair.verdict.is_some()).collect();
+    let strength = |pair: &Pair| pair.interaction.or(pair.average).map_or(0.0, |ratio| ratio.ln().abs());
+    let mut special: Vec<&Pair> =
+        judged.iter().copied().filter(|pair| pair.verdict != Some(Verdict::Add)).collect();
+    special.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    let right = |title| (title, Align::Right);
+    let left = |title| (title, Align::Left);
+    let head = [left("pair"), left(""), right("alone"), right("alone"), right("together"), left("")];
+    let mut table = Table::new(&head, tone);
+    for pair in special.iter().take(PAIRS) {
+        let [a, b] = [0, 1].map(|side| step(results, pair.factors[side], pair.levels[side]));
+        let verdict = pair.verdict.map_or("", Verdict::word);
+        table.row(&[a, b, ratio(pair.alone[0]), ratio(pair.alone[1]), ratio(pair.together), verdict.into()]);
+    }
+    let mut text = String::new();
+    if !table.is_empty() {
+        text += &format!("\n{table}\n");
+    }
+    let (added, hidden) = (judged.len() - special.len(), special.len().saturating_sub(PAIRS));
+    let mut rest = Vec::new();
+    if hidden > 0 {
+        rest.push(format!("{hidden} more pairs do not add: see compare.json"));
+    }
+    if added > 0 {
+        let others = if special.is_empty() { "pairs" } else { "other pairs" };
+        rest.push(format!("{added} {others} add: together they do what both do alone"));
+    }
+    for line in rest {
+        text += &wrapped("", &line, width);
+    }
+    text
+}
+
+fn failures(results: &Results, width: usize, tone: Tone) -> String {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for error in results.points.iter().filter_map(|point| point.error.as_deref()) {
+        *reasons.entry(error).or_default() += 1;
+    }
+    let mut text = String::new();
+    for (why, points) in reasons {
+        text += &wrapped(&format!("{} at {points} points: ", tone.paint(Ink::Warning, "failed")), why, width);
+    }
+    for left_out in &results.design.impossible {
+        let lead = format!("{} {} points: ", tone.paint(Ink::Warning, "left out"), left_out.points);
+        let why = left_out.why.replace('\n', "; ");
+        text += &wrapped(&lead, &format!("{}: {why}", left_out.settings.join(" and ")), width);
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Pairs that a page lists.
+const PAIRS: usize = 20;

@@ -1,0 +1,213 @@
+//! What a comparison found: the content of `compare.json`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The form of [`Results`]; it changes when a reader of an older form would misread a newer one.
+pub const FORMAT: u32 = 1;
+
+/// A comparison, complete or as far as it came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The base scenario, complete, as TOML: what `tailcut run` takes.
+    pub scenario: String,
+    /// The quantity by which points are ranked, one of `quantities`.
+    pub by: String,
+    /// The seeds with which each point was run.
+    pub seeds: Vec<u64>,
+    /// Which points of the grid there are.
+    pub design: Design,
+    /// What was varied.
+    pub factors: Vec<Factor>,
+    /// The columns of the table.
+    pub quantities: Vec<Head>,
+    /// The two quantities of which no other point has both better where [`Point::pareto`] is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pareto: Option<[String; 2]>,
+    /// Every point, in the order of the grid: the last factor changes first.
+    pub points: Vec<Point>,
+    /// What each factor does to a quantity, for the quantity of the ranking first, then for the
+    /// others of the table.
+    pub effects: Vec<Effects>,
+}
+
+/// Which points of the grid are run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// `full`, `regular` (an orthogonal fraction) or `spread` (a balanced sample).
+    pub kind: String,
+    /// Points of the full grid.
+    pub grid: u64,
+    /// Combinations that no scenario can have, and that were left out.
+    pub impossible: Vec<Impossible>,
+    /// Points whose results are not known, because the comparison was interrupted.
+    pub missing: u64,
+    /// For a regular fraction its resolution: effects of one factor are clear of each other from 3 on, of those of
+    /// two from 4 on, and effects of two of each other from 5 on. 0 for other designs.
+    pub resolution: u32,
+}
+
+/// A combination that no scenario can have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Impossible {
+    /// The settings that contradict each other, or the one that is wrong by itself.
+    pub settings: Vec<String>,
+    /// Why.
+    pub why: String,
+    /// How many points have that combination.
+    pub points: u64,
+}
+
+/// Something that has several levels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name: the key of a scenario, or the name that the user gave it.
+    pub name: String,
+    /// Its levels; the first one is that of the base point.
+    pub levels: Vec<Level>,
+}
+
+/// A level of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    /// Its name: the value of the key, `off`, `on`, or what the user called it.
+    pub name: String,
+    /// What it sets, as `--set` takes it; nothing where it leaves the scenario as it is.
+    pub settings: Vec<String>,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The quantity, as `--by` takes it.
+    pub name: String,
+    /// The unit of its values: `ns`, `B/s`, `1/s`, `years`, `x` (times as much), or nothing.
+    pub unit: String,
+    /// Whether more of it is better.
+    pub more_is_better: bool,
+}
+
+/// A point of the grid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The level of each factor, by number, in the order of [`Results::factors`].
+    pub levels: Vec<usize>,
+    /// The same by name.
+    pub settings: BTreeMap<String, String>,
+    /// Its place in the ranking, from 1; none for a point without that quantity.
+    pub rank: Option<usize>,
+    /// Whether no other point is better in one of the two quantities of [`Results::pareto`] and as
+    /// good in the other.
+    pub pareto: bool,
+    /// Its quantities by name, over all seeds: the geometric mean, or the mean where a value is not
+    /// positive. None where a run has no such figure.
+    pub quantities: BTreeMap<String, Option<f64>>,
+    /// Quantities that fewer than ten requests decide: little more than chance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unresolved: Vec<String>,
+    /// Its runs, one for each seed that is done.
+    pub runs: Vec<RunOf>,
+    /// Why it has no result, if a run of it failed: what the first of these says.
+    pub error: Option<String>,
+}
+
+/// One run of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunOf {
+    /// Its seed.
+    pub seed: u64,
+    /// What it is known by in `points.jsonl`: a digest of the resolved scenario, the version and
+    /// the content of its trace.
+    pub digest: String,
+    /// The digest of the history of its requests; none when it failed.
+    pub history: Option<String>,
+    /// Its quantities by name.
+    pub quantities: BTreeMap<String, Option<f64>>,
+    /// Why it has no result.
+    pub error: Option<String>,
+}
+
+/// What the factors do to one quantity. A ratio is that of the quantity with the level over without
+/// it (with the factor at its first level): 0.8 is a fifth less.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effects {
+    /// The quantity.
+    pub quantity: String,
+    /// Ratios between 1 / (1 + tolerance) and 1 + tolerance are taken as no difference.
+    pub tolerance: f64,
+    /// What one seed makes of the quantity, as a share: the standard deviation of its logarithm. None
+    /// with one seed.
+    pub noise: Option<f64>,
+    /// Each level but the first of each factor.
+    pub mains: Vec<Main>,
+    /// Each pair of such levels of two factors.
+    pub pairs: Vec<Pair>,
+}
+
+/// What a level does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Main {
+    /// The factor, by number.
+    pub factor: usize,
+    /// The level, by number; not 0.
+    pub level: usize,
+    /// The ratio at the base point.
+    pub alone: Option<f64>,
+    /// The ratio with all other factors at their last level.
+    pub in_company: Option<f64>,
+    /// The geometric mean of the ratios over the grid.
+    pub average: Option<f64>,
+    /// The smallest of the ratios over the grid.
+    pub least: Option<f64>,
+    /// The largest of them.
+    pub most: Option<f64>,
+}
+
+/// What two levels do together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The two factors, by number.
+    pub factors: [usize; 2],
+    /// Their levels, by number; none is 0.
+    pub levels: [usize; 2],
+    /// The ratio of each alone, at the base point.
+    pub alone: [Option<f64>; 2],
+    /// The ratio of both together, at the base point.
+    pub together: Option<f64>,
+    /// The ratio of `together` to the product of those alone, at the base point.
+    pub interaction: Option<f64>,
+    /// The geometric mean of the same over the grid.
+    pub average: Option<f64>,
+    /// What that means.
+    pub verdict: Option<Verdict>,
+}
+
+/// How two techniques get along: see `docs/decisions/compare.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Together they do what both do alone.
+    Add,
+    /// Together they do less than both alone, but no less than the better one.
+    Overlap,
+    /// Together they are worse than the better one alone.
+    Fight,
+    /// Together they do more than both alone.
+    Help,
+}
+
+impl Verdict {
+    /// The word for a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Add => "add",
+            Verdict::Overlap => "overlap",
+            Verdict::Fight => "fight",
+            Verdict::Help => "help",
+        }
+    }
+}

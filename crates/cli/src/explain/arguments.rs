@@ -1,0 +1,74 @@
+//! The command line of `tailcut explain`.
+
+use clap::Args;
+use std::path::PathBuf;
+use tailcut_base::config::Choice;
+use tailcut_base::quantity::parse_time;
+use tailcut_base::{Class, Op, Time};
+
+/// `tailcut explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// The folder that a run wrote
+    pub folder: PathBuf,
+    /// Explain the requests that are slower than this percentage of all
+    #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
+    pub percentile: f64,
+    /// Explain the reads of one latency class, 1 to 5, of a run that had several
+    #[arg(long, value_name = "N", value_parser = class, conflicts_with_all = ["request", "perfetto"])]
+    pub class: Option<Class>,
+    /// Explain the requests of one kind: read, write, trim or flush
+    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with_all = ["class", "request", "perfetto"])]
+    pub kind: Option<Op>,
+    /// Show the whole timeline of one request, by its number
+    #[arg(long, value_name = "ID")]
+    pub request: Option<u64>,
+    /// Export the run as Chrome trace JSON, which Perfetto reads
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    pub perfetto: Option<PathBuf>,
+    /// Where the export begins, such as 1.5s; 5 ms before the slowest request when left out
+    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
+    pub from: Option<Time>,
+    /// Where the export ends; 5 ms after the slowest request, or 10 ms after --from
+    #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
+    pub until: Option<Time>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn moment(text: &str) -> Result<Time, String> {
+    parse_time(text).map(|since_start| Time(since_start.0)).map_err(|bad| bad.message)
+}
+
+fn kind(text: &str) -> Result<Op, String> {
+    Op::by_name(text).ok_or_else(|| String::from("write read, write, trim or flush"))
+}
+
+fn class(text: &str) -> Result<Class, String> {
+    text.parse().ok().and_then(Class::new).ok_or_else(|| String::from("write a class from 1 to 5"))
+}
+
+fn percentile(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().trim_end_matches('%').trim_end().parse().ok();
+    number
+        .filter(|percent| (0.0..100.0).contains(percent))
+        .ok_or_else(|| String::from("write a percentage from 0 to below 100, such as 99.99"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_below_one_hundred() {
+        assert_eq!(percentile("99.99"), Ok(99.99));
+        assert_eq!(percentile("99.9 %"), Ok(99.9));
+        for text in ["100", "-1", "nan", "p99"] {
+            assert!(percentile(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a figure counts.
+
+use tailcut_base::quantity::{show_count, show_rate, show_time};
+
+/// The unit of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanos,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Things per second.
+    PerSecond,
+    /// Years of 365.25 days.
+    Years,
+    /// So many times as much.
+    Times,
+    /// A bare number: counts, shares.
+    Plain,
+}
+
+impl Unit {
+    /// Its symbol in results; empty for a bare number.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Nanos => "ns",
+            Unit::BytesPerSecond => "B/s",
+            Unit::PerSecond => "1/s",
+            Unit::Years => "years",
+            Unit::Times => "x",
+            Unit::Plain => "",
+        }
+    }
+
+    /// The unit with that symbol.
+    pub fn by_symbol(symbol: &str) -> Option<Unit> {
+        let all = [Unit::Nanos, Unit::BytesPerSecond, Unit::PerSecond, Unit::Years, Unit::Times, Unit::Plain];
+        all.into_iter().find(|unit| unit.symbol() == symbol)
+    }
+
+    /// A value for people.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Nanos => show_time(value),
+            Unit::BytesPerSecond => show_rate(value),
+            Unit::PerSecond => show_count(value),
+            Unit::Years => format!("{value:.2} y"),
+            Unit::Times => format!("{value:.2} x"),
+            Unit::Plain if value == value.trunc() => show_count(value),
+            Unit::Plain if value.abs() >= 100.0 => show_count(value),
+            Unit::Plain => format!("{value:.3}"),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! `tailcut compare`, from its options to its files.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use support::{Place, json, stderr};
+
+/// Two factors and a technique of two keys: eight points.
+const GRID: [&str; 6] = [
+    "--vary",
+    "workload.depth=8,2",
+    "--vary",
+    "device.gc.victim=greedy,fifo",
+    "--on-off",
+    "suspend=device.preempt.program=suspend,device.schedule.chip=reads-first",
+];
+
+fn compare<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["compare", "small.toml", "--quiet", "--set", "run.requests=3000"];
+    arguments.extend(GRID);
+    arguments.extend(more);
+    arguments
+}
+
+fn results(place: &Place, folder: &str) -> Value {
+    place.json(&format!("{folder}/compare.json"))
+}
+
+#[test]
+fn every_point_is_what_a_run_of_its_own_shows() {
+    let place = Place::new();
+    let text = place.text(&compare(&["--out", "a", "--by", "p99.9(read)", "--pareto", "waf"]));
+    for part in ["8 points, 2 x 2 x 2", "depth", "victim", "suspend", "base", "pareto", "in company"] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let results = results(&place, "a");
+    let points = results["points"].as_array().expect("points");
+    assert_eq!(points.len(), 8);
+    let records = fs::read_to_string(place.path("a/points.jsonl")).expect("records");
+    for point in points {
+        let mut run = vec!["run", "small.toml", "--quiet", "--out", "run", "--set", "run.requests=3000"];
+        let settings: Vec<&str> = results["factors"]
+            .as_array()
+            .expect("factors")
+            .iter()
+            .zip(point["levels"].as_array().expect("levels"))
+            .flat_map(|(factor, level)| {
+                factor["levels"][level.as_u64().expect("a number") as usize]["settings"]
+                    .as_array()
+                    .expect("settings")
+            })
+            .map(|setting| setting.as_str().expect("a text"))
+            .collect();
+        run.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+        place.text(&run);
+        let mut alone = place.json("run/report.json");
+        let of_run = &point["runs"][0];
+        assert_eq!(alone["digest"], of_run["history"]);
+        let digest = of_run["digest"].as_str().expect("a text");
+        let record = records.lines().map(json).find(|line| line["digest"] == digest).expect("its record");
+        for key in ["skip_bad_lines", "scenario"] {
+            alone.as_object_mut().expect("a report").remove(key);
+        }
+        assert_eq!(alone, record["outcome"]["report"]);
+        assert_eq!(of_run["quantities"]["iops"], alone["kinds"][0]["requests_per_s"]);
+    }
+    let ranks: BTreeSet<u64> = points.iter().filter_map(|point| point["rank"].as_u64()).collect();
+    assert!(ranks.contains(&1) && ranks.iter().all(|rank| *rank <= 8));
+    assert_eq!(results["effects"][0]["quantity"], "p99.9(read)");
+    assert_eq!(results["effects"][0]["mains"].as_array().expect("effects").len(), 3);
+    assert_eq!(results["effects"][0]["pairs"].as_array().expect("effects").len(), 3);
+}
+
+#[test]
+fn a_comparison_goes_on_wherever_it_was_killed() {
+    let place = Place::new();
+    place.text(&compare(&["--out", "whole", "--jobs", "2"]));
+    let whole = fs::read_to_string(place.path("whole/compare.json")).expect("results");
+    let table = fs::read_to_string(place.path("whole/compare.csv")).expect("results");
+    let records = fs::read(place.path("whole/points.jsonl")).expect("records");
+    let ends: Vec<usize> =
+        records.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    assert_eq!(ends.len(), 8);
+    fs::create_dir(place.path("torn")).expect("the folder is writable");
+    for (finished, end) in [0].iter().chain(&ends).enumerate() {
+        // In the middle of the next record.
+        let torn = (end + 100).min(records.len());
+        fs::write(place.path("torn/points.jsonl"), &records[..torn]).expect("the folder is writable");
+        place.text(&compare(&["--out", "torn", "--jobs", "1"]));
+        assert_eq!(fs::read_to_string(place.path("torn/compare.json")).expect("results"), whole);
+        assert_eq!(fs::read_to_string(place.path("torn/compare.csv")).expect("results"), table);
+        let now = fs::read(place.path("torn/points.jsonl")).expect("records");
+        assert!(now.starts_with(&records[..torn]), "what was finished is not run again");
+        let lines = now.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        assert_eq!(lines, 8 + usize::from(finished < 8), "the torn line and eight records");
+    }
+}
+
+#[test]
+fn a_killed_process_loses_no_finished_run() {
+    let place = Place::new();
+    let finished = || {
+        let records = fs::read(place.path("killed/points.jsonl")).unwrap_or_default();
+        records.iter().filter(|byte| **byte == b'\n').count()
+    };
+    let mut child = place.command(&compare(&["--out", "killed", "--jobs", "1"])).spawn().expect("it starts");
+    while finished() < 2 && child.try_wait().expect("it is ours").is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().expect("it is ours");
+    child.wait().expect("it is ours");
+    let before = finished();
+    assert!(before >= 2);
+    place.text(&compare(&["--out", "killed"]));
+    place.text(&compare(&["--out", "whole"]));
+    let of =
+        |folder: &str| fs::read_to_string(place.path(&format!("{folder}/compare.json"))).expect("results");
+    assert_eq!(of("killed"), of("whole"));
+    let lines = fs::read(place.path("killed/points.jsonl")).expect("records");
+    let whole = lines.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b"}"));
+    assert_eq!(whole.count(), 8, "none was run twice");
+}
+
+#[test]
+fn a_grid_that_grew_runs_what_is_new() {
+    let place = Place::new();
+    let small = ["compare", "small.toml", "--quiet", "--set", "run.requests=3000", "--vary"];
+    let with = |values| [&small[..], &[values]].concat();
+    place.text(&with("workload.depth=8,2"));
+    let before = fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records");
+    place.text(&with("workload.depth=8,4,2"));
+    let after = fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records");
+    assert!(after.starts_with(&before));
+    assert_eq!((before.lines().count(), after.lines().count()), (2, 3));
+    assert_eq!(results(&place, "tailcut-compare")["points"].as_array().expect("points").len(), 3);
+}
+
+#[test]
+fn seeds_are_runs_of_their_own_and_give_the_noise() {
+    let place = Place::new();
+    place.text(&compare(&["--seeds", "3", "--by", "mean(read)", "--show", "p50(read),waf"]));
+    let results = results(&place, "tailcut-compare");
+    assert_eq!(results["seeds"], serde_json::json!([5, 6, 7]));
+    let heads: Vec<&str> = results["quantities"]
+        .as_array()
+        .expect("heads")
+        .iter()
+        .filter_map(|head| head["name"].as_str())
+        .collect();
+    assert_eq!(heads, ["mean(read)", "p50(read)", "waf"]);
+    let point = &results["points"][0];
+    let values: Vec<f64> = point["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| run["quantities"]["mean(read)"].as_f64().expect("a figure"))
+        .collect();
+    let mean = (values.iter().map(|value| value.ln()).sum::<f64>() / 3.0).exp();
+    assert!((point["quantities"]["mean(read)"].as_f64().expect("a figure") / mean - 1.0).abs() < 1e-12);
+    assert!(results["effects"][0]["noise"].as_f64().expect("several seeds") > 0.0);
+    let csv = fs::read_to_string(place.path("tailcut-compare/compare.csv")).expect("a table");
+    assert_eq!(csv.lines().count(), 1 + 8 * 3);
+    let head = "workload.depth,device.gc.victim,suspend,seed,rank,pareto,digest,history,mean(read) [ns],p50(read) [ns],waf [x],error";
+    assert_eq!(csv.lines().next(), Some(head));
+    assert!(csv.lines().nth(1).expect("a row").starts_with("8,greedy,off,5,"));
+}
+
+#[test]
+fn combinations_that_contradict_each_other_are_refused_before_anything_runs() {
+    let place = Place::new();
+    let grid = [
+        "--vary",
+        "device.preempt.program=none,suspend",
+        "--vary",
+        "device.schedule.chip=reads-first,fifo",
+        "--vary",
+        "workload.depth=8,2",
+    ];
+    let arguments = |more: &[&'static str]| {
+        [&["compare", "small.toml", "--quiet", "--set", "run.requests=2000"], &grid[..], more].concat()
+    };
+    let complaint = place.refused(2, &arguments(&[]));
+    for part in [
+        "2 of 8 points",
+        "nothing was run",
+        "device.preempt.program=suspend and device.schedule.chip=fifo: contradict each other",
+        "workload.depth=8",
+        "--skip-impossible",
+    ] {
+        assert!(complaint.contains(part), "{part}:\n{complaint}");
+    }
+    assert!(!place.path("tailcut-compare").exists());
+    let text = place.text(&arguments(&["--skip-impossible"]));
+    assert!(text.contains("6 points") && text.contains("left out 2 points"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    assert_eq!(results["points"].as_array().expect("points").len(), 6);
+    assert_eq!(results["design"]["impossible"][0]["points"], 2);
+}
+
+#[test]
+fn a_run_that_fails_is_a_result_that_says_so() {
+    let place = Place::new();
+    let faults = "--vary=device.faults.program_fail=0.0,0.1";
+    let text = place.text(&["compare", "small.toml", "--quiet", faults]);
+    assert!(text.contains("failed at 1 points: the drive became read-only"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    assert!(results["points"][1]["rank"].is_null() && results["points"][0]["rank"] == 1);
+    assert!(results["points"][1]["error"].as_str().expect("an error").contains("read-only"));
+    let again = place.text(&["compare", "small.toml", "--quiet", faults]);
+    assert_eq!(text, again);
+    assert_eq!(
+        fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records").lines().count(),
+        2
+    );
+}
+
+#[test]
+fn a_file_can_hold_the_grid_and_a_part_of_it_is_enough() {
+    let place = Place::new();
+    place.put("grid.toml", b"[vary]\n\"workload.depth\" = [8, 4, 2]\n[levels.policy]\ngreedy = []\nfifo = [\"device.gc.victim=fifo\"]\nrandom = [\"device.gc.victim=random\"]\n[on-off]\nclasses = [\"workload.read_class=2\"]\n");
+    let base = ["compare", "small.toml", "--quiet", "--grid", "grid.toml"];
+    let text = place.text(&[&base[..], &["--dry-run"]].concat());
+    assert!(text.ends_with("18 points, 18 runs\n"), "{text}");
+    let text = place.text(&[&base[..], &["--points", "9", "--seeds", "2", "--dry-run"]].concat());
+    assert!(text.contains("workload.depth=8  policy=greedy  classes=off\n"), "{text}");
+    assert!(text.ends_with("9 points, 18 runs\n"), "{text}");
+    assert!(!place.path("tailcut-compare").exists(), "nothing was run");
+    let two =
+        ["compare", "--vary", "workload.depth=8,2", "--vary", "seed=1,2", "--vary", "content=true,false"];
+    let text = place.text(&[&two[..], &["--fraction", "2", "--dry-run"]].concat());
+    assert_eq!(text.lines().count(), 5, "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_would_be_right() {
+    let place = Place::new();
+    let wrong = |more: &[&str]| place.refused(2, &[&["compare", "small.toml"], more].concat());
+    assert!(wrong(&[]).contains("nothing is varied"));
+    assert!(wrong(&["--vary", "workload.depth"]).contains("no '='"));
+    assert!(wrong(&["--vary", "workload.deep=1,2"]).contains("did you mean 'depth'?"));
+    assert!(wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth=many"));
+    assert!(wrong(&["--vary", "seed=1,2", "--by", "p99.99(raed)"]).contains("no kind of request"));
+    assert!(wrong(&["--vary", "seed=1,2", "--on-off", "x=seed=3"]).contains("both set seed"));
+    assert!(wrong(&["--vary", "seed=1,2", "--grid", "none.toml"]).contains("cannot read the grid"));
+    assert!(wrong(&["--vary", "seed=1,2", "--trace", "none.csv"]).contains("none.csv"));
+    if cfg!(not(feature = "parquet")) {
+        assert!(wrong(&["--vary", "seed=1,2", "--parquet", "x"]).contains("--features parquet"));
+    }
+}
+
+#[test]
+fn json_takes_the_place_of_the_tables() {
+    let place = Place::new();
+    let output = place.run(&compare(&["--json", "-"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = json(&support::stdout(&output));
+    assert_eq!(printed, results(&place, "tailcut-compare"));
+    let parsed: tailcut::compare::Results = serde_json::from_value(printed).expect("it is read again");
+    assert_eq!(parsed.points.len(), 8);
+}
