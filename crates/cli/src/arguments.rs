@@ -6,6 +6,7 @@ pub use crate::compare::arguments::CompareArguments;
 use crate::ctl::DEFAULT_CONTROL;
 pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
+pub use crate::report::ReportArguments;
 pub use crate::serve::arguments::{BlockArguments, ServeCommand};
 pub use crate::study::arguments::{StudyCommand, StudyForm, StudyRun};
 
@@ -45,6 +46,8 @@ pub enum Command {
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Make a page of HTML from saved results: of a run, of studies, of a comparison, or of a server's history
+    Report(ReportArguments),
     /// Look at traces and convert them
     #[command(subcommand)]
     Trace(TraceCommand),

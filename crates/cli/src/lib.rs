@@ -14,6 +14,7 @@ pub mod html;
 pub mod interrupt;
 pub mod output;
 pub mod probe;
+pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod serve;

@@ -7,6 +7,7 @@ use super::results::Results;
 use super::{Plan, grid, page};
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
+use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
 use crate::run::write_json;
@@ -109,6 +110,9 @@ fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> 
     let folder = Folder::create(&arguments.out)?;
     folder.write(RESULTS, to_json(results).as_bytes())?;
     folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
+    if let Some(file) = &arguments.html {
+        html::write(file, &html::of_comparison(results), None)?;
+    }
     match &arguments.json {
         Some(file) if !is_stdout(file) => {
             let value = serde_json::to_value(results).expect("results are plain data");

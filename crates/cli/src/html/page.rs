@@ -14,18 +14,22 @@ pub struct Page {
 }
 
 struct Section {
+    name: String,
     heading: String,
     html: String,
 }
 
 /// The scripts in the order in which they need each other.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("script/format.js"),
     include_str!("script/chart.js"),
     include_str!("script/latency.js"),
     include_str!("script/waits.js"),
     include_str!("script/time.js"),
     include_str!("script/map.js"),
+    include_str!("script/study.js"),
+    include_str!("script/compare.js"),
+    include_str!("script/history.js"),
 ];
 
 const STYLE: &str = include_str!("style.css");
@@ -44,7 +48,12 @@ impl Page {
 
     /// Adds a section.
     pub fn section(&mut self, heading: &str, html: String) {
-        self.sections.push(Section { heading: heading.into(), html });
+        self.section_named(heading, heading, html);
+    }
+
+    /// Adds a section that has a shorter name in the list of sections.
+    pub fn section_named(&mut self, name: &str, heading: &str, html: String) {
+        self.sections.push(Section { name: name.into(), heading: heading.into(), html });
     }
 
     /// The data of its charts, JSON in one line.
@@ -66,7 +75,7 @@ impl Page {
         );
         html.push_str("<nav aria-label=\"Sections\">");
         for (number, section) in (1..).zip(&self.sections) {
-            let _ = write!(html, "<a href=\"#s{number}\">{}</a> ", escape(&section.heading));
+            let _ = write!(html, "<a href=\"#s{number}\">{}</a> ", escape(&section.name));
         }
         html.push_str("</nav>\n</header>\n<main>\n<noscript><p class=\"error\">Charts need scripts; the tables do not.</p></noscript>\n");
         for (number, section) in (1..).zip(&self.sections) {

@@ -98,7 +98,7 @@ fn keep(
 ) -> Result<(), Failure> {
     files::write(&options.out, saved, json, &simulated.stats)?;
     if let Some(file) = &options.html {
-        html::write(file, &html::of_run(saved, scenario))?;
+        html::write(file, &html::of_run(saved, scenario), None)?;
     }
     match &options.json {
         Some(file) if !is_stdout(file) => Ok(output::write_file(file, json.as_bytes())?),

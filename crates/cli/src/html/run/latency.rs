@@ -8,6 +8,9 @@ use tailcut_sim::report::{Band, KindDetail, KindReport, PERCENTILES};
 
 /// The curve and the table.
 pub fn section(saved: &Saved) -> String {
+    if saved.detail.kinds.is_empty() {
+        return String::from("<p>No request was measured.</p>\n");
+    }
     let caption = "Each step to the right leaves a tenth of the requests. Dashed: fewer than ten requests are slower, so chance decides. \
         Lines across: the same request on a drive without any other work.";
     chart("latency", "Latency by percentile", caption, &[], "") + &percentiles(&saved.report.kinds)
