@@ -135,6 +135,11 @@ fn slots_of_arrays_add_up_and_show_roles_and_tokens() {
             let fronts: u32 = timeline.groups.iter().map(|group| u32::from(group.front[slot])).sum();
             assert!(timeline.groups.is_empty() || fronts.abs_diff(1_000) <= 2 || slot + 1 == timeline.slots);
         }
+        let log = report.array.as_ref().and_then(|array| array.log.as_ref());
+        let moved = log.map_or(0.0, |log| log.moved * log.host_bytes as f64 / 4096.0);
+        let shown = timeline.moved.iter().sum::<u64>() as f64;
+        assert!(shown <= moved + 0.5, "{shown} of {moved}, with what was moved before the measurement");
+        assert_eq!(shown > 0.0, layout.is_swan(), "{layout}");
         if let Some(epochs) = report.array.and_then(|array| array.epochs) {
             let measured = epochs.stages.writing_ns + epochs.stages.flushing_ns;
             let lines = timeline.members.iter().flat_map(|member| &member.writing);

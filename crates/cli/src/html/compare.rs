@@ -220,9 +220,8 @@ fn pairs(results: &Results, of: &Effects) -> String {
     html += &table.html();
     let others = judged().count() - special.len();
     if others > 0 {
-        html += &format!(
-            "<p class=\"soft\">{others} other pairs add: together they do what both do alone.</p>\n"
-        );
+        let pairs = if others == 1 { "other pair adds" } else { "other pairs add" };
+        html += &format!("<p class=\"soft\">{others} {pairs}: together they do what both do alone.</p>\n");
     }
     html
 }

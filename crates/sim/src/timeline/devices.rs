@@ -87,6 +87,8 @@ pub struct DeviceSlot {
     pub stages: Vec<StageTimes>,
     /// Epochs that began.
     pub epochs: u64,
+    /// Blocks that collection of an array's log moved.
+    pub moved: u64,
     /// Times that R-groups were asked for their role.
     pub looks: u32,
     /// What they said.
@@ -107,6 +109,7 @@ impl DeviceSlot {
             *sum = sum.plus(&after.since(before));
         }
         self.epochs += after.epochs - before.epochs;
+        self.moved += after.moved - before.moved;
     }
 
     /// Has room for as much as another.
@@ -194,6 +197,7 @@ impl Devices {
             rows: self.row_times(storage, now),
             stages: array.map_or_else(Vec::new, |array| stages(array, now)),
             epochs: array.and_then(Array::epoch_figures).map_or(0, |figures| figures.epochs),
+            moved: array.and_then(Array::log_figures).map_or(0, |figures| figures.moved_blocks),
             ..DeviceSlot::default()
         }
     }

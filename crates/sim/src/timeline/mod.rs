@@ -40,6 +40,9 @@ pub struct Timeline {
     /// Epochs that began, of such an array.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epochs: Vec<u64>,
+    /// Blocks that collection of an array's log moved, of an array that writes one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<u64>,
     /// R-groups of an array that has several and writes a log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupTimeline>,
@@ -163,13 +166,17 @@ impl Timeline {
             drives: (0..seen[0].drives.len()).map(|drive| drive_line(seen, drive)).collect(),
             chips: ChipMap::new(devices),
             members: (0..seen[0].stages.len()).map(|member| member_line(devices, member)).collect(),
-            epochs: match seen.iter().any(|slot| slot.epochs > 0) {
-                true => seen.iter().map(|slot| slot.epochs).collect(),
-                false => Vec::new(),
-            },
+            epochs: if_any(seen, |slot| slot.epochs),
+            moved: if_any(seen, |slot| slot.moved),
             groups: (0..seen[0].roles.len()).map(|group| group_line(seen, group)).collect(),
         }
     }
+}
+
+/// A count of each slot; nothing where it is always zero.
+fn if_any(slots: &[DeviceSlot], count: fn(&DeviceSlot) -> u64) -> Vec<u64> {
+    let counts: Vec<u64> = slots.iter().map(count).collect();
+    if counts.iter().all(|&count| count == 0) { Vec::new() } else { counts }
 }
 
 fn kind(slots: &[RequestSlot], op: usize, name: Op) -> Option<KindTimeline> {

@@ -47,10 +47,12 @@ fn percentiles(kinds: &[KindReport]) -> String {
 /// A chart and a table of bands for each kind.
 pub fn waits(saved: &Saved) -> String {
     let kinds = &saved.detail.kinds;
-    // Of one kind alone, all requests are those of the kind.
-    let shown = if kinds.len() == 2 { &kinds[1..] } else { kinds.as_slice() };
+    // Of one kind alone, all requests are those of the kind. A drive without a buffer to empty takes no time to be flushed.
+    let takes_time = |kind: &&KindDetail| kind.bands.iter().any(|band| !band.waits.is_empty());
+    let shown: Vec<&KindDetail> =
+        kinds.iter().skip(usize::from(kinds.len() == 2)).filter(takes_time).collect();
     let mut html = String::from("<div class=\"charts\">\n");
-    for kind in shown {
+    for kind in &shown {
         let title = plural(&kind.kind);
         let caption = "Share of the latency of the requests of each band of percentiles; with the band its mean latency.";
         html += &chart("waits", &title, caption, &[("kind", &kind.kind)], "");

@@ -27,11 +27,11 @@ fn requests(timeline: &Timeline) -> String {
         timeline.slots,
         show_time(timeline.slot_ns as f64).replace(" us", " µs")
     );
-    let caption = "Above: requests that ended, per second, below the limit that the busiest resource sets. Below: pages that garbage \
-        collection and wear levelling moved, and blocks erased.";
+    let caption = "Above: requests that ended, per second, and the limit that the busiest resource sets. Below: pages that garbage collection \
+        and wear levelling moved, and blocks erased.";
     let mut html = intro + &chart("throughput", "Throughput, collection and erases", caption, &[], "");
     html += "<div class=\"charts\">\n";
-    for kind in &timeline.kinds {
+    for kind in timeline.kinds.iter().filter(|kind| kind.max_ns.iter().any(|&longest| longest > 0)) {
         let title = format!("{}: latency over time", plural(&kind.kind));
         let caption =
             "Percentiles within each slot, at most 1/16 too high; none where a slot has too few requests.";
@@ -77,7 +77,11 @@ fn tokens(timeline: &Timeline) -> String {
         "The share of the time that each drive spent with its token, by what it did: {epochs} epochs began during the measurement. Reads go to \
          drives without it where they can."
     );
-    chart("tokens", "Who had the token, and for what", &caption, &[], "")
+    let mut html = chart("tokens", "Who had the token, and for what", &caption, &[], "");
+    if !timeline.epochs.is_empty() {
+        html += &chart("epochs", "Epochs", "Epochs that began, per second, of all groups together.", &[], "");
+    }
+    html
 }
 
 fn roles() -> String {

@@ -129,13 +129,12 @@ function draw(figure) {
   const style = styleFor(isDark(), width);
   const made = charts[figure.dataset.chart](figure, style);
   if (!made) return;
-  const known = drawn.get(figure);
-  if (known) known.dispose();
   plot.style.height = made.height + "px";
-  const chart = echarts.init(plot, null, {
-    renderer: made.canvas ? "canvas" : "svg", width, height: made.height, devicePixelRatio: made.canvas ? 2 : undefined,
-  });
-  chart.setOption(made.option);
+  const size = { width, height: made.height };
+  let chart = drawn.get(figure);
+  if (chart) chart.resize(size);
+  else chart = echarts.init(plot, null, { renderer: made.canvas ? "canvas" : "svg", devicePixelRatio: made.canvas ? 2 : undefined, ...size });
+  chart.setOption(made.option, { notMerge: true });
   if (made.group) chart.group = made.group;
   drawn.set(figure, chart);
   const series = chart.getOption().series.map((one) => one.name + ":" + (one.data || []).length);

@@ -30,7 +30,7 @@ charts.scatter = (figure, style) => {
     return by >= 0 && beside >= 0 && (by > 0 || beside > 0);
   });
   const dots = (name, points, more) => ({ type: "scatter", name, symbolSize: 9, data: points.map((point) => ({ value: [x.at(value(point, first)), y.at(value(point, second))], point })), ...more });
-  const front = known.filter((point) => !isBeaten(point)), rest = known.filter((point) => isBeaten(point) && !isBase(point));
+  const front = known.filter((point) => !isBeaten(point) && !isBase(point)), rest = known.filter((point) => isBeaten(point) && !isBase(point));
   return {
     height: 360,
     table: () => ({ head: ["point", first, second], rows: known.map((point) => [settingsOf(point), value(point, first), value(point, second)]) }),

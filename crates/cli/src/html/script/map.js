@@ -66,7 +66,7 @@ function strips(style, rows, parts, looksAt) {
     return slots.reduce((sum, x) => sum + x, 0) / slots.length;
   };
   const series = parts.map((part, index) => ({
-    type: "custom", name: part.name, itemStyle: { color: part.colour }, clip: true,
+    type: "custom", name: part.name, itemStyle: { color: part.colour }, clip: true, progressive: 0,
     encode: { x: [0, 1], y: 2 },
     data: rows.flatMap((row, at) => Array.from({ length: columns }, (_, column) => {
       const below = parts.slice(0, index).reduce((sum, other) => sum + average(other.of(row.data), column), 0);

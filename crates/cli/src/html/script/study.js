@@ -23,7 +23,7 @@ charts.ratios = (figure, style) => {
   const [low, high] = extent(data.map((one) => one.row.ratio).concat([0.5, 2]));
   const room = roomFor(names, style);
   const marks = [[0.75, "–25 %"], [1, "as the paper"], [1.25, "+25 %"]].map(([at, words]) => ({
-    ...bound(style, lg(at), style.isNarrow && at !== 1 ? "" : words, "xAxis"), label: { formatter: style.isNarrow ? "" : words, position: "end", color: style.soft, fontSize: 11, distance: at === 1 ? 16 : 4 },
+    ...bound(style, lg(at), style.isNarrow && at !== 1 ? "" : words, "xAxis"), label: { formatter: style.isNarrow ? "" : words, position: "start", color: style.soft, fontSize: 11, distance: at === 1 ? 16 : 4 },
     lineStyle: { color: style.soft, type: at === 1 ? "solid" : [4, 4], width: 1 },
   }));
   return {

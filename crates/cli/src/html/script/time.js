@@ -54,16 +54,18 @@ charts.throughput = (figure, style) => {
   if (isDrawn) {
     own[0].markLine = { silent: true, symbol: "none", data: [bound(style, limit.requests_per_s, `limit: ${limit.name}, ${format.rate(limit.requests_per_s)}`)] };
   }
+  const moved = line().moved;
   const below = [
-    fine("pages moved by collection", perSecond(gc), "#e69f00", { xAxisIndex: 1, yAxisIndex: 1, areaStyle: { color: "#e69f00", opacity: 0.28 }, symbol: "none" }),
+    fine(moved ? "pages moved by drives" : "pages moved by collection", perSecond(gc), "#e69f00", { xAxisIndex: 1, yAxisIndex: 1, areaStyle: { color: "#e69f00", opacity: 0.28 }, symbol: "none" }),
+    ...(moved ? [fine("blocks moved by the array", perSecond(moved), style.series[2], { xAxisIndex: 1, yAxisIndex: 1, symbol: "none" })] : []),
     fine("blocks erased", perSecond(erases), "#d55e00", { xAxisIndex: 1, yAxisIndex: 2, symbol: "none" }),
   ];
   const side = (more) => axis(style, { axisLabel: { formatter: (n) => format.tick(format.count(n)) }, nameTextStyle: { color: style.soft, align: "left", fontSize: 12 }, ...more });
   return {
     height: 430, group: "time",
     table: () => ({
-      head: ["time (s)", ...kinds.flatMap((kind) => [kind.kind, kind.kind + " bytes"]), "pages moved", "blocks erased"],
-      rows: slots().map((slot) => [(startOf(slot) / 1e9).toPrecision(6), ...kinds.flatMap((kind) => [kind.requests[slot], kind.bytes[slot]]), gc[slot], erases[slot]]),
+      head: ["time (s)", ...kinds.flatMap((kind) => [kind.kind, kind.kind + " bytes"]), "pages moved by drives", "blocks erased", ...(moved ? ["blocks moved by the array"] : [])],
+      rows: slots().map((slot) => [(startOf(slot) / 1e9).toPrecision(6), ...kinds.flatMap((kind) => [kind.requests[slot], kind.bytes[slot]]), gc[slot], erases[slot], ...(moved ? [moved[slot]] : [])]),
     }),
     option: base(style, {
       grid: [{ left: 58, right: 58, top: style.isNarrow ? 74 : 54, height: 170 }, { left: 58, right: 58, top: style.isNarrow ? 278 : 258, height: 92 }],
@@ -72,10 +74,11 @@ charts.throughput = (figure, style) => {
       xAxis: [timeAxis(style, { gridIndex: 0, name: "", axisLabel: { show: false } }), timeAxis(style, { gridIndex: 1 })],
       yAxis: [
         side({ gridIndex: 0, min: 0, max: isDrawn ? Math.max(limit.requests_per_s, most) * 1.06 : undefined, name: "requests/s", axisLabel: { showMaxLabel: !isDrawn, formatter: (n) => format.tick(format.count(n)) } }),
-        side({ gridIndex: 1, min: 0, name: "pages moved/s", splitNumber: 3 }),
-        side({ gridIndex: 1, min: 0, name: "erased/s", position: "right", splitNumber: 3, splitLine: { show: false }, nameTextStyle: { color: style.soft, align: "right", fontSize: 12 } }),
+        side({ gridIndex: 1, min: 0, max: ({ max }) => (max > 0 ? null : 1), name: "moved/s", splitNumber: 3 }),
+        side({ gridIndex: 1, min: 0, max: ({ max }) => (max > 0 ? null : 1), name: "erased/s", position: "right", splitNumber: 3, splitLine: { show: false }, nameTextStyle: { color: style.soft, align: "right", fontSize: 12 } }),
       ],
       dataZoom: zoom(style, [0, 1]),
+      title: limit && !isDrawn ? { text: `limit: ${limit.name}, ${format.rate(limit.requests_per_s)}, above this chart`, right: 58, top: style.isNarrow ? 56 : 36, textStyle: { color: style.soft, fontSize: 11.5, fontWeight: "normal" } } : undefined,
       series: [...own, ...below],
     }),
   };
@@ -143,3 +146,17 @@ charts.drives = (figure, style) => {
     option: base(style, { grid, xAxis, yAxis, series, title, tooltip: { trigger: "axis", formatter: (items) => listed(items, (item) => format.rate(item.data[1])) } }),
   };
 };
+
+// Epochs that began.
+charts.epochs = (figure, style) => ({
+  height: 190, group: "time",
+  table: () => ({ head: ["time (s)", "epochs"], rows: slots().map((slot) => [(startOf(slot) / 1e9).toPrecision(6), line().epochs[slot]]) }),
+  option: base(style, {
+    grid: { left: 70, right: 18, top: 26, bottom: 60 },
+    legend: { show: false },
+    tooltip: { trigger: "axis", formatter: (items) => listed(items, (item) => format.rate(item.data[1])) },
+    xAxis: timeAxis(style), dataZoom: zoom(style),
+    yAxis: axis(style, { min: 0, name: "epochs/s", splitNumber: 3, nameTextStyle: { color: style.soft, align: "left" }, axisLabel: { formatter: (n) => format.tick(format.count(n)) } }),
+    series: [fine("epochs", perSecond(line().epochs), style.series[0])],
+  }),
+});
