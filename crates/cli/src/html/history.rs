@@ -94,9 +94,19 @@ fn has_values(history: &History, metric: &str) -> bool {
     ["", "_count", "_bucket"].iter().any(|suffix| history.series.contains_key(&format!("{metric}{suffix}")))
 }
 
+/// The charts of a metric: of a histogram how much it takes, and how often that was.
 fn figure(name: &str, kind: &str, help: &str) -> String {
     let title = name.trim_start_matches("tailcut_").trim_end_matches("_total").replace('_', " ");
-    chart("history", &title, &escape(help), &[("metric", name), ("kind", kind)], "")
+    let (help, one) = (escape(help), |title: &str, kind: &str, help: &str| {
+        chart("history", title, help, &[("metric", name), ("kind", kind)], "")
+    });
+    match title.strip_suffix(" seconds") {
+        Some(what) if kind == "histogram" => {
+            let bounds = format!("{help} Shown is the bound of the bucket that holds the percentile.");
+            one(&format!("{what}: latency"), kind, &bounds) + &one(&format!("{what}: how many"), "count", &help)
+        }
+        _ => one(&title, kind, &help),
+    }
 }
 
 #[cfg(test)]

@@ -44,13 +44,13 @@ charts.history = (figure, style) => {
     show = (x) => format.seconds(x);
     isLog = true;
   } else {
-    const source = page.series[metric] || page.series[metric + "_count"] || {};
+    const source = page.series[kind === "count" ? metric + "_count" : metric] || page.series[metric + "_count"] || {};
     const list = Object.entries(source).map(([text, values]) => ({ name: without(labelsOf(text)) || "all", values: isGauge ? values.slice(1) : rates(values) }));
     // Where there are many, the largest.
     const size = (one) => one.values.reduce((sum, x) => sum + Math.abs(x), 0);
     lines = list.sort((a, b) => size(b) - size(a)).slice(0, 12);
-    const bare = /bytes/.test(metric) ? format.bytes : isTime(metric) ? (isGauge ? format.seconds : format.count) : format.count;
-    show = isGauge ? bare : (x) => bare(x) + (isTime(metric) && !isGauge ? " s/s" : "/s");
+    const bare = kind === "count" ? format.count : /bytes/.test(metric) ? format.bytes : isTime(metric) ? (isGauge ? format.seconds : format.count) : format.count;
+    show = isGauge ? bare : (x) => bare(x) + (isTime(metric) && kind === "counter" ? " s/s" : "/s");
   }
   const begin = page.at[0];
   const times = page.at.slice(1).map((at) => at - begin);
