@@ -3,8 +3,9 @@
 mod support;
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 use support::browser::{Browser, PROGRAMS, View};
 use support::{Place, has, json};
 
@@ -335,28 +336,25 @@ fn a_server_keeps_a_history_that_becomes_a_page() {
         return;
     }
     let place = Place::new();
-    let arguments = ["serve", "block", "--size", "64MiB", "--quiet", "--history", "history.jsonl"];
-    let mut server =
-        place.command(&arguments).stdout(std::process::Stdio::null()).spawn().expect("it starts");
-    // The history itself says when it has gone on long enough.
-    let is_enough = || {
-        let text = std::fs::read_to_string(place.path("history.jsonl")).unwrap_or_default();
-        text.lines().count() > 4
-    };
-    for _ in 0..600 {
-        if is_enough() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    assert!(is_enough(), "it is written while the server serves");
-    let interrupted = std::process::Command::new("kill").args(["-INT", &server.id().to_string()]).status();
+    let arguments =
+        ["serve", "block", "--size", "64MiB", "--unix", "s.sock", "--quiet", "--history", "history.jsonl"];
+    let mut server = place.command(&arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut greeting = BufReader::new(server.stdout.take().expect("it is piped")).lines();
+    assert!(greeting.next().is_some(), "it serves");
+    place.text(&["bench", "block", "--unix", "s.sock", "--time", "100ms"]);
+    let interrupted = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
     assert!(interrupted.expect("kill starts").success());
-    server.wait().expect("it ends");
+    assert!(greeting.count() > 0, "it says what it served");
+    assert!(server.wait().expect("it ends").success());
     assert_eq!(place.text(&["report", "history.jsonl"]), "history.html\n");
     let mut browser = Browser::start();
     assert_page(&mut browser, &place.path("history.html"));
     let size = &place.json("history.json")["series"]["tailcut_size_bytes"]["export=\"disk\""];
     assert_eq!(size[0].as_f64(), Some(f64::from(64 << 20)));
-    assert!(!charts(&mut browser).is_empty());
+    let reads = &place.json("history.json")["series"]["tailcut_request_seconds_count"]["kind=\"read\",export=\"disk\""];
+    let reads = reads.as_array().expect("moments");
+    assert!(reads[0].as_f64() == Some(0.0) && reads[reads.len() - 1].as_f64() > Some(0.0), "{reads:?}");
+    let mut is_known =
+        |text: &str| charts(&mut browser).iter().any(|(_, series)| series.iter().any(|one| one.0 == text));
+    assert!(is_known("kind read, disk 99 %"));
 }

@@ -103,7 +103,8 @@ fn figure(name: &str, kind: &str, help: &str) -> String {
     match title.strip_suffix(" seconds") {
         Some(what) if kind == "histogram" => {
             let bounds = format!("{help} Shown is the bound of the bucket that holds the percentile.");
-            one(&format!("{what}: latency"), kind, &bounds) + &one(&format!("{what}: how many"), "count", &help)
+            one(&format!("{what}: latency"), kind, &bounds)
+                + &one(&format!("{what}: how many"), "count", &help)
         }
         _ => one(&title, kind, &help),
     }

@@ -109,6 +109,14 @@ impl History {
         }
     }
 
+    /// Adds a last moment, whenever the one before was.
+    pub fn end(mut history: Option<History>) {
+        if let Some(history) = &mut history {
+            history.due = Instant::now();
+        }
+        History::go_on_or_end(&mut history);
+    }
+
     /// Adds what a page says.
     fn add(&mut self, page: &str, at: f64) -> Result<(), Failure> {
         let (metrics, values) = read_page(page);

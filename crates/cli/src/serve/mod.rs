@@ -124,12 +124,14 @@ pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
 fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, mut history: Option<History>, quiet: bool) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = page::Glance::of(server);
+    History::go_on_or_end(&mut history);
     while !interrupt.wait(GLANCE_EVERY) {
         History::go_on_or_end(&mut history);
         let now = page::Glance::of(server);
         waiting.say(now.line(&before, GLANCE_EVERY));
         before = now;
     }
+    History::end(history);
 }
 
 /// How often the status line changes.

@@ -9,15 +9,11 @@ use tailcut_sim::Report;
 
 /// The title of the page.
 pub fn title(report: &Report) -> String {
-    let source = match report.sources.as_slice() {
-        [one] => one.split(": ").next().unwrap_or(one),
-        _ => "several sources",
-    };
     match &report.array {
         Some(array) => {
-            format!("tailcut run: {source} on {} over {} x {}", array.layout, array.drives, report.drive_name)
+            format!("tailcut run: {} over {} x {}", array.layout, array.drives, report.drive_name)
         }
-        None => format!("tailcut run: {source} on {}", report.drive_name),
+        None => format!("tailcut run: {}", report.drive_name),
     }
 }
 

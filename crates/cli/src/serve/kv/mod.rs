@@ -159,6 +159,7 @@ fn watch(
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = server.glance();
     let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
+    History::go_on_or_end(&mut history);
     while !interrupt.wait(every) && !server.has_ended() {
         History::go_on_or_end(&mut history);
         let now = server.glance();
@@ -171,6 +172,8 @@ fn watch(
         waiting.say(line);
         before = now;
     }
+    // A server that has ended by itself answers no more.
+    History::end(history.filter(|_| !server.has_ended()));
 }
 
 /// How often the status line changes.
