@@ -229,7 +229,7 @@ fn studies_stand_on_one_page() {
         "study",
         "run",
         "swan-eq1",
-        "shin-t5.2",
+        "swan-1",
         "--quick",
         "--quiet",
         "--html",
