@@ -1,5 +1,6 @@
 //! The command line.
 
+pub use crate::advise::arguments::AdviseArguments;
 pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
 pub use crate::compare::arguments::CompareArguments;
@@ -42,7 +43,9 @@ pub enum Command {
     /// Show what the slow requests of a run waited for
     Explain(ExplainArguments),
     /// Run every combination of techniques, rank them, and show what each does alone and in company
-    Compare(CompareArguments),
+    Compare(Box<CompareArguments>),
+    /// Find the cheapest arrangement of drives that keeps a promise under a workload
+    Advise(AdviseArguments),
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),

@@ -3,7 +3,9 @@
 use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::Tone;
-use crate::{bench, compare, ctl, explain, generate, probe, report, run, serve, size, study, torture, trace};
+use crate::{
+    advise, bench, compare, ctl, explain, generate, probe, report, run, serve, size, study, torture, trace,
+};
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments, out),
         Command::Explain(arguments) => explain::explain(&arguments, out),
         Command::Compare(arguments) => compare::command::command(&arguments, out),
+        Command::Advise(arguments) => advise::command::command(&arguments, out),
         Command::Study(command) => study::study(&command, out),
         Command::Report(arguments) => report::report(&arguments, out),
         Command::Trace(command) => trace::trace(&command, out),

@@ -2,6 +2,7 @@
 //!
 //! A library only so that its parts can be tested; the binary calls [`command::main`].
 
+pub mod advise;
 pub mod arguments;
 pub mod bench;
 pub mod command;

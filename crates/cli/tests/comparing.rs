@@ -123,6 +123,51 @@ fn a_killed_process_loses_no_finished_run() {
     assert_eq!(whole.count(), 8, "none was run twice");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_comparison_shows_what_it_knows() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    // The second point never ends.
+    let endless =
+        ["compare", "small.toml", "--jobs", "1", "--vary", "run.requests=3000,0", "--by", "mean(read)"];
+    let mut child =
+        place.command(&endless).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let records = place.path("tailcut-compare/points.jsonl");
+    while !fs::read(&records).unwrap_or_default().ends_with(b"\n") {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 point is missing; the same command goes on"), "{}", stderr(&output));
+    let text = support::stdout(&output);
+    assert!(text.contains("base") && text.contains("not run"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    assert_eq!(results["design"]["missing"], 1);
+    assert_eq!(results["points"][0]["rank"], 1);
+}
+
+#[test]
+fn a_trace_is_a_workload_and_its_bad_lines_are_told_before_anything_runs() {
+    let place = Place::new();
+    let line = |number: u64| format!("{} 0 {} 8 {}\n", number * 100_000, number * 64 % 8192, number % 2);
+    let trace: String = (1..2000).map(line).collect();
+    place.put("good.trace", trace.as_bytes());
+    let base = ["compare", "small.toml", "--quiet", "--vary", "device.gc.victim=greedy,fifo"];
+    place.text(&[&base[..], &["--trace", "good.trace"]].concat());
+    let before = fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records");
+    // A copy is the same trace.
+    place.put("copy.trace", trace.as_bytes());
+    place.text(&[&base[..], &["--trace", "copy.trace"]].concat());
+    assert_eq!(fs::read_to_string(place.path("tailcut-compare/points.jsonl")).expect("records"), before);
+    place.put("bad.trace", (trace + "what is this\n").as_bytes());
+    let complaint = place.refused(2, &[&base[..], &["--trace", "bad.trace"]].concat());
+    assert!(complaint.contains("trace convert"), "{complaint}");
+}
+
 #[test]
 fn a_grid_that_grew_runs_what_is_new() {
     let place = Place::new();
@@ -204,7 +249,7 @@ fn a_run_that_fails_is_a_result_that_says_so() {
     let place = Place::new();
     let faults = "--vary=device.faults.program_fail=0.0,0.1";
     let text = place.text(&["compare", "small.toml", "--quiet", faults]);
-    assert!(text.contains("failed at 1 points: the drive became read-only"), "{text}");
+    assert!(text.contains("failed at 1 point: the drive became read-only"), "{text}");
     let results = results(&place, "tailcut-compare");
     assert!(results["points"][1]["rank"].is_null() && results["points"][0]["rank"] == 1);
     assert!(results["points"][1]["error"].as_str().expect("an error").contains("read-only"));
@@ -239,7 +284,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     let wrong = |more: &[&str]| place.refused(2, &[&["compare", "small.toml"], more].concat());
     assert!(wrong(&[]).contains("nothing is varied"));
     assert!(wrong(&["--vary", "workload.depth"]).contains("no '='"));
-    assert!(wrong(&["--vary", "workload.deep=1,2"]).contains("did you mean 'depth'?"));
+    assert!(wrong(&["--vary", "workload.dept=1,2"]).contains("did you mean 'depth'?"));
     assert!(wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth=many"));
     assert!(wrong(&["--vary", "seed=1,2", "--by", "p99.99(raed)"]).contains("no kind of request"));
     assert!(wrong(&["--vary", "seed=1,2", "--on-off", "x=seed=3"]).contains("both set seed"));
@@ -259,4 +304,36 @@ fn json_takes_the_place_of_the_tables() {
     assert_eq!(printed, results(&place, "tailcut-compare"));
     let parsed: tailcut::compare::Results = serde_json::from_value(printed).expect("it is read again");
     assert_eq!(parsed.points.len(), 8);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_holds_the_same_table() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+    let place = Place::new();
+    place.text(&compare(&["--parquet", "runs.parquet", "--by", "mean(read)"]));
+    let file = fs::File::open(place.path("runs.parquet")).expect("it is there");
+    let reader = SerializedFileReader::new(file).expect("it is Parquet");
+    let names: Vec<String> = reader
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .map(|column| column.name().to_owned())
+        .collect();
+    let csv = fs::read_to_string(place.path("tailcut-compare/compare.csv")).expect("a table");
+    let mut lines = csv.lines();
+    assert_eq!(names.join(","), lines.next().expect("a head"));
+    let mean = names.iter().position(|name| name == "mean(read) [ns]").expect("a column");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let mut count = 0;
+    for (row, line) in rows.zip(lines) {
+        let (row, fields) = (row.expect("a row"), line.split(',').collect::<Vec<&str>>());
+        assert_eq!(row.get_string(0).expect("a text"), fields[0]);
+        assert_eq!(row.get_double(mean).expect("a number"), fields[mean].parse::<f64>().expect("a number"));
+        count += 1;
+    }
+    assert_eq!(count, 8);
 }

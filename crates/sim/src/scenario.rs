@@ -647,19 +647,27 @@ impl Scenario {
         Ok(())
     }
 
+    /// Sectors that the workload sees: of the drive, the drives of a host, the array, or all items of a server.
+    ///
+    /// # Errors
+    /// [`InputError::Array`].
+    pub fn sectors(&self) -> Result<u64, InputError> {
+        let drive = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
+            * u64::from(self.device.geometry.page_sectors());
+        Ok(match (self.kv.enabled, self.array.drives) {
+            (true, _) => self.kv.items * BLOCK_SECTORS,
+            (false, 0) => drive * u64::from(self.host.drives.max(1)),
+            (false, _) => self.new_array(|| ())?.identify().sectors,
+        })
+    }
+
     /// What keeps this scenario from running, as far as that shows without preparing a drive or looking through a
     /// file.
     ///
     /// # Errors
     /// As [`Scenario::world`].
     pub fn check(&self) -> Result<(), InputError> {
-        let drive = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
-            * u64::from(self.device.geometry.page_sectors());
-        let sectors = match (self.kv.enabled, self.array.drives) {
-            (true, _) => self.kv.items * BLOCK_SECTORS,
-            (false, 0) => drive * u64::from(self.host.drives.max(1)),
-            (false, _) => self.new_array(|| ())?.identify().sectors,
-        };
+        let sectors = self.sectors()?;
         if self.is_synthetic() {
             let sources = self.synthetic_sources(sectors)?;
             self.check_horizon(&sources)?;

@@ -24,7 +24,7 @@ pub struct CompareArguments {
     /// scenario stays as it is
     #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = factor_of(Factor::on_off))]
     pub on_off: Vec<Factor>,
-    /// Vary what a file says: a TOML file with [vary], [on-off] and [levels.NAME]
+    /// Vary what a file says: a TOML file with the sections vary, on-off and levels.NAME
     #[arg(long, value_name = "FILE")]
     pub grid: Option<PathBuf>,
     /// Run one point of N: a balanced part of the grid

@@ -7,7 +7,7 @@ use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::run::{self, NotRun, Scenario};
 use crate::sweep::Point;
-use crate::sweep::point::Identities;
+use crate::sweep::point::{Identities, check_workload};
 use crate::terminal::Tone;
 
 /// A point of the grid, as it is run.
@@ -38,6 +38,7 @@ impl Cells {
     pub fn new(request: &Request, design: &Design) -> Result<Cells, Failure> {
         let reader = Reader { request };
         let base = reader.read(&vec![0; request.factors.len()])?;
+        check_workload(&base)?;
         let mut identities = Identities::default();
         let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new() };
         let mut conflicts: Vec<Conflict> = Vec::new();
@@ -142,8 +143,8 @@ impl Reader<'_> {
             let wrong = if conflict.levels.len() > 1 { "contradict each other" } else { "is refused" };
             let named: Vec<String> = self.request.factors.iter().zip(&conflict.example).map(name).collect();
             text += &format!(
-                "\n\n  {settings}: {wrong}, at {} points such as {}\n    {}",
-                conflict.points,
+                "\n\n  {settings}: {wrong}, at {} such as {}\n    {}",
+                counted(conflict.points),
                 named.join(", "),
                 conflict.why.replace('\n', "\n    ")
             );
@@ -163,6 +164,11 @@ fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
     let mut levels = levels.to_vec();
     levels[factor] = level;
     levels
+}
+
+/// `1 point`, `2 points`.
+pub fn counted(points: u64) -> String {
+    if points == 1 { String::from("1 point") } else { format!("{points} points") }
 }
 
 /// What is wrong, without the places: the settings of a point are nowhere written together.

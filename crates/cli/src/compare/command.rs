@@ -1,6 +1,7 @@
 //! The command around a comparison: options, progress, files.
 
 use super::arguments::CompareArguments;
+use super::cells::counted;
 use super::csv::Runs;
 use super::request::Request;
 use super::results::Results;
@@ -10,6 +11,8 @@ use crate::failure::Failure;
 use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
+#[cfg(feature = "parquet")]
+use crate::output::write_file;
 use crate::run::write_json;
 use crate::sweep::Progress;
 use crate::terminal::{self, Tone, Waiting, window};
@@ -43,7 +46,8 @@ pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), 
     match results.points.iter().find_map(|point| point.error.as_ref()) {
         _ if interrupt.asked() => {
             let missing = results.design.missing;
-            eprintln!("{missing} points are missing; the same command goes on with them");
+            let are = if missing == 1 { "is" } else { "are" };
+            eprintln!("{} {are} missing; the same command goes on", counted(missing));
             Err(Failure::Interrupted)
         }
         Some(why) if results.points.iter().all(|point| point.error.is_some()) => {
@@ -112,6 +116,12 @@ fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> 
     folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
     if let Some(file) = &arguments.html {
         html::write(file, &html::of_comparison(results), None)?;
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(file) = &arguments.parquet {
+        let table = super::parquet::to_parquet(results)
+            .map_err(|error| Failure::Operation(format!("cannot write Parquet: {error}")))?;
+        write_file(file, &table)?;
     }
     match &arguments.json {
         Some(file) if !is_stdout(file) => {

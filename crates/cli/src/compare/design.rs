@@ -191,8 +191,8 @@ fn for_pairs(point: &[usize], offsets: &[usize], mut with: impl FnMut(usize, usi
     }
 }
 
-/// The most points of a comparison.
-pub const MOST: u64 = 1_000_000;
+/// The most points of a comparison: the scenario of each is kept in memory, some kilobytes.
+pub const MOST: u64 = 100_000;
 
 /// Random points of which the best is taken.
 const CANDIDATES: usize = 32;

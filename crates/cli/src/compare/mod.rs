@@ -12,6 +12,8 @@ pub mod effects;
 pub mod factor;
 pub mod grid;
 pub mod page;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod request;
 pub mod results;
 

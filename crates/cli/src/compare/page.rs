@@ -1,5 +1,6 @@
 //! A comparison as a person reads it.
 
+use super::cells::counted;
 use super::results::{Effects, Head, Main, Pair, Point, Results, Verdict};
 use crate::show::waits::wrapped;
 use crate::sweep::Unit;
@@ -118,6 +119,10 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
         notes.push("? fewer than ten requests are slower: little more than chance; run longer".to_owned());
     }
+    let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();
+    if results.points.iter().any(is_done) && results.points.iter().all(|point| point.rank.is_none()) {
+        notes.push(format!("no run has {}: rank by something else, with --by", results.by));
+    }
     notes.iter().map(|note| wrapped("", note, width)).collect()
 }
 
@@ -211,10 +216,11 @@ fn failures(results: &Results, width: usize, tone: Tone) -> String {
     }
     let mut text = String::new();
     for (why, points) in reasons {
-        text += &wrapped(&format!("{} at {points} points: ", tone.paint(Ink::Warning, "failed")), why, width);
+        text +=
+            &wrapped(&format!("{} at {}: ", tone.paint(Ink::Warning, "failed"), counted(points)), why, width);
     }
     for left_out in &results.design.impossible {
-        let lead = format!("{} {} points: ", tone.paint(Ink::Warning, "left out"), left_out.points);
+        let lead = format!("{} {}: ", tone.paint(Ink::Warning, "left out"), counted(left_out.points));
         let why = left_out.why.replace('\n', "; ");
         text += &wrapped(&lead, &format!("{}: {why}", left_out.settings.join(" and ")), width);
     }

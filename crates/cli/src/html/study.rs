@@ -1,6 +1,6 @@
 //! The page of studies: everything that papers reported, and ours beside it.
 
-use super::markup::{Column, Table, chart, escape, figure};
+use super::markup::{Column, Table, chart, escape, figure, folded};
 use super::page::Page;
 use crate::study::figure as shown;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ pub struct Row {
 const NEAR: f64 = 0.1;
 /// A larger difference than this has a note.
 const FAR: f64 = 0.25;
+/// So many figures that a paper does not give stand in the open.
+const FOLDED: usize = 24;
 /// Charts of one study at most: the largest groups of rows.
 const CHARTS: usize = 8;
 
@@ -171,6 +173,7 @@ fn groups(study: &Finished) -> Vec<(&str, &str)> {
     order
 }
 
+/// What the paper gives, and all else folded away where it is long; then the notes.
 fn table(study: &Finished) -> String {
     let mut notes: Vec<&str> = Vec::new();
     for note in study.rows.iter().filter_map(|row| row.note.as_deref()) {
@@ -178,6 +181,20 @@ fn table(study: &Finished) -> String {
             notes.push(note);
         }
     }
+    let (given, others): (Vec<&Row>, Vec<&Row>) = study.rows.iter().partition(|row| row.paper.is_some());
+    let html = if others.len() <= FOLDED || given.is_empty() && others.len() <= 2 * FOLDED {
+        rows(study, &study.rows.iter().collect::<Vec<_>>(), &notes)
+    } else {
+        let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
+        let title = format!("{} figures that the paper does not give", others.len());
+        shown + &folded(&title, &rows(study, &others, &notes))
+    };
+    let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();
+    let list = if items.is_empty() { items } else { format!("<ol class=\"notes\">\n{items}</ol>\n") };
+    html + &list
+}
+
+fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
     let number = |title| (title, Column::Number);
     let head = [
         ("case", Column::Text),
@@ -189,7 +206,7 @@ fn table(study: &Finished) -> String {
         number("note"),
     ];
     let mut table = Table::new(&format!("Figures of {}", study.study), &head);
-    for row in &study.rows {
+    for row in rows {
         let show =
             |value: Option<f64>| value.map_or(String::from("–"), |value| figure(&shown(value, &row.unit)));
         let ratio = row.ratio.map_or(String::from("–"), |ratio| format!("{ratio:.2}"));
@@ -204,10 +221,7 @@ fn table(study: &Finished) -> String {
             (note.map_or(String::new(), |place| format!("[{}]", place + 1)), ""),
         ]);
     }
-    let notes = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note)));
-    let notes: String = notes.collect();
-    let list = if notes.is_empty() { String::new() } else { format!("<ol class=\"notes\">\n{notes}</ol>\n") };
-    table.html() + &list
+    table.html()
 }
 
 #[cfg(test)]

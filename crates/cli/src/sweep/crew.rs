@@ -4,8 +4,9 @@ use super::outcome::Ended;
 use super::point::Point;
 use super::records::Records;
 use crate::failure::Failure;
+use crate::output::OutputError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 use tailcut_sim::study::{self, Run};
@@ -49,40 +50,71 @@ impl<'c> Crew<'c> {
         let all = points.len() as u64;
         let mut progress = Progress { done: all - open.len() as u64, all };
         tell(progress);
-        let (next, lost) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let is_over = || (self.is_over)() || lost.load(Ordering::Relaxed);
-        let (found, results) = mpsc::channel::<(usize, Ended)>();
-        let mut kept = Ok(());
-        thread::scope(|scope| {
+        let queue =
+            Queue { open: &open, next: AtomicUsize::new(0), lost: AtomicBool::new(false), crew: self };
+        let (found, results) = mpsc::channel();
+        let mut keep = |index: usize, ended| records.keep(&open[index].digest, ended);
+        let kept = thread::scope(|scope| {
             for _ in 0..self.jobs.min(open.len()) {
-                let (found, next, is_over, open) = (found.clone(), &next, &is_over, &open);
-                scope.spawn(move || {
-                    while !is_over() {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(point) = open.get(index) else { return };
-                        if let Some(ended) = run(point, is_over) {
-                            // The receiver lives as long as the scope.
-                            let _ = found.send((index, ended));
-                        }
-                    }
-                });
+                let found = found.clone();
+                let queue = &queue;
+                scope.spawn(move || queue.work(&found));
             }
             drop(found);
-            loop {
-                match results.recv_timeout(TICK) {
-                    Ok((index, ended)) => {
-                        progress.done += 1;
-                        kept = std::mem::replace(&mut kept, Ok(()))
-                            .and_then(|()| records.keep(&open[index].digest, ended));
-                        lost.store(kept.is_err(), Ordering::Relaxed);
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-                tell(progress);
-            }
+            collect(&results, &mut keep, &mut progress, tell).inspect_err(|_| queue.lose())
         });
         Ok(kept?)
+    }
+}
+
+/// The points that are still to be run.
+struct Queue<'q> {
+    open: &'q [&'q Point],
+    next: AtomicUsize,
+    /// Results cannot be kept any more.
+    lost: AtomicBool,
+    crew: &'q Crew<'q>,
+}
+
+impl Queue<'_> {
+    fn is_over(&self) -> bool {
+        (self.crew.is_over)() || self.lost.load(Ordering::Relaxed)
+    }
+
+    fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// What each thread does: one point after another, until there are no more.
+    fn work(&self, found: &Sender<(usize, Ended)>) {
+        while !self.is_over() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(point) = self.open.get(index) else { return };
+            if let Some(ended) = run(point, &|| self.is_over()) {
+                // Who collects goes away only when results cannot be kept.
+                let _ = found.send((index, ended));
+            }
+        }
+    }
+}
+
+/// Keeps what comes until all threads have ended, and tells how far they are.
+fn collect(
+    results: &Receiver<(usize, Ended)>,
+    keep: &mut dyn FnMut(usize, Ended) -> Result<(), OutputError>,
+    progress: &mut Progress,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), OutputError> {
+    loop {
+        match results.recv_timeout(TICK) {
+            Ok((index, ended)) => {
+                keep(index, ended)?;
+                progress.done += 1;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        tell(*progress);
     }
 }
 

@@ -6,6 +6,8 @@ use crate::scenario::{self, Comments};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use tailcut_sim::scenario::InputError;
+use tailcut_sim::trace::TraceError;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A resolved scenario with its identity.
@@ -15,6 +17,24 @@ pub struct Point {
     pub scenario: Scenario,
     /// 32 hexadecimal digits: equal for equal scenarios, versions and contents of the trace.
     pub digest: String,
+}
+
+/// Looks through the trace or job file of a scenario once, before it is run many times.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_workload(scenario: &Scenario) -> Result<(), Failure> {
+    if scenario.is_synthetic() {
+        return Ok(());
+    }
+    let sectors = scenario.sectors().map_err(|error| Failure::Input(error.in_full()))?;
+    match scenario.sources(sectors, false) {
+        Ok(_) => Ok(()),
+        Err(InputError::Trace(error @ TraceError::BadRecords { .. })) => Err(Failure::Input(format!(
+            "{error}\nto leave such lines out, write the trace anew: tailcut trace convert IN OUT --to FORMAT --skip-bad-lines"
+        ))),
+        Err(error) => Err(Failure::Input(error.in_full())),
+    }
 }
 
 /// Makes points, and reads each file that scenarios replay once.
@@ -91,7 +111,7 @@ mod tests {
     #[test]
     fn a_copy_of_a_trace_is_the_same_trace_and_a_longer_one_is_not() {
         let folder = tempfile::TempDir::new().expect("a folder");
-        let mut with = |name: &str, content: &str| {
+        let with = |name: &str, content: &str| {
             let file = folder.path().join(name);
             std::fs::write(&file, content).expect("the folder is writable");
             let mut scenario = Scenario::default();

@@ -142,6 +142,11 @@ impl Quantity {
         }
     }
 
+    /// Whether it is the largest latency of all, which more requests only raise.
+    pub fn is_maximum(&self) -> bool {
+        self.what == What::Named(Name::Max)
+    }
+
     /// Whether it tells how long a drive lasts, of which nothing is known until something is erased.
     pub fn is_lifetime(&self) -> bool {
         matches!(self.what, What::Named(Name::Life | Name::Dwpd))

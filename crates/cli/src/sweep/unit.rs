@@ -44,6 +44,7 @@ impl Unit {
             Unit::Nanos => show_time(value),
             Unit::BytesPerSecond => show_rate(value),
             Unit::PerSecond => show_count(value),
+            Unit::Years if value < 0.1 => format!("{value:.4} y"),
             Unit::Years => format!("{value:.2} y"),
             Unit::Times => format!("{value:.2} x"),
             Unit::Plain if value == value.trunc() => show_count(value),

@@ -152,7 +152,7 @@ pub struct MemberReport {
     pub chip_utilisation: f64,
     /// Blocks erased.
     pub erases: u64,
-    /// Years that it lasts at the measured rate; see [`Lifetime`](super::Lifetime).
+    /// Years that it lasts at the measured rate; see [`Lifetime`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub years: Option<f64>,
 }

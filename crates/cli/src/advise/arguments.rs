@@ -1,0 +1,85 @@
+//! The command line of `tailcut advise`.
+
+use super::cost::Prices;
+use super::promise::Promise;
+use crate::arguments::preset;
+use crate::compare::arguments::CommonOptions;
+use crate::sweep::Misread;
+use clap::Args;
+use std::path::PathBuf;
+use tailcut_base::quantity::{parse_bytes, parse_count};
+use tailcut_ssd::Preset;
+
+/// `tailcut advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArguments {
+    /// The drive and the workload, a TOML file; the built-in scenario when it is left out
+    pub scenario: Option<PathBuf>,
+    /// The workload.
+    #[command(flatten)]
+    pub common: CommonOptions,
+    /// What shall be kept, such as "p99.99(read) < 1ms, write >= 200MB/s, life >= 3y"
+    #[arg(long, value_name = "PROMISE", value_parser = promise)]
+    pub promise: Promise,
+    /// A kind of drive that can be bought, such as m-32g; that of the scenario when left out
+    #[arg(long = "drive", value_name = "PRESET", value_parser = preset)]
+    pub drives: Vec<Preset>,
+    /// How much is stored, such as 20GB; what the scenario fills of its drive when left out
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub data: Option<u64>,
+    /// The most drives of an arrangement
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub most_drives: u32,
+    /// Only what loses nothing with a drive
+    #[arg(long)]
+    pub survive: bool,
+    /// What a GB of raw flash and a drive cost, such as tlc=0.06,drive=15; by cells alone when left out
+    #[arg(long, value_name = "WHAT=PRICE,…", value_parser = prices)]
+    pub price: Option<Prices>,
+    /// The most requests of a run
+    #[arg(long, value_name = "N", default_value = "20M", value_parser = requests)]
+    pub most_requests: u64,
+    /// Folder for finished runs, from which the same or another search goes on, and for the results
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
+    pub out: PathBuf,
+    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// How many runs at a time; one for each core when left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn promise(text: &str) -> Result<Promise, String> {
+    Promise::parse(text).map_err(|misread| pointed(text, &misread))
+}
+
+fn prices(text: &str) -> Result<Prices, String> {
+    Prices::parse(text).map_err(|misread| pointed(text, &misread))
+}
+
+/// The message below the text, with carets under what is wrong.
+fn pointed(text: &str, misread: &Misread) -> String {
+    let width = |span: &str| span.chars().count();
+    let indent = width(text.get(..misread.span.start).unwrap_or(""));
+    let carets = width(text.get(misread.span.clone()).unwrap_or("")).max(1);
+    format!("{}\n    {text}\n    {:indent$}{}", misread.message, "", "^".repeat(carets))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text).map_err(|bad| bad.message)?;
+    if bytes > 0 { Ok(bytes) } else { Err(String::from("something is stored; write 20GB, say")) }
+}
+
+fn requests(text: &str) -> Result<u64, String> {
+    let count = parse_count(text).map_err(|bad| bad.message)?;
+    if count >= LEAST { Ok(count) } else { Err(format!("a run takes {LEAST} requests at least")) }
+}
+
+const LEAST: u64 = super::judge::LEAST;
+
+/// The folder of a search when no other is named.
+pub const DEFAULT_FOLDER: &str = "tailcut-advise";

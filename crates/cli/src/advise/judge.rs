@@ -1,0 +1,132 @@
+//! Whether a run keeps a promise, and how many requests can tell.
+
+use super::promise::{Promise, Standing, Term};
+use super::results::{TermResult, Verdict};
+use crate::sweep::outcome::{FINER, RESOLUTION};
+use crate::sweep::{Outcome, Quantity};
+
+/// Whether a short run breaks a promise already: a percentile by one below it that enough requests decide, for a higher one
+/// is no lower; the maximum as it is; anything else by a quarter, which more requests do not make good.
+pub fn is_broken_soon(promise: &Promise, outcome: &Outcome) -> bool {
+    promise.terms.iter().any(|term| is_term_broken_soon(term, outcome))
+}
+
+fn is_term_broken_soon(term: &Term, outcome: &Outcome) -> bool {
+    if let Some(percentile) = term.quantity.percentile() {
+        return FINER.iter().filter(|lower| **lower <= percentile).any(|lower| {
+            let point = outcome.finer(term.quantity.kind(), *lower);
+            point.is_some_and(|point| point.resolved && point.ns as f64 > term.bound)
+        });
+    }
+    let Some(standing) = term.standing(outcome) else { return false };
+    standing.margin < if term.quantity.is_maximum() { 0.0 } else { -SLACK }
+}
+
+/// How a run stands to each term, and what follows.
+pub fn judge(promise: &Promise, outcome: &Outcome) -> (Verdict, Vec<TermResult>) {
+    let standings: Vec<Option<Standing>> = promise.terms.iter().map(|term| term.standing(outcome)).collect();
+    let verdict = if standings.iter().any(|standing| standing.is_none_or(|standing| !standing.kept)) {
+        Verdict::Broken
+    } else if standings.iter().flatten().all(|standing| standing.resolved) {
+        Verdict::Kept
+    } else {
+        Verdict::KeptTooFew
+    };
+    let terms = promise.terms.iter().zip(standings).map(|(term, standing)| result(term, standing));
+    (verdict, terms.collect())
+}
+
+fn result(term: &Term, standing: Option<Standing>) -> TermResult {
+    TermResult {
+        term: term.to_string(),
+        value: standing.map(|standing| standing.value),
+        shown: standing.map_or(String::from("unknown"), |s| term.quantity.unit().show(s.value)),
+        margin: standing.map(|standing| standing.margin),
+        kept: standing.is_some_and(|standing| standing.kept),
+        resolved: standing.is_none_or(|standing| standing.resolved),
+    }
+}
+
+/// How many requests it takes that ten are slower than each percentile of the promise, with a fifth more, given the
+/// share of each kind in `outcome`; at least [`LEAST`].
+pub fn requests_needed(promise: &Promise, outcome: &Outcome) -> u64 {
+    let all = count(outcome, "all").unwrap_or(1.0).max(1.0);
+    let needed = |quantity: &Quantity| {
+        let slower = 1.0 - quantity.percentile()? / 100.0;
+        let share = count(outcome, quantity.kind()).filter(|count| *count > 0.0)? / all;
+        Some((1.2 * RESOLUTION / slower / share).ceil() as u64)
+    };
+    let most = promise.terms.iter().filter_map(|term| needed(&term.quantity)).max();
+    most.unwrap_or(0).max(LEAST)
+}
+
+fn count(outcome: &Outcome, kind: &str) -> Option<f64> {
+    let requests = Quantity::parse(&format!("requests({})", kind.trim_start_matches("read "))).ok()?;
+    requests.of(outcome).map(|figure| figure.value)
+}
+
+/// Whether a term is about the life of drives, and nothing was erased yet.
+pub fn is_life_unknown(promise: &Promise, outcome: &Outcome) -> bool {
+    promise.terms.iter().any(|term| term.quantity.is_lifetime() && term.standing(outcome).is_none())
+}
+
+/// How far from its bound a figure of a short run may be and still be good in a long one.
+const SLACK: f64 = 0.25;
+
+/// The fewest requests of a long run.
+pub const LEAST: u64 = 200_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::outcome::Finer;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    fn outcome(points: &[(f64, u64, bool)]) -> Outcome {
+        let finer = |&(percentile, ns, resolved): &(f64, u64, bool)| Finer { percentile, ns, resolved };
+        Outcome {
+            report: json!({"kinds": [{"kind": "all", "requests": 1000, "requests_per_s": 50.0, "bytes_per_s": 70.0},
+                {"kind": "read", "requests": 250}]}),
+            percentiles: BTreeMap::from([("read".to_owned(), points.iter().map(finer).collect())]),
+        }
+    }
+
+    fn promise(text: &str) -> Promise {
+        Promise::parse(text).expect("good")
+    }
+
+    #[test]
+    fn a_lower_percentile_that_enough_requests_decide_breaks_a_promise_soon() {
+        let high = outcome(&[(99.0, 2_000_000, true), (99.9, 3_000_000, false)]);
+        assert!(is_broken_soon(&promise("p99.9(read) < 1ms"), &high));
+        let chance = outcome(&[(99.0, 500_000, true), (99.9, 3_000_000, false)]);
+        assert!(!is_broken_soon(&promise("p99.9(read) < 1ms"), &chance), "that may be chance");
+        assert!(!is_broken_soon(&promise("p50(read) < 1ms"), &high), "99 is not below 50");
+    }
+
+    #[test]
+    fn other_figures_break_it_by_a_quarter() {
+        let run = outcome(&[]);
+        assert!(!is_broken_soon(&promise("iops >= 60"), &run));
+        assert!(is_broken_soon(&promise("iops >= 80"), &run));
+    }
+
+    #[test]
+    fn a_promise_is_kept_only_as_far_as_its_requests_tell() {
+        let verdict = |text: &str, points: &[(f64, u64, bool)]| judge(&promise(text), &outcome(points)).0;
+        assert_eq!(verdict("p99(read) < 1ms, iops > 40", &[(99.0, 5, true)]), Verdict::Kept);
+        assert_eq!(verdict("p99(read) < 1ms, iops > 40", &[(99.0, 5, false)]), Verdict::KeptTooFew);
+        assert_eq!(verdict("p99(read) < 1ms, iops > 60", &[(99.0, 5, true)]), Verdict::Broken);
+        assert_eq!(verdict("life >= 3y", &[]), Verdict::Broken, "nothing is known of it");
+        assert!(is_life_unknown(&promise("life >= 3y"), &outcome(&[])));
+    }
+
+    #[test]
+    fn rare_requests_take_a_longer_run() {
+        // A quarter of the requests are reads.
+        assert_eq!(requests_needed(&promise("p99.99(read) < 1ms"), &outcome(&[])), 480_000);
+        assert_eq!(requests_needed(&promise("p99(read) < 1ms"), &outcome(&[])), LEAST);
+        assert_eq!(requests_needed(&promise("iops > 1"), &outcome(&[])), LEAST);
+    }
+}

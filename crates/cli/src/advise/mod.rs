@@ -1,0 +1,65 @@
+//! `tailcut advise`: the cheapest arrangement that keeps a promise.
+//!
+//! [`advise`] is the whole of it for a program; [`command`] is the command around it.
+
+pub mod arguments;
+pub mod arrangement;
+pub mod catalogue;
+pub mod command;
+pub mod cost;
+pub mod judge;
+pub mod page;
+pub mod promise;
+pub mod results;
+mod search;
+
+pub use results::Advice;
+
+use crate::arguments::RunArguments;
+use crate::failure::Failure;
+use crate::sweep::Progress;
+use arrangement::Arrangements;
+use cost::Prices;
+use promise::Promise;
+use search::Search;
+use std::path::PathBuf;
+use tailcut_ssd::Preset;
+
+/// What is asked.
+#[derive(Debug)]
+pub struct Request {
+    /// The drive and the workload, as `tailcut run` takes them.
+    pub base: RunArguments,
+    /// What shall be kept.
+    pub promise: Promise,
+    /// The kinds of drive that can be bought; that of the scenario if there are none.
+    pub drives: Vec<Preset>,
+    /// Bytes of data that are stored; what the scenario fills or uses of its drive where it is left open.
+    pub data: Option<u64>,
+    /// The most drives of an arrangement.
+    pub most_drives: u32,
+    /// Only what loses nothing with a drive.
+    pub survives_a_drive: bool,
+    /// What things cost.
+    pub prices: Prices,
+    /// The most requests of a run.
+    pub most_requests: u64,
+    /// The folder in which finished runs are kept, and found again; nowhere if there is none.
+    pub out: Option<PathBuf>,
+    /// How many runs at a time; one for each core where it is left open.
+    pub jobs: Option<usize>,
+}
+
+/// Searches the catalogue in the order of cost. `is_over` is asked now and then whether to stop: the advice is then of what is
+/// known. `tell` hears how far it is, a few times a second. Also returns the scenario of each arrangement that was tried, as TOML.
+///
+/// # Errors
+/// A scenario that is wrong, a catalogue in which nothing holds the data, finished runs that cannot be kept.
+pub fn advise(
+    request: &Request,
+    is_over: &(dyn Fn() -> bool + Sync),
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(Advice, Vec<String>), Failure> {
+    let arrangements = Arrangements::new(request)?;
+    Search::new(request, arrangements)?.run(is_over, tell)
+}

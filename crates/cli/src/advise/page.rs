@@ -1,0 +1,130 @@
+//! Advice as a person reads it.
+
+use super::results::{Advice, TermResult, Tried, Verdict};
+use crate::show::waits::wrapped;
+use crate::terminal::{Align, Ink, Table, Tone};
+use tailcut_base::quantity::{show_bytes, show_count};
+
+/// The whole page.
+pub fn page(advice: &Advice, width: usize, tone: Tone) -> String {
+    let data = show_bytes(advice.data_bytes as f64);
+    let heading = format!("{} with {data} of data", advice.promise);
+    let mut text = format!("{}\n\n", tone.paint(Ink::Heading, &heading));
+    match advice.advised.map(|index| &advice.tried[index]) {
+        Some(tried) => {
+            text += &one(advice, tried, "buy", tone);
+            if tried.verdict == Verdict::KeptTooFew {
+                text += &too_few(tried, width);
+            }
+        }
+        None if advice.complete => text += "nothing that was tried keeps it\n",
+        None => text += "nothing that was tried so far keeps it\n",
+    }
+    let next = advice.next_cheaper.map(|index| &advice.tried[index]);
+    let label = if advice.advised.is_some() { "the next cheaper one fails" } else { "the closest" };
+    match next {
+        Some(tried) => text += &format!("\n{}", one(advice, tried, label, tone)),
+        None if advice.advised.is_some() => text += "\nnothing in the catalogue is cheaper\n",
+        None => {}
+    }
+    text += &others(advice, tone);
+    text += &format!("\n{}", wrapped("", &footer(advice), width));
+    text
+}
+
+fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
+    let name = format!("{label}: {}", tried.name);
+    let raw = show_bytes(tried.raw_bytes as f64);
+    let each = if tried.drives == 1 { "1 drive" } else { &format!("{} drives", tried.drives) };
+    let survives = if tried.survives_a_drive { "; survives the loss of a drive" } else { "" };
+    let mut text = format!(
+        "{}\n  {each} of {raw} raw, {:.0} % spare, {} usable; cost {} {}{survives}\n",
+        tone.paint(Ink::Heading, &name),
+        tried.spare * 100.0,
+        show_bytes(tried.capacity_bytes as f64),
+        money(tried.cost),
+        advice.cost_unit,
+    );
+    if tried.verdict == Verdict::BrokenSoon {
+        text += &format!("  after {} requests already:\n", show_count(tried.requests as f64));
+    }
+    for term in &tried.terms {
+        text += &format!("  {:<28} {:>10}  {}\n", term.term, term.shown, stands(term));
+    }
+    if !tried.settings.is_empty() {
+        text += &format!("  {}\n", tone.paint(Ink::Faint, &tried.settings.join(" ")));
+    }
+    text
+}
+
+/// A cost with three digits at least.
+fn money(cost: f64) -> String {
+    match cost {
+        cost if cost >= 100.0 => format!("{cost:.0}"),
+        cost if cost >= 1.0 => format!("{cost:.1}"),
+        cost => format!("{cost:.3}"),
+    }
+}
+
+fn stands(term: &TermResult) -> String {
+    let chance = if term.resolved { "" } else { " ?" };
+    match term.margin {
+        None => String::from("nothing was erased, or there were no such requests"),
+        Some(margin) if term.kept => format!("{:.0} % to spare{chance}", margin * 100.0),
+        Some(margin) => format!("broken by {:.0} %{chance}", -margin * 100.0),
+    }
+}
+
+fn too_few(tried: &Tried, width: usize) -> String {
+    let note = format!(
+        "? the sample is too small: of {} requests fewer than ten are slower than the percentile. Allow more with --most-requests, or replay the \
+         trace several times (trace.times)",
+        tried.requests
+    );
+    wrapped("  ", &note, width)
+}
+
+/// What else keeps the promise at the same cost, and how near the others came.
+fn others(advice: &Advice, tone: Tone) -> String {
+    let left = |title| (title, Align::Left);
+    let right = |title| (title, Align::Right);
+    let mut table = Table::new(&[left("tried"), right("cost"), left(""), left("its worst term")], tone);
+    let mut rows: Vec<&Tried> = advice.tried.iter().collect();
+    // Of what costs the same the best comes first.
+    rows.sort_by(|a, b| {
+        let margin = |tried: &Tried| super::search::worst_margin(tried);
+        b.cost.total_cmp(&a.cost).then(margin(b).total_cmp(&margin(a)))
+    });
+    for tried in rows.iter().take(ROWS) {
+        let word = match tried.verdict {
+            Verdict::Kept => "kept",
+            Verdict::KeptTooFew => "kept ?",
+            Verdict::Broken | Verdict::BrokenSoon => "broken",
+            Verdict::Unknown => "not run",
+        };
+        let worst = tried.terms.iter().min_by(|a, b| {
+            let margin = |term: &TermResult| term.margin.unwrap_or(f64::NEG_INFINITY);
+            margin(a).total_cmp(&margin(b))
+        });
+        let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
+        let worst = tried.error.clone().or(worst).unwrap_or_default();
+        table.row(&[tried.name.clone(), money(tried.cost), word.to_owned(), worst]);
+    }
+    let more = advice.tried.len().saturating_sub(ROWS);
+    let more = if more > 0 { format!("{more} more: see advise.json\n") } else { String::new() };
+    format!("\n{table}\n{more}")
+}
+
+fn footer(advice: &Advice) -> String {
+    let mut text = advice.assumption.clone();
+    if advice.left_out > 0 {
+        text += &format!("; {} arrangements are too small or cannot be", advice.left_out);
+    }
+    if advice.not_tried > 0 {
+        text += &format!("; {} cost more and were not tried", advice.not_tried);
+    }
+    text
+}
+
+/// Arrangements that a page lists.
+const ROWS: usize = 24;

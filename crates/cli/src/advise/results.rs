@@ -1,0 +1,103 @@
+//! What advice is made of: the content of `advise.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// The form of [`Advice`]; it changes when a reader of an older form would misread a newer one.
+pub const FORMAT: u32 = 1;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The promise, as it was understood.
+    pub promise: String,
+    /// Bytes of data that every arrangement holds.
+    pub data_bytes: u64,
+    /// What a cost is counted in.
+    pub cost_unit: String,
+    /// What the costs assume.
+    pub assumption: String,
+    /// The number of the arrangement that is advised, if one keeps the promise: the first of the cheapest that do.
+    pub advised: Option<usize>,
+    /// The number of the closest of those that cost less and do not keep it.
+    pub next_cheaper: Option<usize>,
+    /// Every arrangement that was tried, in the order of cost.
+    pub tried: Vec<Tried>,
+    /// Arrangements of the catalogue that hold too little data, or that a scenario refuses.
+    pub left_out: u64,
+    /// Arrangements that cost more than what is advised, and were not tried.
+    pub not_tried: u64,
+    /// False when somebody asked to stop before the search was over.
+    pub complete: bool,
+}
+
+/// An arrangement that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Its name: layout, drives, over-provisioning, technique.
+    pub name: String,
+    /// Where its parts come from.
+    pub sources: Vec<String>,
+    /// The kind of drive.
+    pub drive: String,
+    /// How many of them.
+    pub drives: u32,
+    /// Bytes of raw flash of each.
+    pub raw_bytes: u64,
+    /// Over-provisioning, as a share of the raw flash.
+    pub spare: f64,
+    /// Bytes that the host can use.
+    pub capacity_bytes: u64,
+    /// Whether everything is there after the loss of any one drive.
+    pub survives_a_drive: bool,
+    /// What it costs, in [`Advice::cost_unit`].
+    pub cost: f64,
+    /// What it sets over the scenario of the user, but for how much of it is filled.
+    pub settings: Vec<String>,
+    /// Whether it keeps the promise, as far as is known.
+    pub verdict: Verdict,
+    /// How it stands to each term, in the order of the promise, after its longest run.
+    pub terms: Vec<TermResult>,
+    /// Requests of that run, the ramp not counted.
+    pub requests: u64,
+    /// What that run is known by in `points.jsonl`; its scenario is the same but for the seed's name.
+    pub digest: String,
+    /// Why it has no result, if it has none.
+    pub error: Option<String>,
+}
+
+/// What became of an arrangement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A short run broke the promise already.
+    BrokenSoon,
+    /// A long run broke it, or could not show that it is kept.
+    Broken,
+    /// It keeps the promise.
+    Kept,
+    /// It keeps the promise as far as its requests go, which are too few for a percentile of it.
+    KeptTooFew,
+    /// It was not run.
+    Unknown,
+}
+
+/// How an arrangement stands to a term.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TermResult {
+    /// The term.
+    pub term: String,
+    /// The figure, in the unit of its quantity: ns, bytes per second, years; none where nothing is known of it.
+    pub value: Option<f64>,
+    /// The figure with its unit.
+    pub shown: String,
+    /// What is left to the bound, as a share of it; below 0 where the term is broken.
+    pub margin: Option<f64>,
+    /// Whether it is kept.
+    pub kept: bool,
+    /// False for a percentile that fewer than ten requests exceed.
+    pub resolved: bool,
+}

@@ -1,0 +1,213 @@
+//! The search: what costs the least first, a short run for each, a long one for those that it does not break.
+
+use super::Request;
+use super::arrangement::{Arrangement, Arrangements};
+use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
+use super::results::{Advice, FORMAT, Tried, Verdict};
+use crate::failure::Failure;
+use crate::run::Scenario;
+use crate::scenario::{self, Comments};
+use crate::sweep::point::Identities;
+use crate::sweep::{Crew, Ended, Outcome, Point, Progress, Records};
+use std::collections::BTreeMap;
+use tailcut_base::Nanos;
+
+pub struct Search<'r> {
+    request: &'r Request,
+    arrangements: Arrangements,
+    records: Records,
+    identities: Identities,
+    /// The scenario of the longest run of each that was tried.
+    scenarios: Vec<String>,
+    /// Runs of the batches so far.
+    runs: u64,
+}
+
+/// Those of whoever waits: whether to stop, and how far it is.
+struct Eyes<'e> {
+    is_over: &'e (dyn Fn() -> bool + Sync),
+    tell: &'e mut dyn FnMut(Progress),
+}
+
+impl Search<'_> {
+    pub fn new(request: &Request, arrangements: Arrangements) -> Result<Search<'_>, Failure> {
+        let records = match &request.out {
+            // What will be wanted is not known before it is run.
+            Some(folder) => Records::open(folder, |_| true)?,
+            None => Records::default(),
+        };
+        let (identities, scenarios) = (Identities::default(), Vec::new());
+        Ok(Search { request, arrangements, records, identities, scenarios, runs: 0 })
+    }
+
+    pub fn run(
+        mut self,
+        is_over: &(dyn Fn() -> bool + Sync),
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<(Advice, Vec<String>), Failure> {
+        let mut tried: Vec<Tried> = Vec::new();
+        let all = std::mem::take(&mut self.arrangements.all);
+        let is_equal = |a: &Arrangement, b: &Arrangement| a.tried.cost == b.tried.cost;
+        for class in all.chunk_by(is_equal) {
+            let mut found = self.class(class, is_over, tell)?;
+            tried.append(&mut found);
+            if is_over() || tried.iter().any(is_kept) {
+                break;
+            }
+        }
+        let not_tried = (all.len() - tried.len()) as u64;
+        let complete = !is_over();
+        Ok((self.conclude(tried, not_tried, complete), self.scenarios))
+    }
+
+    /// Tries everything that costs the same.
+    fn class(
+        &mut self,
+        class: &[Arrangement],
+        is_over: &(dyn Fn() -> bool + Sync),
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Tried>, Failure> {
+        let mut tried: Vec<Tried> = class.iter().map(|arrangement| arrangement.tried.clone()).collect();
+        let first = self.scenarios.len();
+        self.scenarios.resize(first + class.len(), String::new());
+        let mut eyes = Eyes { is_over, tell };
+        let open = self.short_runs(class, first, &mut tried, &mut eyes)?;
+        self.long_runs(class, open, first, &mut tried, &mut eyes)?;
+        Ok(tried)
+    }
+
+    /// Drops what breaks the promise soon. Returns the runs that decide on the others.
+    fn short_runs(
+        &mut self,
+        class: &[Arrangement],
+        first: usize,
+        tried: &mut [Tried],
+        eyes: &mut Eyes<'_>,
+    ) -> Result<Vec<(usize, Scenario)>, Failure> {
+        let short = |arrangement: &Arrangement| arrangement.for_requests(SHORT, Nanos::ZERO);
+        let all: Vec<(usize, Scenario)> = class.iter().map(short).enumerate().collect();
+        let mut open = Vec::new();
+        for (index, outcome) in self.batch(all, first, tried, eyes)? {
+            if is_broken_soon(&self.request.promise, &outcome) {
+                (_, tried[index].terms) = judge(&self.request.promise, &outcome);
+                tried[index].verdict = Verdict::BrokenSoon;
+            } else {
+                open.push((index, self.long(&class[index], &outcome)));
+            }
+        }
+        Ok(open)
+    }
+
+    /// Decides. Life needs erases, and how many requests these need shows only when they come.
+    fn long_runs(
+        &mut self,
+        class: &[Arrangement],
+        mut open: Vec<(usize, Scenario)>,
+        first: usize,
+        tried: &mut [Tried],
+        eyes: &mut Eyes<'_>,
+    ) -> Result<(), Failure> {
+        for _ in 0..LENGTHENED {
+            let lengths: BTreeMap<usize, u64> =
+                open.iter().map(|(index, scenario)| (*index, scenario.run.requests)).collect();
+            for (index, outcome) in self.batch(std::mem::take(&mut open), first, tried, eyes)? {
+                (tried[index].verdict, tried[index].terms) = judge(&self.request.promise, &outcome);
+                let longer = lengths[&index] * 4;
+                if is_life_unknown(&self.request.promise, &outcome) && longer <= self.request.most_requests {
+                    let arrangement = &class[index];
+                    open.push((index, arrangement.for_requests(longer, arrangement.scenario.run.ramp)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The run that decides, as long as its percentiles need and the user allows.
+    fn long(&self, arrangement: &Arrangement, short: &Outcome) -> Scenario {
+        let needed = requests_needed(&self.request.promise, short);
+        let ramp = arrangement.scenario.run.ramp;
+        let per_s = short.report["kinds"][0]["requests_per_s"].as_f64().unwrap_or(0.0);
+        let during_ramp = (ramp.as_secs_f64() * per_s) as u64;
+        arrangement.for_requests((needed + during_ramp).min(self.request.most_requests), ramp)
+    }
+
+    /// The outcomes of some runs, in their order; those that failed are told of in `tried`.
+    fn batch(
+        &mut self,
+        runs: Vec<(usize, Scenario)>,
+        first: usize,
+        tried: &mut [Tried],
+        eyes: &mut Eyes<'_>,
+    ) -> Result<Vec<(usize, Outcome)>, Failure> {
+        let mut points = Vec::new();
+        for (index, mut scenario) in runs {
+            self.scenarios[first + index] = scenario::write(&mut scenario, Comments::Left);
+            points.push((index, self.identities.point(scenario)?));
+        }
+        let before = self.runs;
+        self.runs += points.len() as u64;
+        let wanted: Vec<&Point> = points.iter().map(|(_, point)| point).collect();
+        let mut all = |at: Progress| (eyes.tell)(Progress { done: before + at.done, all: before + at.all });
+        Crew::new(self.request.jobs, eyes.is_over).run(&wanted, &mut self.records, &mut all)?;
+        let mut outcomes = Vec::new();
+        for (index, point) in points {
+            let tried = &mut tried[index];
+            match self.records.get(&point.digest) {
+                Some(Ended::Outcome(outcome)) => {
+                    tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
+                    tried.digest = point.digest;
+                    outcomes.push((index, *outcome));
+                }
+                Some(Ended::Failed(why)) => {
+                    (tried.error, tried.verdict, tried.digest) = (Some(why), Verdict::Broken, point.digest);
+                }
+                // Somebody asked to stop.
+                None => tried.verdict = Verdict::Unknown,
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn conclude(&self, tried: Vec<Tried>, not_tried: u64, complete: bool) -> Advice {
+        let advised = tried.iter().position(is_kept);
+        let most = advised.map_or(f64::INFINITY, |index| tried[index].cost);
+        let cheaper = |tried: &Tried| tried.cost < most && !tried.terms.is_empty() && !is_kept(tried);
+        let closest = |(_, a): &(usize, &Tried), (_, b): &(usize, &Tried)| {
+            // The next cheaper one costs as much as possible; where nothing keeps the promise, the closest counts.
+            let by_cost =
+                if advised.is_some() { a.cost.total_cmp(&b.cost) } else { std::cmp::Ordering::Equal };
+            by_cost.then(worst_margin(a).total_cmp(&worst_margin(b)))
+        };
+        let next = tried.iter().enumerate().filter(|(_, tried)| cheaper(tried)).max_by(closest);
+        Advice {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            promise: self.request.promise.to_string(),
+            data_bytes: self.arrangements.data,
+            cost_unit: self.request.prices.unit().to_owned(),
+            assumption: self.request.prices.assumption(),
+            advised,
+            next_cheaper: next.map(|(index, _)| index),
+            left_out: self.arrangements.left_out,
+            not_tried,
+            complete,
+            tried,
+        }
+    }
+}
+
+fn is_kept(tried: &Tried) -> bool {
+    matches!(tried.verdict, Verdict::Kept | Verdict::KeptTooFew)
+}
+
+/// The margin of the term that is broken the most; unknown terms count as broken altogether.
+pub fn worst_margin(tried: &Tried) -> f64 {
+    let margins = tried.terms.iter().map(|term| term.margin.unwrap_or(f64::NEG_INFINITY));
+    margins.min_by(f64::total_cmp).unwrap_or(f64::NEG_INFINITY)
+}
+
+/// Requests of the first run of an arrangement.
+const SHORT: u64 = 20_000;
+
+/// How often a run is made longer, four times each, until something is erased.
+const LENGTHENED: usize = 4;

@@ -1,0 +1,170 @@
+//! `tailcut advise`, from its options to its files.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use support::Place;
+
+/// A drive of 64 MiB, three fifths full, that one open loop keeps busy.
+const LOADED: &str = "\
+seed = 5
+
+[run]
+ramp = \"100ms\"
+
+[workload]
+read = \"60%\"
+region_share = \"60%\"
+pace = \"open\"
+rate = 6000
+
+[precondition]
+state = \"steady\"
+fill = \"60%\"
+
+[device]
+preset = \"g-1g\"
+
+[device.geometry]
+channels = 2
+chips = 2
+blocks = 64
+pages = 32
+";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.put("loaded.toml", LOADED.as_bytes());
+    place
+}
+
+fn advise<'a>(promise: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["advise", "loaded.toml", "--quiet", "--promise", promise], more].concat()
+}
+
+fn advice(place: &Place) -> Value {
+    place.json("tailcut-advise/advise.json")
+}
+
+fn advised(advice: &Value) -> &Value {
+    &advice["tried"][advice["advised"].as_u64().expect("something is advised") as usize]
+}
+
+#[test]
+fn a_modest_promise_takes_the_drive_that_there_is() {
+    let place = place();
+    let text = place.text(&advise("p99(read) < 50ms", &[]));
+    for part in [
+        "buy: g-1g, drives as they are",
+        "1 drive of 64.0 MiB raw",
+        "to spare",
+        "nothing in the catalogue is cheaper",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    let advice = advice(&place);
+    assert_eq!(advised(&advice)["drives"], 1);
+    assert!(advice["next_cheaper"].is_null() && advice["complete"] == true);
+    let all = advice["tried"].as_array().expect("a list");
+    assert!(all.iter().all(|tried| tried["cost"] == all[0]["cost"]), "what costs more is not tried");
+    assert!(advice["not_tried"].as_u64().expect("a count") > 0);
+}
+
+#[test]
+fn a_bolder_promise_takes_more_and_what_is_cheaper_fails() {
+    let place = place();
+    let text = place.text(&advise("p99.9(read) < 1ms, iops >= 5k", &[]));
+    assert!(text.contains("the next cheaper one fails: g-1g") && text.contains("broken by"), "{text}");
+    let advice = advice(&place);
+    let (best, next) =
+        (advised(&advice), &advice["tried"][advice["next_cheaper"].as_u64().expect("one") as usize]);
+    assert!(best["drives"].as_u64() > Some(1));
+    assert!(next["cost"].as_f64() < best["cost"].as_f64());
+    assert!(
+        best["terms"]
+            .as_array()
+            .expect("terms")
+            .iter()
+            .all(|term| term["kept"] == true && term["resolved"] == true)
+    );
+    assert!(next["terms"].as_array().expect("terms").iter().any(|term| term["kept"] == false));
+    let bound = 1e6;
+    let value = best["terms"][0]["value"].as_f64().expect("a latency");
+    assert!((best["terms"][0]["margin"].as_f64().expect("a share") - (1.0 - value / bound)).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_advised_can_be_run() {
+    let place = place();
+    place.text(&advise("p99.9(read) < 1ms", &[]));
+    let advice = advice(&place);
+    place.text(&["run", "tailcut-advise/advise.toml", "--quiet", "--out", "again"]);
+    let report = place.json("again/report.json");
+    let best = advised(&advice);
+    assert_eq!(report["kinds"][0]["requests"], best["requests"]);
+    let read =
+        report["kinds"].as_array().expect("kinds").iter().find(|kind| kind["kind"] == "read").expect("reads");
+    let points = read["latency"]["points"].as_array().expect("a curve");
+    let point = points.iter().find(|point| point["percentile"] == 99.9).expect("a percentile");
+    assert_eq!(point["ns"].as_f64(), best["terms"][0]["value"].as_f64());
+}
+
+#[test]
+fn a_search_finds_its_runs_again() {
+    let place = place();
+    let first = place.text(&advise("p99.9(read) < 1ms", &["--jobs", "1"]));
+    let records = fs::read(place.path("tailcut-advise/points.jsonl")).expect("records");
+    assert_eq!(place.text(&advise("p99.9(read) < 1ms", &[])), first);
+    assert_eq!(fs::read(place.path("tailcut-advise/points.jsonl")).expect("records"), records);
+    // The same runs tell about another promise, too, as far as they are long enough.
+    place.text(&advise("p99.9(read) < 2ms", &[]));
+    assert!(fs::read(place.path("tailcut-advise/points.jsonl")).expect("records").starts_with(&records));
+}
+
+#[test]
+fn redundancy_prices_and_other_drives_are_respected() {
+    let place = place();
+    let more = ["--survive", "--price", "mlc=3,drive=10", "--most-drives", "4"];
+    place.text(&advise("p99(read) < 50ms", &more));
+    let advice = advice(&place);
+    let best = advised(&advice);
+    assert_eq!(best["survives_a_drive"], true);
+    let raw = best["raw_bytes"].as_f64().expect("bytes") / 1e9;
+    let drives = best["drives"].as_f64().expect("a number");
+    assert!((best["cost"].as_f64().expect("a cost") - drives * (3.0 * raw + 10.0)).abs() < 1e-9);
+    assert!(advice["cost_unit"].as_str().expect("a unit").contains("prices"));
+}
+
+#[test]
+fn a_promise_that_nothing_keeps_is_a_failure_with_the_closest() {
+    let place = place();
+    let output = place.run(&advise("p50(read) < 1us", &["--most-drives", "2"]));
+    assert_eq!(output.status.code(), Some(1));
+    let text = support::stdout(&output);
+    assert!(text.contains("nothing that was tried keeps it") && text.contains("the closest: "), "{text}");
+    assert!(advice(&place)["advised"].is_null());
+    assert!(!place.path("tailcut-advise/advise.toml").exists());
+}
+
+#[test]
+fn a_sample_that_is_too_small_is_told() {
+    let place = place();
+    let text = place.text(&advise("p99.9999(read) < 100ms", &["--most-requests", "200k"]));
+    assert!(text.contains("the sample is too small"), "{text}");
+    assert_eq!(advised(&advice(&place))["verdict"], "kept_too_few");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let place = place();
+    let wrong = |promise: &str, more: &[&str]| place.refused(2, &advise(promise, more));
+    let complaint = wrong("iops >= 5k, p99(raed) < 1ms", &[]);
+    assert!(complaint.contains("no kind of request"), "{complaint}");
+    assert!(complaint.contains("\n    iops >= 5k, p99(raed) < 1ms\n                    ^^^^"), "{complaint}");
+    assert!(wrong("life <= 3y", &[]).contains("write life >= 3y"));
+    assert!(wrong("p99 < 1ms", &["--price", "plc=1"]).contains("name slc, mlc, tlc, qlc or drive"));
+    assert!(wrong("p99 < 1ms", &["--data", "9TB"]).contains("--most-drives"));
+    assert!(wrong("p99 < 1ms", &["--drive", "m-32"]).contains("did you mean 'm-32g'?"));
+    assert!(wrong("p99 < 1ms", &["--set", "kv.enabled=true"]).contains("kv.enabled"));
+}
