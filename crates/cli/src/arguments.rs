@@ -8,6 +8,7 @@ use crate::ctl::DEFAULT_CONTROL;
 pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
 pub use crate::pts::arguments::PtsArguments;
+pub use crate::report::ReportArguments;
 pub use crate::serve::arguments::{BlockArguments, ServeCommand};
 pub use crate::study::arguments::{StudyCommand, StudyForm, StudyRun};
 
@@ -43,12 +44,14 @@ pub enum Command {
     /// Show what the slow requests of a run waited for
     Explain(ExplainArguments),
     /// Run every combination of techniques, rank them, and show what each does alone and in company
-    Compare(CompareArguments),
+    Compare(Box<CompareArguments>),
     /// Find the cheapest arrangement of drives that keeps a promise under a workload
     Advise(AdviseArguments),
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Make a page of HTML from saved results: of a run, of studies, of a comparison, or of a server's history
+    Report(ReportArguments),
     /// Look at traces and convert them
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -116,6 +119,12 @@ pub struct RunOptions {
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the report as a page of HTML, with its data as JSON beside it
+    #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
+    pub html: Option<PathBuf>,
+    /// Record the run over time, for pages made later with 'tailcut report'; --html does so by itself
+    #[arg(long)]
+    pub timeline: bool,
     /// Print the complete scenario, ready to be used as one, and run nothing
     #[arg(long, conflicts_with = "keys")]
     pub resolved: bool,
@@ -135,6 +144,11 @@ impl RunOptions {
     pub fn settings(&self) -> Vec<String> {
         let seed = self.seed.map(|seed| format!("seed={seed}"));
         self.sets.iter().cloned().chain(seed).collect()
+    }
+
+    /// Whether the run is recorded over time.
+    pub fn is_recorded(&self) -> bool {
+        self.timeline || self.html.is_some()
     }
 
     /// Whether JSON takes the place of the tables on standard output.

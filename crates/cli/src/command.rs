@@ -3,7 +3,10 @@
 use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::Tone;
-use crate::{advise, bench, compare, ctl, explain, generate, probe, pts, run, serve, size, study, torture, trace};
+use crate::{
+    advise, bench, compare, ctl, explain, generate, probe, pts, report, run, serve, size, study, torture,
+    trace,
+};
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,6 +36,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Compare(arguments) => compare::command::command(&arguments, out),
         Command::Advise(arguments) => advise::command::command(&arguments, out),
         Command::Study(command) => study::study(&command, out),
+        Command::Report(arguments) => report::report(&arguments, out),
         Command::Trace(command) => trace::trace(&command, out),
         Command::Size(arguments) => size::size(&arguments, out),
         Command::Torture(arguments) => torture::torture(&arguments, out),

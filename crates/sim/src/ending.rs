@@ -1,7 +1,7 @@
 //! A world driven to its end, with the drive's figures at both ends of the measurement.
 
 use crate::storage::Storage;
-use crate::world::{Progress, RunError, Witness, World};
+use crate::world::{Observer, Progress, RunError, Witness, World};
 use std::fmt;
 use std::ops::ControlFlow;
 use tailcut_base::Time;
@@ -55,12 +55,52 @@ pub fn run_to_end<S: Storage, W: Witness>(
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Ends, RunFailed> {
-    let mut from = Vec::new();
+    run_to_end_observed(world, horizon, watch, &mut ())
+}
+
+/// As [`run_to_end`], with somebody who looks at the storage during the measurement.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_to_end_observed<S: Storage, W: Witness>(
+    world: &mut World<S, W>,
+    horizon: Time,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    observer: &mut impl Observer<S>,
+) -> Result<Ends, RunFailed> {
     let mut within = |at: &Progress| if at.now >= horizon { ControlFlow::Break(()) } else { watch(at) };
-    let done = world.run(&mut within, &mut |storage, now| from = storage.figures(now));
+    let mut first = First { from: Vec::new(), observer };
+    let done = world.run_observed(&mut within, &mut first);
+    let from = first.from;
     let cut_short = done.map_err(|error| {
         let why = matches!(error, RunError::Stuck { .. }).then(|| world.device.why_stuck());
         RunFailed { error, why }
     })?;
     Ok(Ends { from, until: world.device.figures(world.now()), cut_short })
+}
+
+/// Takes the figures at the beginning of the measurement, for somebody else who looks as well.
+struct First<'a, O> {
+    from: Vec<Figures>,
+    observer: &'a mut O,
+}
+
+impl<S: Storage, O: Observer<S>> Observer<S> for First<'_, O> {
+    fn begin(&mut self, storage: &S, now: Time) {
+        self.from = storage.figures(now);
+        self.observer.begin(storage, now);
+    }
+
+    #[inline]
+    fn due(&self) -> Time {
+        self.observer.due()
+    }
+
+    fn look(&mut self, storage: &S, now: Time) {
+        self.observer.look(storage, now);
+    }
+
+    fn end(&mut self, storage: &S, now: Time) {
+        self.observer.end(storage, now);
+    }
 }

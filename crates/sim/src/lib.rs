@@ -12,6 +12,7 @@ pub mod scenario;
 pub mod sizing;
 pub mod storage;
 pub mod study;
+pub mod timeline;
 pub mod torture;
 pub mod trace;
 pub mod workload;

@@ -349,6 +349,15 @@ impl Figures {
 }
 
 impl<P: Probe> Ssd<P> {
+    /// The time of each unit by holder, in the order of [`Holder::ALL`], up to `now`, which must not be
+    /// before the last event served.
+    pub fn unit_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
+        self.units.iter().map(move |unit| {
+            let account = unit.account(now);
+            std::array::from_fn(|holder| account[holder])
+        })
+    }
+
     /// The figures up to `now`, which must not be before the last event served. Work under way
     /// counts for cells and buses as if it were over.
     pub fn figures(&self, now: Time) -> Figures {

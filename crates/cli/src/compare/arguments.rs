@@ -65,6 +65,9 @@ pub struct CompareArguments {
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the results as a page of HTML, with its data as JSON beside it
+    #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
+    pub html: Option<PathBuf>,
     /// Write the results as Parquet to a file (only if built with the feature 'parquet')
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,

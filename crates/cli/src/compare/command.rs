@@ -8,6 +8,7 @@ use super::results::Results;
 use super::{Plan, grid, page};
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
+use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
 #[cfg(feature = "parquet")]
@@ -113,6 +114,9 @@ fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> 
     let folder = Folder::create(&arguments.out)?;
     folder.write(RESULTS, to_json(results).as_bytes())?;
     folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
+    if let Some(file) = &arguments.html {
+        html::write(file, &html::of_comparison(results), None)?;
+    }
     #[cfg(feature = "parquet")]
     if let Some(file) = &arguments.parquet {
         let table = super::parquet::to_parquet(results)

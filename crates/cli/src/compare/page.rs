@@ -40,7 +40,7 @@ fn heading(results: &Results, tone: Tone) -> String {
 }
 
 /// What a factor is called in a head: the last part of its key, where that says enough.
-fn short_names(results: &Results) -> Vec<String> {
+pub fn short_names(results: &Results) -> Vec<String> {
     let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for factor in &results.factors {
@@ -51,7 +51,7 @@ fn short_names(results: &Results) -> Vec<String> {
 }
 
 /// The quantities that some point has.
-fn shown(results: &Results) -> Vec<&Head> {
+pub fn shown(results: &Results) -> Vec<&Head> {
     let is_known = |point: &Point, head: &Head| point.quantities.get(&head.name).is_some_and(Option::is_some);
     let all = results.quantities.iter();
     all.filter(|head| results.points.iter().any(|point| is_known(point, head))).collect()
@@ -70,7 +70,8 @@ fn ranking(results: &Results, top: usize, tone: Tone) -> String {
     table.to_string()
 }
 
-fn in_order(results: &Results) -> Vec<&Point> {
+/// The points by rank; those without one at the end.
+pub fn in_order(results: &Results) -> Vec<&Point> {
     let mut points: Vec<&Point> = results.points.iter().collect();
     points.sort_by_key(|point| (point.rank.is_none(), point.rank));
     points
@@ -81,6 +82,12 @@ fn row(results: &Results, point: &Point, heads: &[&Head]) -> Vec<String> {
     let names = results.factors.iter().zip(&point.levels);
     row.extend(names.map(|(factor, &level)| factor.levels[level].name.clone()));
     row.extend(heads.iter().map(|head| figure(point, head)));
+    row.push(mark(results, point));
+    row
+}
+
+/// What is special about a point.
+pub fn mark(results: &Results, point: &Point) -> String {
     let mut marks = Vec::new();
     if point.levels.iter().all(|&level| level == 0) {
         marks.push("base");
@@ -93,8 +100,7 @@ fn row(results: &Results, point: &Point, heads: &[&Head]) -> Vec<String> {
     } else if point.runs.len() < results.seeds.len() {
         marks.push("not run");
     }
-    row.push(marks.join(", "));
-    row
+    marks.join(", ")
 }
 
 fn figure(point: &Point, head: &Head) -> String {
@@ -132,7 +138,8 @@ fn title(effects: &Effects) -> String {
     )
 }
 
-fn ratio(ratio: Option<f64>) -> String {
+/// A ratio in at most four digits.
+pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or(String::from("-"), |ratio| match ratio {
         ratio if ratio >= 100.0 => format!("{ratio:.0}"),
         ratio if ratio >= 10.0 => format!("{ratio:.1}"),
@@ -161,7 +168,7 @@ fn mains(results: &Results, effects: &Effects, tone: Tone) -> String {
 }
 
 /// `rate 20000 -> 40000`; of a technique that is off or on its name.
-fn step(results: &Results, factor: usize, level: usize) -> String {
+pub fn step(results: &Results, factor: usize, level: usize) -> String {
     let (factor, name) = (&results.factors[factor], &short_names(results)[factor]);
     let [from, to] = [0, level].map(|level| factor.levels[level].name.as_str());
     if (from, to) == ("off", "on") { name.clone() } else { format!("{name} {from} -> {to}") }

@@ -8,7 +8,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Op};
 use tailcut_sim::Report;
-use tailcut_sim::report::class_kind;
+use tailcut_sim::report::{Detail, class_kind};
 use tailcut_sim::world::{OpStats, SlowRequest, Stats};
 
 /// The report and the scenario, as JSON.
@@ -28,6 +28,9 @@ pub struct Saved {
     /// The report.
     #[serde(flatten)]
     pub report: Report,
+    /// What charts need beside it.
+    #[serde(default)]
+    pub detail: Detail,
     /// True when lines of the trace that cannot be read were skipped.
     pub skip_bad_lines: bool,
     /// The complete scenario as TOML.
@@ -35,9 +38,13 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// The JSON text.
+    /// The JSON text; in one line where it holds a timeline, whose lists have thousands of numbers.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a report is plain data");
+        let write = match self.detail.timeline {
+            Some(_) => serde_json::to_string,
+            None => serde_json::to_string_pretty,
+        };
+        let mut text = write(self).expect("a report is plain data");
         text.push('\n');
         text
     }

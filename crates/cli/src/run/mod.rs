@@ -12,6 +12,7 @@ pub use simulation::{
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};
 use crate::failure::Failure;
+use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::scenario::{self, Comments, keys};
@@ -37,8 +38,8 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let simulated = simulate(&scenario, options.skip_bad_lines, options.quiet, &interrupt)
-        .map_err(|error| input::refuse(error, arguments))?;
+    let simulated =
+        simulate(&scenario, options, &interrupt).map_err(|error| input::refuse(error, arguments))?;
     finish(&mut scenario, &simulated, options, out)
 }
 
@@ -51,13 +52,14 @@ fn finish(
 ) -> Result<(), Failure> {
     let saved = Saved {
         report: simulated.report.clone(),
+        detail: simulated.detail.clone(),
         skip_bad_lines: options.skip_bad_lines,
         scenario: scenario::write(scenario, Comments::Left),
     };
     let json = saved.to_json();
     // Whoever reads the first lines only still gets the files.
     let printed = print(&saved, &json, scenario, options, out);
-    let kept = keep(&saved, &json, simulated, options);
+    let kept = keep(&saved, &json, scenario, simulated, options);
     match (simulated.ending.failure(), printed.and(kept)) {
         (None, told) => told,
         (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
@@ -87,8 +89,17 @@ fn print(
     Ok(out.flush()?)
 }
 
-fn keep(saved: &Saved, json: &str, simulated: &Simulated, options: &RunOptions) -> Result<(), Failure> {
+fn keep(
+    saved: &Saved,
+    json: &str,
+    scenario: &Scenario,
+    simulated: &Simulated,
+    options: &RunOptions,
+) -> Result<(), Failure> {
     files::write(&options.out, saved, json, &simulated.stats)?;
+    if let Some(file) = &options.html {
+        html::write(file, &html::of_run(saved, scenario), None)?;
+    }
     match &options.json {
         Some(file) if !is_stdout(file) => Ok(output::write_file(file, json.as_bytes())?),
         _ => Ok(()),

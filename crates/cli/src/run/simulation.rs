@@ -1,6 +1,7 @@
 //! One run, from a scenario to a report.
 
 use super::Scenario;
+use crate::arguments::RunOptions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
@@ -9,17 +10,21 @@ use std::path::Path;
 use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
-use tailcut_sim::ending::{Ends, RunFailed, run_to_end};
+use tailcut_sim::ending::{Ends, RunFailed, run_to_end_observed};
 use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
+use tailcut_sim::report::Detail;
 use tailcut_sim::scenario::InputError;
-use tailcut_sim::world::{self, RunError, Stats, Witness, World};
+use tailcut_sim::timeline::{Devices, Requests, Timeline};
+use tailcut_sim::world::{self, Observer, RunError, Stats, Witness, World};
 use tailcut_ssd::{Probe, Ssd};
 
 /// A run with results.
 pub struct Simulated {
     /// The report.
     pub report: Report,
+    /// What charts need beside it.
+    pub detail: Detail,
     /// What was measured, in full.
     pub stats: Stats,
     /// How it ended.
@@ -73,37 +78,41 @@ impl From<Failure> for NotRun {
     }
 }
 
-/// Runs a scenario to its end or until it is interrupted.
+/// Runs a scenario to its end or until it is interrupted; records it over time if that is asked for.
 pub fn simulate(
     scenario: &Scenario,
-    skip_bad_lines: bool,
-    quiet: bool,
+    options: &RunOptions,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
+    let (skip, quiet) = (options.skip_bad_lines, options.quiet);
+    let requests = options.is_recorded().then(Requests::new);
     if scenario.kv.enabled {
-        let world = prepare_server(scenario, || (), (), skip_bad_lines, quiet)?;
+        let world = prepare_server(scenario, || (), requests, skip, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
     if scenario.host.is_on() {
-        let world = prepare_host(scenario, || (), (), skip_bad_lines, quiet)?;
+        let world = prepare_host(scenario, || (), requests, skip, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
     if scenario.array.drives > 0 {
-        let world = prepare_array(scenario, || (), (), skip_bad_lines, quiet)?;
+        let world = prepare_array(scenario, || (), requests, skip, quiet)?;
         return simulate_world(scenario, world, quiet, interrupt);
     }
-    let world = prepare(scenario, (), (), skip_bad_lines, quiet)?;
+    let world = prepare(scenario, (), requests, skip, quiet)?;
     simulate_world(scenario, world, quiet, interrupt)
 }
 
 fn simulate_world<S: Storage>(
     scenario: &Scenario,
-    mut world: World<S>,
+    mut world: World<S, Option<Requests>>,
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
-    let ends = drive(&mut world, scenario, quiet, interrupt)?;
+    let mut devices = world.witness.as_ref().map(|_| Devices::new());
+    let ends = drive_observed(&mut world, scenario, quiet, interrupt, &mut devices)?;
+    let requests = world.witness.take();
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
+    simulated.detail.timeline = requests.zip(devices).map(|(r, devices)| Timeline::new(r, &devices));
     if ends.cut_short && !interrupt.asked() {
         let note = format!("the run was ended at {}, as far as its clock goes", scenario.horizon());
         simulated.report.notes.push(note);
@@ -171,13 +180,24 @@ pub fn drive<S: Storage, W: Witness>(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Ends, Failure> {
+    drive_observed(world, scenario, quiet, interrupt, &mut ())
+}
+
+/// The same with somebody who looks at the storage meanwhile.
+fn drive_observed<S: Storage, W: Witness>(
+    world: &mut World<S, W>,
+    scenario: &Scenario,
+    quiet: bool,
+    interrupt: &Interrupt,
+    observer: &mut impl Observer<S>,
+) -> Result<Ends, Failure> {
     let mut progress = Progress::new("run", None, quiet);
     let mut watch = |at: &world::Progress| {
         progress.expect(expected(at));
         progress.update(at.completed, at.now);
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    run_to_end(world, scenario.horizon(), &mut watch).map_err(failed)
+    run_to_end_observed(world, scenario.horizon(), &mut watch, observer).map_err(failed)
 }
 
 /// How many requests a run will have: known, or estimated from its end in virtual time.
@@ -209,7 +229,8 @@ fn conclude<S: Storage, W: Witness>(
         (_, _, Some(why)) if report.all().errors > 0 => Ending::ReadOnly(why.to_string()),
         _ => Ending::Complete,
     };
-    Simulated { report, stats: world.stats, ending }
+    let detail = Detail::new(&world.stats);
+    Simulated { report, detail, stats: world.stats, ending }
 }
 
 /// A drive of so many pages takes more than a second to prepare.

@@ -69,6 +69,9 @@ pub struct BlockArguments {
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not grow for ever
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
     /// Let this kernel have it as a block device, too: /dev/ublkbN. Several drives get the numbers from there on. Wants root and
     /// Linux 6.5 or later with the module ublk_drv
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]

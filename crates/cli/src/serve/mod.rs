@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod drive;
+pub mod history;
 pub mod kv;
 pub mod page;
 
@@ -12,6 +13,7 @@ use crate::run::write_json;
 use crate::terminal::{Tone, Waiting};
 use arguments::{BlockArguments, ServeCommand, TlsMode};
 use drive::Served;
+use history::History;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,6 +46,11 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
     let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
+    let history = arguments.history.as_deref().map(|file| {
+        let all: Vec<String> = what.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+        History::begin(file, &arguments.control(), &all.join("; "))
+    });
+    let history = history.transpose()?;
     let server =
         Server::start(&place, access, drives, windows, limits(arguments), clock).map_err(complaint)?;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
@@ -51,7 +58,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         out.write_all(page::greeting(server.address(), &what, metrics.as_ref(), arguments).as_bytes())?;
         out.flush()?;
     }
-    watch(&server, &interrupt, arguments.quiet);
+    watch(&server, &interrupt, history, arguments.quiet);
     let served = server.stop();
     if !is_json_only {
         out.write_all(page::report(&served, Tone::of_stdout()).as_bytes())?;
@@ -114,14 +121,17 @@ pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
 }
 
 /// Shows what is going on until somebody asks to stop.
-fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, quiet: bool) {
+fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, mut history: Option<History>, quiet: bool) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = page::Glance::of(server);
+    History::go_on_or_end(&mut history);
     while !interrupt.wait(GLANCE_EVERY) {
+        History::go_on_or_end(&mut history);
         let now = page::Glance::of(server);
         waiting.say(now.line(&before, GLANCE_EVERY));
         before = now;
     }
+    History::end(history);
 }
 
 /// How often the status line changes.

@@ -30,25 +30,27 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
-    if let Some(store) = &report.store {
-        page.part("store", &store::table(store, tone));
+    for (heading, content) in machinery(report, tone) {
+        page.part(heading, &content);
     }
-    if let Some(server) = &report.kv {
-        page.part("key-value server", &kv::part(server, tone));
-    }
-    if let Some(array) = &report.array {
-        page.part("array", &array::tables(array, tone));
-    }
-    if let Some(host) = &report.host {
-        page.part("host", &host::lines(host));
-    }
-    let heading = if report.array.is_some() { "drive 0" } else { "drive" };
-    page.part(heading, &drive::table(report, tone));
     if !report.notes.is_empty() {
         let notes: Vec<String> = report.notes.iter().map(|note| waits::wrapped("- ", note, width)).collect();
         page.part("notes", &notes.concat());
     }
     page.text
+}
+
+/// What was behind the requests: a section with its heading for each machine that took part.
+pub fn machinery(report: &Report, tone: Tone) -> Vec<(&'static str, String)> {
+    let drive = if report.array.is_some() { "drive 0" } else { "drive" };
+    let parts = [
+        report.store.as_ref().map(|store| ("store", store::table(store, tone))),
+        report.kv.as_ref().map(|server| ("key-value server", kv::part(server, tone))),
+        report.array.as_ref().map(|array| ("array", array::tables(array, tone))),
+        report.host.as_ref().map(|host| ("host", host::lines(host))),
+        Some((drive, drive::table(report, tone))),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 /// Sections under headings.
@@ -64,7 +66,7 @@ impl Page {
 }
 
 /// What ran, and for how long.
-fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
+pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
     let drive =
         format!("{}, {}, {}", drives(report), show_bytes(report.capacity_bytes as f64), prepared(scenario));
     let measured = format!(

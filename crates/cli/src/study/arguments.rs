@@ -43,6 +43,9 @@ pub struct StudyRun {
     /// --all or several studies, a list
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the figures as a page of HTML, with their data as JSON beside it
+    #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
+    pub html: Option<PathBuf>,
     /// How many scenarios run at a time; one for each core when left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

@@ -8,6 +8,7 @@ pub use page::figure;
 
 use crate::arguments::{StudyCommand, StudyForm, StudyRun, is_stdout};
 use crate::failure::Failure;
+use crate::html;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
@@ -64,7 +65,15 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(file) = arguments.json.as_deref().filter(|_| is_list || !tables.is_empty()) {
         write_json(&to_json(&tables, is_list), file, out)?;
     }
+    if let Some(file) = arguments.html.as_deref().filter(|_| !tables.is_empty()) {
+        html::write(file, &html::of_studies(&finished(&tables)), None)?;
+    }
     failure.map_or_else(|| all_explained(&tables), Err)
+}
+
+/// The tables as they are read back.
+fn finished(tables: &[Table]) -> Vec<html::Study> {
+    serde_json::from_value(to_json(tables, true)).expect("what is written can be read")
 }
 
 /// Prints the last of the tables, behind a blank line where it is not the first.

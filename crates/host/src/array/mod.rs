@@ -42,7 +42,7 @@ use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
-use heavy::{EpochFigures, Tokens};
+use heavy::{EpochFigures, StageTimes, Tokens};
 use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
 use raid::Raid;
 use tailcut_base::control::{Control, ControlReply};
@@ -217,6 +217,16 @@ impl<B: Block> Array<B> {
             Kind::Epochs(epochs) => epochs.forget_longest(),
             Kind::Log(_) => self.core.tokens.iter_mut().for_each(Tokens::forget_longest),
             Kind::Raid(_) => {}
+        }
+    }
+
+    /// What a drive did with its token until `now`, for timelines; none where drives have no tokens.
+    pub fn stage_times(&self, now: Time, drive: usize) -> Option<StageTimes> {
+        match &self.layout {
+            Kind::Epochs(epochs) => Some(epochs.stage_times(now, drive)),
+            Kind::Log(_) | Kind::Raid(_) => {
+                self.core.tokens.as_ref().map(|_| self.core.drives.gate(drive).progress.times_until(now))
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod array;
 mod curve;
+mod detail;
 mod drive;
 mod host;
 mod kv;
@@ -18,6 +19,7 @@ mod waits;
 
 pub use array::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 pub use curve::{Curve, PERCENTILES, Point};
+pub use detail::{BANDS, Band, Detail, KindDetail};
 pub use drive::{DriveReport, Preemptions, Programs, ReadHits, TimeBreakdown, Transactions, Wear};
 pub use host::{CpuShare, HostReport};
 pub use kv::KvReport;

@@ -8,11 +8,13 @@
 mod attribution;
 mod checker;
 mod issuer;
+mod observer;
 mod rounds;
 mod stats;
 
 pub use attribution::{Attribution, Share};
 pub use checker::Checker;
+pub use observer::Observer;
 pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
@@ -115,6 +117,10 @@ struct Flight {
 
 /// Watches requests from outside: for timelines and exports.
 pub trait Witness {
+    /// The measurement begins.
+    #[inline]
+    fn begin(&mut self, _: Time) {}
+
     /// A request has ended.
     fn request(&mut self, request: &Finished<&Spans>);
 }
@@ -122,6 +128,22 @@ pub trait Witness {
 impl Witness for () {
     #[inline]
     fn request(&mut self, _: &Finished<&Spans>) {}
+}
+
+/// Watches if there is one.
+impl<W: Witness> Witness for Option<W> {
+    fn begin(&mut self, now: Time) {
+        if let Some(witness) = self {
+            witness.begin(now);
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        if let Some(witness) = self {
+            witness.request(request);
+        }
+    }
 }
 
 /// Sources, a device, and what is known of their meeting.
@@ -233,9 +255,21 @@ impl<D: Device, W: Witness> World<D, W> {
         watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
         at_ramp_end: &mut dyn FnMut(&D, Time),
     ) -> Result<bool, RunError> {
+        self.run_observed(watch, &mut observer::AtRampEnd(at_ramp_end))
+    }
+
+    /// As [`World::run`], with somebody who looks at the device during the measurement.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run_observed(
+        &mut self,
+        watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        observer: &mut impl Observer<D>,
+    ) -> Result<bool, RunError> {
         self.start_group(Time::ZERO);
         if self.ramp_end == Time::ZERO {
-            self.begin_measuring(Time::ZERO, at_ramp_end);
+            self.begin_measuring(Time::ZERO, observer);
         }
         let mut interrupted = false;
         let mut told = 0;
@@ -253,9 +287,13 @@ impl<D: Device, W: Witness> World<D, W> {
                 break;
             }
             if self.measured_from.is_none() && next >= self.ramp_end {
-                self.begin_measuring(self.ramp_end, at_ramp_end);
+                self.begin_measuring(self.ramp_end, observer);
             }
-            let stop = self.next_stop(arrival);
+            while next >= observer.due() {
+                observer.look(&self.device, observer.due());
+            }
+            // Nothing of the moment at which somebody looks has happened by then.
+            let stop = self.next_stop(arrival).min(Time(observer.due().0 - 1));
             let caught_up = event > stop || self.device.advance(stop, &mut completions);
             if !completions.is_empty() {
                 self.take_completions(&mut completions);
@@ -274,10 +312,10 @@ impl<D: Device, W: Witness> World<D, W> {
                 return Err(error);
             }
         }
-        self.finish(at_ramp_end).map(|()| interrupted)
+        self.finish(observer).map(|()| interrupted)
     }
 
-    fn finish(&mut self, at_ramp_end: &mut dyn FnMut(&D, Time)) -> Result<(), RunError> {
+    fn finish(&mut self, observer: &mut impl Observer<D>) -> Result<(), RunError> {
         if self.in_flight > 0 {
             return Err(RunError::Stuck { at: self.now, in_flight: self.in_flight });
         }
@@ -286,8 +324,9 @@ impl<D: Device, W: Witness> World<D, W> {
         }
         assert_eq!(self.issued, self.completed, "every request that was generated was answered");
         if self.measured_from.is_none() {
-            self.begin_measuring(self.now, at_ramp_end);
+            self.begin_measuring(self.now, observer);
         }
+        observer.end(&self.device, self.now);
         self.stats.digest = self.digest.value();
         self.stats.until = self.now;
         Ok(())
@@ -300,11 +339,12 @@ impl<D: Device, W: Witness> World<D, W> {
         if self.measured_from.is_some() { arrival } else { arrival.min(Time(self.ramp_end.0 - 1)) }
     }
 
-    fn begin_measuring(&mut self, now: Time, at_ramp_end: &mut dyn FnMut(&D, Time)) {
+    fn begin_measuring(&mut self, now: Time, observer: &mut impl Observer<D>) {
         self.measured_from = Some(now);
         self.stats.from = now;
         self.area_since = now;
-        at_ramp_end(&self.device, now);
+        self.witness.begin(now);
+        observer.begin(&self.device, now);
     }
 
     /// The present virtual time.
@@ -602,9 +642,10 @@ impl<D: Device, W: Witness> World<D, W> {
             completed: now,
             latency,
             spans,
+            counts: self.issuers[flight.issuer as usize].counts(flight.due)
+                && self.measured_from.is_some_and(|from| flight.due >= from),
         };
-        let counts = self.issuers[flight.issuer as usize].counts(flight.due);
-        if counts && self.measured_from.is_some_and(|from| flight.due >= from) {
+        if request.counts {
             self.stats.record(&request);
         }
         self.rounds.record(now, latency, u64::from(flight.sectors));

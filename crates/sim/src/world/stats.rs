@@ -40,6 +40,8 @@ pub struct Finished<S> {
     pub latency: Nanos,
     /// What it waited for.
     pub spans: S,
+    /// It belongs to the measurement.
+    pub counts: bool,
 }
 
 /// A finished request that is kept.
@@ -61,6 +63,7 @@ impl Finished<&Spans> {
             completed: self.completed,
             latency: self.latency,
             spans: *self.spans,
+            counts: self.counts,
         }
     }
 }

@@ -81,6 +81,9 @@ pub struct KvArguments {
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not grow for ever
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
     /// Say more on standard error: -v slow reads, -vv clients that come and go
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub verbose: u8,

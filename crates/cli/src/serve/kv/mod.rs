@@ -12,6 +12,7 @@ use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
+use crate::serve::history::History;
 use crate::terminal::{Tone, Waiting};
 use arguments::{KvArguments, Listen};
 use log::Log;
@@ -28,6 +29,7 @@ use tailcut_host::wire::memcached::Users;
 use tailcut_rt::kv::{CannotServe, Doors, Limits, Served, Server};
 use tailcut_rt::serve::{Address, CannotListen};
 use tailcut_rt::{AnyDrive, Clock, Supervisor};
+use windows::Open;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -52,6 +54,7 @@ fn serve_with(
     let clock = Clock::start();
     let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
     let (windows, open) = windows::open(arguments)?;
+    let history = history(arguments, &open, &store)?;
     options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
     reporter.starting(&store.description());
     let making = store.clone();
@@ -72,7 +75,7 @@ fn serve_with(
         out.write_all(page::greeting(&server, &store, &open).as_bytes())?;
         out.flush()?;
     }
-    watch(&server, interrupt, reporter, (arguments.quiet, clock));
+    watch(&server, interrupt, (reporter, history), (arguments.quiet, clock));
     reporter.stopping();
     let Served { figures, latencies, .. } = server.stop();
     reporter.stopped(&figures);
@@ -86,6 +89,17 @@ fn serve_with(
         true => Ok(()),
         false => Err(Failure::Operation("what was changed last may not be on the drive".into())),
     }
+}
+
+/// The history that is asked for.
+fn history(arguments: &KvArguments, open: &Open, store: &Store) -> Result<Option<History>, Failure> {
+    let Some(file) = &arguments.history else { return Ok(None) };
+    let Some(control) = &open.control else {
+        return Err(Failure::Input(
+            "--history needs the control socket: say with --control where it can be".into(),
+        ));
+    };
+    History::begin(file, control, &store.description()).map(Some)
 }
 
 fn settings(arguments: &KvArguments) -> ServiceSettings {
@@ -139,13 +153,15 @@ fn complaint(error: CannotServe<String>) -> Failure {
 fn watch(
     server: &Server<AnyDrive>,
     interrupt: &Interrupt,
-    reporter: &Reporter,
+    (reporter, mut history): (&Reporter, Option<History>),
     (quiet, clock): (bool, Clock),
 ) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = server.glance();
     let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
+    History::go_on_or_end(&mut history);
     while !interrupt.wait(every) && !server.has_ended() {
+        History::go_on_or_end(&mut history);
         let now = server.glance();
         let line = page::line(&now, &before, every);
         // Who has nothing to do is not woken for nobody.
@@ -156,6 +172,8 @@ fn watch(
         waiting.say(line);
         before = now;
     }
+    // A server that has ended by itself answers no more.
+    History::end(history.filter(|_| !server.has_ended()));
 }
 
 /// How often the status line changes.

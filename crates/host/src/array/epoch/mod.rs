@@ -179,6 +179,11 @@ impl<B: Block> Epochs<B> {
         EpochFigures { times, ..self.figures }
     }
 
+    /// What a drive did with the token until `now`.
+    pub(super) fn stage_times(&self, now: Time, drive: usize) -> StageTimes {
+        self.lines[drive].progress.times_until(now)
+    }
+
     /// The longest of all is looked for from now on.
     pub(super) fn forget_longest(&mut self) {
         self.figures.forget_longest();

@@ -99,6 +99,13 @@ impl Progress {
         &self.times
     }
 
+    /// The same until `now`, with its present stage.
+    pub fn times_until(&self, now: Time) -> StageTimes {
+        let mut upto = *self;
+        upto.enter(now, self.stage);
+        upto.times
+    }
+
     /// How long it has been at rest since a moment.
     pub fn rested(&self, now: Time, from: Time) -> Nanos {
         if self.is_busy() { Nanos::ZERO } else { now.since(self.since.max(from)) }
@@ -130,7 +137,10 @@ mod tests {
         ];
         for (step, stage) in way.into_iter().enumerate() {
             assert_eq!(progress.is_busy(), step > 0);
-            progress.enter(Time(10 + 3 * step as u64), stage);
+            let now = Time(10 + 3 * step as u64);
+            let before = progress.times_until(now);
+            progress.enter(now, stage);
+            assert_eq!(*progress.times(), before, "the present stage counted already");
         }
         progress.enter(Time(99), Stage::Draining);
         let StageTimes { draining, writing, flushing, collecting, settling } = *progress.times();

@@ -1,0 +1,46 @@
+//! The head of a run's page: what ran, and its main figures.
+
+use crate::html::markup::{escape, figure};
+use crate::run::Scenario;
+use crate::show::{self, per_cent, per_second};
+use crate::terminal::Tone;
+use tailcut_base::quantity::{show_rate, show_time};
+use tailcut_sim::Report;
+
+/// The title of the page.
+pub fn title(report: &Report) -> String {
+    match &report.array {
+        Some(array) => {
+            format!("tailcut run: {} over {} x {}", array.layout, array.drives, report.drive_name)
+        }
+        None => format!("tailcut run: {}", report.drive_name),
+    }
+}
+
+/// What ran, and figures in tiles.
+pub fn lead(report: &Report, scenario: &Scenario) -> String {
+    let ran = show::what_ran(report, scenario, Tone::Plain);
+    let lines: Vec<String> = ran.lines().map(escape).collect();
+    let tiles: String = tiles(report)
+        .iter()
+        .map(|(value, what)| format!("<li><b>{}</b><span>{}</span></li>", figure(value), escape(what)))
+        .collect();
+    format!("<p class=\"soft\">{}</p>\n<ul class=\"tiles\">{tiles}</ul>\n", lines.join("<br>"))
+}
+
+fn tiles(report: &Report) -> Vec<(String, String)> {
+    let all = report.all();
+    let mut tiles = vec![
+        (format!("{}/s", per_second(all.requests_per_s)), String::from("requests")),
+        (show_rate(all.bytes_per_s), String::from("bandwidth")),
+        (show_time(all.latency.mean_ns), String::from("mean latency")),
+    ];
+    for point in all.latency.points.iter().filter(|point| point.resolved) {
+        tiles.push((show_time(point.ns as f64), format!("at {} %", point.percentile)));
+    }
+    tiles.push((show_time(all.latency.max_ns as f64), String::from("longest")));
+    if let Some(limit) = report.bottleneck() {
+        tiles.push((per_cent(limit.busy), format!("of the limit of {}", limit.name)));
+    }
+    tiles
+}

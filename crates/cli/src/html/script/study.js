@@ -1,0 +1,86 @@
+// Figures of papers and ours.
+
+const UNITS = {
+  "B": format.bytes, "B/s": (x) => format.bytes(x) + "/s", "s": format.seconds, "share": (x) => (x * 100).toFixed(1) + " %",
+  "x": (x) => format.tick(x.toPrecision(3)) + " ×", "ratio": (x) => x.toFixed(2),
+};
+const unitOf = (unit) => UNITS[unit] || format.count;
+const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
+
+// Room for names at the left, by the longest of them.
+function roomFor(names, style) {
+  const most = style.isNarrow ? 16 : Math.max(Math.floor(style.width / 18), 18);
+  const longest = Math.max(...names.map((name) => Math.min(name.length, most)));
+  return { left: 12 + longest * 6.4, cut: (name) => shorten(name, most) };
+}
+
+charts.ratios = (figure, style) => {
+  const studies = page.filter((study) => study.rows.some((row) => row.ratio > 0));
+  const names = studies.map((study) => study.study);
+  const data = studies.flatMap((study, at) => study.rows.filter((row) => row.ratio > 0).map((row) => ({
+    value: [lg(row.ratio), at], row, itemStyle: { color: Math.abs(row.ratio - 1) <= 0.25 ? style.series[0] : style.series[3] },
+  })));
+  const [low, high] = extent(data.map((one) => one.row.ratio).concat([0.5, 2]));
+  const room = roomFor(names, style);
+  const marks = [[0.75, "–25 %"], [1, "as the paper"], [1.25, "+25 %"]].map(([at, words]) => ({
+    ...bound(style, lg(at), style.isNarrow && at !== 1 ? "" : words, "xAxis"), label: { formatter: style.isNarrow ? "" : words, position: "start", color: style.soft, fontSize: 11, distance: at === 1 ? 16 : 4 },
+    lineStyle: { color: style.soft, type: at === 1 ? "solid" : [4, 4], width: 1 },
+  }));
+  return {
+    height: studies.length * 20 + 90,
+    table: () => ({
+      head: ["study", "case, quantity", "ratio"],
+      rows: studies.flatMap((study) => study.rows.filter((row) => row.ratio > 0).map((row) => [study.study, row.case + ", " + row.quantity, row.ratio.toPrecision(4)])),
+    }),
+    option: base(style, {
+      grid: { left: room.left, right: 20, top: 40, bottom: 44 },
+      legend: { show: false },
+      tooltip: {
+        formatter: ({ data: { row, value } }) => (row ? `${format.safe(names[value[1]])}<br>${format.safe(row.case)}, ${format.safe(row.quantity)}<br>paper ${unitOf(row.unit)(row.paper)}, ours <b>${unitOf(row.unit)(row.measured)}</b>, × ${row.ratio.toFixed(2)}` : ""),
+      },
+      xAxis: logAxis(style, low, high, (x) => "× " + Number(x.toPrecision(3)), { name: "ours over the paper's", nameLocation: "middle", nameGap: 26 }),
+      yAxis: { type: "category", inverse: true, data: names.map(room.cut), axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } }, splitLine: { show: true, lineStyle: { color: style.grid } }, axisLabel: { color: style.ink, fontSize: 11.5, interval: 0 } },
+      series: [{ type: "scatter", name: "ratio", symbolSize: 6.5, itemStyle: { opacity: 0.65 }, data, markLine: { silent: true, symbol: "none", data: marks } }],
+    }),
+  };
+};
+
+charts.figures = (figure, style) => {
+  const study = page[Number(figure.dataset.study)];
+  const show = unitOf(figure.dataset.unit);
+  const rows = study.rows.filter((row) => row.quantity === figure.dataset.quantity && row.unit === figure.dataset.unit && row.measured !== null);
+  const values = rows.flatMap((row) => [row.paper, row.measured, row.limit]).filter((x) => x !== null);
+  const isNegative = values.some((x) => x < 0);
+  const [low, high] = extent(values);
+  const isLog = !isNegative && high / low > 40 && values.every((x) => x > 0) && figure.dataset.unit !== "share";
+  const at = isLog ? lg : (x) => x;
+  const room = roomFor(rows.map((row) => row.case), style);
+  const point = (key) => rows.map((row, index) => (row[key] === null ? null : { value: [at(row[key]), index], row })).filter((one) => one !== null);
+  const apart = {
+    type: "custom", name: "difference", silent: true, encode: { x: [0, 1], y: 2 },
+    data: rows.map((row, index) => (row.paper === null ? null : [at(row.paper), at(row.measured), index])).filter((one) => one !== null),
+    renderItem: (params, api) => {
+      const [a, b] = [api.coord([api.value(0), api.value(2)]), api.coord([api.value(1), api.value(2)])];
+      return { type: "line", shape: { x1: a[0], y1: a[1], x2: b[0], y2: b[1] }, style: { stroke: style.line, lineWidth: 3 } };
+    },
+  };
+  const dots = (name, key, more) => ({ type: "scatter", name, data: point(key), symbolSize: 8, ...more });
+  const series = [apart];
+  if (rows.some((row) => row.limit !== null)) series.push(dots("limit", "limit", { symbol: "rect", symbolSize: [2, 13], itemStyle: { color: style.soft } }));
+  if (rows.some((row) => row.paper !== null)) series.push(dots("paper", "paper", { itemStyle: { color: style.paper, borderColor: style.series[3], borderWidth: 2 } }));
+  series.push(dots("ours", "measured", { itemStyle: { color: style.series[0] } }));
+  return {
+    height: rows.length * (rows.length > 30 ? 15 : 20) + 76,
+    table: () => ({ head: ["case", "paper", "ours", "limit", "ratio"], rows: rows.map((row) => [row.case, row.paper, row.measured, row.limit, row.ratio]) }),
+    option: base(style, {
+      grid: { left: room.left, right: 26, top: 28, bottom: 30 },
+      legend: { data: series.slice(1).map((one) => one.name), icon: undefined },
+      tooltip: {
+        formatter: ({ data: { row } }) => (row ? `${format.safe(row.case)}<br>` + [["ours", row.measured], ["paper", row.paper], ["limit", row.limit]].filter(([, x]) => x !== null).map(([name, x]) => `${name} <b>${show(x)}</b>`).join("<br>") : ""),
+      },
+      xAxis: isLog ? logAxis(style, low, high, show) : axis(style, { min: isNegative ? undefined : 0, splitNumber: style.isNarrow ? 3 : 5, axisLabel: { formatter: (x) => format.tick(show(x)) } }),
+      yAxis: { type: "category", inverse: true, data: rows.map((row) => room.cut(row.case)), axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } }, splitLine: { show: true, lineStyle: { color: style.grid } }, axisLabel: { color: style.ink, fontSize: 11.5, interval: rows.length > 60 ? "auto" : 0 } },
+      series,
+    }),
+  };
+};

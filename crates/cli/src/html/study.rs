@@ -1,0 +1,267 @@
+//! The page of studies: everything that papers reported, and ours beside it.
+
+use super::markup::{Column, Table, chart, escape, figure, folded};
+use super::page::Page;
+use crate::study::figure as shown;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tailcut_sim::study;
+
+/// A finished study as `study run --json` writes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Its name.
+    pub study: String,
+    /// Version of the program.
+    pub version: String,
+    /// Seed of all runs.
+    pub seed: u64,
+    /// Whether this is the short form.
+    pub quick: bool,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One figure, in the paper and here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What was run, in words.
+    pub case: String,
+    /// What was measured.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// The figure of the paper.
+    pub paper: Option<f64>,
+    /// Our figure.
+    pub measured: Option<f64>,
+    /// Ours over the paper's.
+    pub ratio: Option<f64>,
+    /// What physics allows.
+    pub limit: Option<f64>,
+    /// Why the figures differ, or what a reader should know.
+    pub note: Option<String>,
+}
+
+/// Up to this difference a figure is as in the paper, as far as anybody can say.
+const NEAR: f64 = 0.1;
+/// A larger difference than this has a note.
+const FAR: f64 = 0.25;
+/// So many figures that a paper does not give stand in the open.
+const FOLDED: usize = 24;
+/// Charts of one study at most: the largest groups of rows.
+const CHARTS: usize = 8;
+
+/// The page of these studies.
+pub fn page(studies: &[Finished]) -> Page {
+    let data = serde_json::to_string(studies).expect("plain data");
+    let title = match studies {
+        [one] => format!("tailcut study {}", one.study),
+        _ => format!("tailcut: {} studies beside their papers", studies.len()),
+    };
+    let mut page = Page::new(&title, lead(studies), data);
+    if studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some())) {
+        page.section("All figures", overview(studies));
+    }
+    for (number, study) in studies.iter().enumerate() {
+        page.section_named(&study.study, &heading(study), section(number, study));
+    }
+    page
+}
+
+fn lead(studies: &[Finished]) -> String {
+    let rows = || studies.iter().flat_map(|study| &study.rows);
+    let ratios: Vec<f64> = rows().filter_map(|row| row.ratio).collect();
+    let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
+    let off = rows().filter(|row| is_off(row)).count();
+    let noted = rows().filter(|row| is_off(row) && row.note.is_some()).count();
+    let tiles = [
+        (rows().count(), "figures measured"),
+        (ratios.len(), "of which a paper gives"),
+        (within(NEAR), "within 10 % of the paper"),
+        (within(FAR), "within 25 % of the paper"),
+        (off, "further away"),
+        (noted, "of these with the reason"),
+    ];
+    let tiles: String =
+        tiles.iter().map(|(count, what)| format!("<li><b>{count}</b><span>{what}</span></li>")).collect();
+    let forms = match (studies.iter().all(|study| study.quick), studies.iter().any(|study| study.quick)) {
+        (true, true) => "quick forms: fewer cases and shorter runs",
+        (false, true) => "some in their quick form",
+        _ => "full forms",
+    };
+    let first = studies.first();
+    format!(
+        "<p class=\"soft\">tailcut {}, seed {}; {forms}.</p>\n<ul class=\"tiles\">{tiles}</ul>\n",
+        escape(first.map_or("", |study| study.version.as_str())),
+        first.map_or(0, |study| study.seed)
+    )
+}
+
+fn is_off(row: &Row) -> bool {
+    row.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > FAR)
+}
+
+fn overview(studies: &[Finished]) -> String {
+    let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by less than a quarter; \
+        what lies outside has a note in its table.";
+    let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
+    let head = [
+        ("study", Column::Text),
+        ("what it shows", Column::Words),
+        ("figures", Column::Number),
+        ("of a paper", Column::Number),
+        ("within 10 %", Column::Number),
+        ("within 25 %", Column::Number),
+    ];
+    let mut table = Table::new("Studies", &head);
+    for study in studies {
+        let ratios: Vec<f64> = study.rows.iter().filter_map(|row| row.ratio).collect();
+        let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
+        table.row(&[
+            study.study.clone(),
+            study::by_id(&study.study).map_or(String::new(), |known| known.title().into()),
+            study.rows.len().to_string(),
+            ratios.len().to_string(),
+            within(NEAR).to_string(),
+            within(FAR).to_string(),
+        ]);
+    }
+    html += &table.html();
+    html
+}
+
+fn heading(study: &Finished) -> String {
+    study::by_id(&study.study)
+        .map_or_else(|| study.study.clone(), |known| format!("{}: {}", study.study, known.title()))
+}
+
+fn section(number: usize, study: &Finished) -> String {
+    let source = study::by_id(&study.study).map_or("", |known| known.source());
+    let form = if study.quick { "; quick form" } else { "" };
+    let mut html = format!("<p class=\"soft\">{}; seed {}{form}</p>\n", escape(source), study.seed);
+    html += "<div class=\"charts\">\n";
+    for (quantity, unit) in groups(study) {
+        let attributes =
+            [("study", number.to_string()), ("quantity", quantity.into()), ("unit", unit.into())];
+        let attributes: Vec<(&str, &str)> =
+            attributes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        html += &chart("figures", quantity, "", &attributes, "");
+    }
+    html += "</div>\n";
+    html + &table(study)
+}
+
+/// The quantities of which there are several rows with a figure, in the order of the rows.
+fn groups(study: &Finished) -> Vec<(&str, &str)> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut order: Vec<(&str, &str)> = Vec::new();
+    for row in study.rows.iter().filter(|row| row.measured.is_some()) {
+        let group = (row.quantity.as_str(), row.unit.as_str());
+        *counts.entry(group).or_default() += 1;
+        if !order.contains(&group) {
+            order.push(group);
+        }
+    }
+    order.retain(|group| counts[group] > 1);
+    let mut sizes: Vec<usize> = order.iter().map(|group| counts[group]).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    if let Some(&least) = sizes.get(CHARTS - 1) {
+        order.retain(|group| counts[group] >= least);
+        order.truncate(CHARTS);
+    }
+    order
+}
+
+/// What the paper gives, and all else folded away where it is long; then the notes.
+fn table(study: &Finished) -> String {
+    let mut notes: Vec<&str> = Vec::new();
+    for note in study.rows.iter().filter_map(|row| row.note.as_deref()) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let (given, others): (Vec<&Row>, Vec<&Row>) = study.rows.iter().partition(|row| row.paper.is_some());
+    let html = if others.len() <= FOLDED || given.is_empty() && others.len() <= 2 * FOLDED {
+        rows(study, &study.rows.iter().collect::<Vec<_>>(), &notes)
+    } else {
+        let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
+        let title = format!("{} figures that the paper does not give", others.len());
+        shown + &folded(&title, &rows(study, &others, &notes))
+    };
+    let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();
+    let list = if items.is_empty() { items } else { format!("<ol class=\"notes\">\n{items}</ol>\n") };
+    html + &list
+}
+
+fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
+    let number = |title| (title, Column::Number);
+    let head = [
+        ("case", Column::Text),
+        ("quantity", Column::Text),
+        number("paper"),
+        number("measured"),
+        number("ratio"),
+        number("limit"),
+        number("note"),
+    ];
+    let mut table = Table::new(&format!("Figures of {}", study.study), &head);
+    for row in rows {
+        let show =
+            |value: Option<f64>| value.map_or(String::from("–"), |value| figure(&shown(value, &row.unit)));
+        let ratio = row.ratio.map_or(String::from("–"), |ratio| format!("{ratio:.2}"));
+        let note = row.note.as_deref().and_then(|note| notes.iter().position(|other| *other == note));
+        table.row_of(&[
+            (escape(&row.case), ""),
+            (escape(&row.quantity), ""),
+            (show(row.paper), ""),
+            (show(row.measured), ""),
+            (ratio, if is_off(row) { "off" } else { "" }),
+            (show(row.limit), ""),
+            (note.map_or(String::new(), |place| format!("[{}]", place + 1)), ""),
+        ]);
+    }
+    table.html()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(case: &str, quantity: &str, ratio: Option<f64>) -> Row {
+        Row {
+            case: case.into(),
+            quantity: quantity.into(),
+            unit: "B/s".into(),
+            paper: ratio.map(|_| 1e9),
+            measured: Some(1e9 * ratio.unwrap_or(1.0)),
+            ratio,
+            limit: None,
+            note: ratio.filter(|ratio| *ratio > 2.0).map(|_| "a <wider> bus".into()),
+        }
+    }
+
+    fn study() -> Finished {
+        let rows = vec![
+            row("8 chips", "bandwidth", Some(1.05)),
+            row("16 chips", "bandwidth", Some(3.0)),
+            row("all", "gain", None),
+        ];
+        Finished { study: "none-1".into(), version: "0".into(), seed: 1, quick: true, rows }
+    }
+
+    #[test]
+    fn figures_stand_beside_the_papers_with_their_notes() {
+        let html = page(&[study()]).render();
+        assert!(html.contains(
+            "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td>"
+        ));
+        assert!(html.contains("<li>a &lt;wider&gt; bus</li>"));
+        assert!(html.contains("<b>1</b><span>within 10 % of the paper</span>"));
+    }
+
+    #[test]
+    fn quantities_with_several_rows_have_a_chart() {
+        assert_eq!(groups(&study()), [("bandwidth", "B/s")]);
+    }
+}

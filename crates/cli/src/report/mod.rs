@@ -1,0 +1,80 @@
+//! `tailcut report`: pages of what was saved.
+
+pub mod arguments;
+
+pub use arguments::ReportArguments;
+
+use crate::compare::{Results, command::RESULTS};
+use crate::failure::Failure;
+use crate::html::{self, Page, Study};
+use crate::run::{REPORT, Saved, Scenario};
+use crate::scenario::{self, Source};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Writes the page and says where it is.
+pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let source = source(&arguments.path)?;
+    let page = page(&source)?;
+    let file = arguments.html.clone().unwrap_or_else(|| beside(&arguments.path));
+    html::write(&file, &page, Some(&source))?;
+    writeln!(out, "{}", file.display())?;
+    Ok(out.flush()?)
+}
+
+/// The file with the data.
+fn source(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let known = [REPORT, RESULTS].map(|name| path.join(name));
+    known.into_iter().find(|file| file.is_file()).ok_or_else(|| {
+        Failure::Input(format!(
+            "{}: there is neither {REPORT} of 'tailcut run' nor {RESULTS} of 'tailcut compare' in it",
+            path.display()
+        ))
+    })
+}
+
+/// Where the page goes when nobody says.
+fn beside(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("report.html") } else { path.with_extension("html") }
+}
+
+fn page(source: &Path) -> Result<Page, Failure> {
+    let text = fs::read_to_string(source).map_err(|error| {
+        Failure::Input(format!("{}: {error}; give a folder or a JSON file of results", source.display()))
+    })?;
+    if html::is_history(&text) {
+        return html::of_history(&text, source);
+    }
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::Input(format!("{}: not JSON: {error}", source.display())))?;
+    let has = |key: &str| value.get(key).is_some();
+    match &value {
+        Value::Array(_) => Ok(html::of_studies(&read::<Vec<Study>>(&text, source)?)),
+        _ if has("study") => Ok(html::of_studies(&[read::<Study>(&text, source)?])),
+        _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
+        _ if has("points") && has("factors") => Ok(html::of_comparison(&read::<Results>(&text, source)?)),
+        _ => Err(Failure::Input(format!(
+            "{}: neither a run, nor studies, nor a comparison, nor the history of a server",
+            source.display()
+        ))),
+    }
+}
+
+/// From the text and not from the value: that would round large whole numbers.
+fn read<T: DeserializeOwned>(text: &str, source: &Path) -> Result<T, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::Input(format!("{}: not of this version: {error}", source.display())))
+}
+
+fn of_run(saved: &Saved, source: &Path) -> Result<Page, Failure> {
+    let mut scenario = Scenario::default();
+    let text = Source::file(source.display().to_string(), saved.scenario.clone());
+    scenario::read(&mut scenario, Some(text), &[])?;
+    Ok(html::of_run(saved, &scenario))
+}

@@ -1,0 +1,185 @@
+//! What charts need beyond the tables of a report: fine curves, and what requests of each speed waited for.
+
+use super::{Wait, class_kind};
+use crate::timeline::Timeline;
+use crate::world::{Attribution, OpStats, Stats};
+use serde::{Deserialize, Serialize};
+use tailcut_base::Op;
+use tailcut_base::cause::CAUSES;
+use tailcut_base::config::Choice;
+use tailcut_base::histogram::LatencyHistogram;
+
+/// The shares of the slowest requests at which bands begin: bands go from the 50th percentile to the 90th, from there
+/// to the 99th, and so on.
+pub const BANDS: [f64; 6] = [0.5, 0.1, 0.01, 0.001, 0.0001, 0.000_001];
+
+/// How many requests a band must have.
+const RESOLUTION: f64 = 10.0;
+
+/// Points of a fine curve for each tenfold of what is slower.
+const PER_DECADE: u32 = 20;
+
+/// What charts are made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Detail {
+    /// Of all requests, then of each kind that occurred, and of each class of reads where there are several.
+    pub kinds: Vec<KindDetail>,
+    /// How the run went over time, where that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindDetail {
+    /// The kind.
+    pub kind: String,
+    /// Percentile and the latency in ns that it stands for, at most 0.1 % too high; up to the last request.
+    pub curve: Vec<(f64, u64)>,
+    /// The fast ones first.
+    pub bands: Vec<Band>,
+}
+
+/// Requests between two percentiles, and what they waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Band {
+    /// The lower percentile.
+    pub from: f64,
+    /// The higher percentile.
+    pub to: f64,
+    /// How many. The band is made of whole buckets of 1/32 of a latency, so they may be a few more or less than the
+    /// percentiles say; every request is in one band.
+    pub requests: u64,
+    /// The lowest latency of the first bucket, in ns.
+    pub from_ns: u64,
+    /// Where their time went, the largest part first.
+    pub waits: Vec<Wait>,
+}
+
+impl Detail {
+    /// What was measured, without a timeline.
+    pub fn new(stats: &Stats) -> Detail {
+        let mut kinds = vec![KindDetail::new("all", &stats.all())];
+        for &op in Op::all() {
+            kinds.push(KindDetail::new(op.name(), &stats.op(op)));
+            if op == Op::Read {
+                let classes = stats.read_classes().into_iter();
+                kinds.extend(classes.map(|(class, reads)| KindDetail::new(&class_kind(class), reads)));
+            }
+        }
+        kinds.retain(|kind| !kind.curve.is_empty());
+        Detail { kinds, timeline: None }
+    }
+}
+
+impl KindDetail {
+    fn new(kind: &str, stats: &OpStats) -> KindDetail {
+        KindDetail { kind: kind.into(), curve: curve(&stats.latency), bands: bands(&stats.attribution) }
+    }
+}
+
+/// Points at equal distances on an axis of which each tenth of the requests that is left takes as much.
+fn curve(latency: &LatencyHistogram) -> Vec<(f64, u64)> {
+    let count = latency.count();
+    if count == 0 {
+        return Vec::new();
+    }
+    let percentile = |step: u32| 100.0 * (1.0 - libm::exp10(-f64::from(step) / f64::from(PER_DECADE)));
+    let is_known = |&step: &u32| count as f64 * (1.0 - percentile(step) / 100.0) >= 1.0 - 1e-6;
+    let point = |step| (percentile(step), latency.percentile(percentile(step)).0);
+    (0..).take_while(is_known).map(point).chain([(100.0, latency.max().0)]).collect()
+}
+
+fn bands(attribution: &Attribution) -> Vec<Band> {
+    let all = attribution.count() as f64;
+    let mut shares = vec![1.0];
+    shares.extend(BANDS.into_iter().filter(|share| all * share >= RESOLUTION - 1e-6));
+    let mut bands: Vec<(Band, [u64; CAUSES])> = Vec::new();
+    for (index, &share) in shares.iter().enumerate() {
+        let to = shares.get(index + 1).map_or(100.0, |&share| per_cent(share));
+        let band = Band { from: per_cent(share), to, requests: 0, from_ns: 0, waits: Vec::new() };
+        bands.push((band, [0; CAUSES]));
+    }
+    let rows: Vec<_> = attribution.rows().collect();
+    let mut slower = 0;
+    for &(from, count, nanos) in rows.iter().rev() {
+        let holds = |share: &&f64| slower < ((all * **share).ceil() as u64).max(1);
+        let band = shares.iter().rposition(|share| holds(&share)).expect("all hold all");
+        let (band, sums) = &mut bands[band];
+        (band.requests, band.from_ns) = (band.requests + count, from.0);
+        sums.iter_mut().zip(nanos).for_each(|(sum, n)| *sum += n);
+        slower += count;
+    }
+    bands.retain(|(band, _)| band.requests > 0);
+    bands.into_iter().map(|(band, sums)| with_waits(band, &sums)).collect()
+}
+
+fn with_waits(band: Band, sums: &[u64; CAUSES]) -> Band {
+    // One row of a latency of its own: what it waited for is what the band waited for.
+    let mut attribution = Attribution::new();
+    attribution.add_row(tailcut_base::Nanos(band.from_ns), band.requests, sums);
+    Band { waits: Wait::list(&attribution.all()), ..band }
+}
+
+/// The percentile above which a share of the requests lies, free of the traces of subtraction.
+fn per_cent(share: f64) -> f64 {
+    libm::round((1.0 - share) * 1e6) / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::{Cause, Nanos, Spans};
+
+    /// 100,000 requests: of 100 us, every hundredth of 1 ms, every thousandth of 5 ms.
+    fn stats() -> OpStats {
+        let mut stats = OpStats::default();
+        for n in 0..100_000u64 {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos(100_000));
+            match n {
+                n if n % 1_000 == 0 => spans.add(Cause::ChipErase, Nanos(4_900_000)),
+                n if n % 100 == 0 => spans.add(Cause::ChipUserWrite, Nanos(900_000)),
+                _ => {}
+            }
+            stats.latency.record(spans.total());
+            stats.attribution.record(spans.total(), &spans);
+        }
+        stats
+    }
+
+    #[test]
+    fn every_request_is_in_one_band_with_those_of_its_speed() {
+        let detail = KindDetail::new("read", &stats());
+        let shown: Vec<(f64, f64, u64, &str)> = detail
+            .bands
+            .iter()
+            .map(|band| (band.from, band.to, band.requests, band.waits[0].cause.as_str()))
+            .collect();
+        let want = [
+            (50.0, 90.0, 0, ""),
+            (90.0, 99.0, 99_000, "cell"),
+            (99.0, 99.9, 900, "chip: user write"),
+            (99.9, 99.99, 0, ""),
+            (99.99, 100.0, 100, "chip: erase"),
+        ];
+        assert_eq!(shown, want.into_iter().filter(|band| band.2 > 0).collect::<Vec<_>>());
+        assert!((detail.bands[2].waits[0].mean_ns - 4_900_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_fine_curve_rises_to_the_slowest_request() {
+        let detail = KindDetail::new("read", &stats());
+        assert_eq!(detail.curve.len(), 5 * PER_DECADE as usize + 2);
+        assert!(detail.curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+        assert_eq!(detail.curve.last(), Some(&(100.0, 5_000_000)));
+        let at = |percentile: f64| detail.curve.iter().find(|point| point.0 >= percentile - 1e-9).unwrap().1;
+        assert!((100_000..=100_100).contains(&at(90.0)), "{}", at(90.0));
+        assert!((1_000_000..=1_001_000).contains(&at(99.1)), "{}", at(99.1));
+    }
+
+    #[test]
+    fn without_requests_there_is_nothing() {
+        assert_eq!(Detail::new(&Stats::new()), Detail::default());
+    }
+}
