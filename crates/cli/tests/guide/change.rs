@@ -1,0 +1,33 @@
+//! A change of a source file, as a page shows it.
+
+use crate::block::Block;
+use std::fs;
+use std::path::Path;
+
+/// Asserts that a change fits: what each of its hunks leaves or takes away stands in the file, line by line.
+pub fn check(at: &str, block: &Block, root: &Path) {
+    let mut file = String::new();
+    let mut before: Vec<&str> = Vec::new();
+    for line in block.lines().iter().map(String::as_str).chain(["@@"]) {
+        match (line.strip_prefix("--- a/"), line.chars().next()) {
+            (Some(name), _) => {
+                let read = fs::read_to_string(root.join(name));
+                file = read.unwrap_or_else(|error| panic!("{at}: {name}: {error}"));
+            }
+            (None, _) if line.starts_with("+++ ") => {}
+            (None, Some('@')) => {
+                stands(at, &file, &before);
+                before.clear();
+            }
+            (None, Some(' ' | '-')) => before.push(&line[1..]),
+            (None, Some('+')) => {}
+            (None, _) => panic!("{at}: '{line}' is no line of a change"),
+        }
+    }
+}
+
+fn stands(at: &str, file: &str, before: &[&str]) {
+    let lines: Vec<&str> = file.lines().collect();
+    let is_there = before.is_empty() || lines.windows(before.len()).any(|window| window == before);
+    assert!(is_there, "{at}: the file has changed; these lines are not in it:\n{}", before.join("\n"));
+}

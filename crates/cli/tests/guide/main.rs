@@ -1,0 +1,118 @@
+//! The user's guide: every command in it is run, every line of output that it shows is looked for, every change of a source file
+//! that it proposes fits.
+//!
+//! What stands behind the opening fence says what becomes of a block:
+//!
+//! | words | what is done |
+//! | --- | --- |
+//! | `console` | each line behind `$ ` is run in the page's folder; the lines below occur in its output, in their order; `…` skips lines |
+//! | `console measured` | the same for output that depends on the machine: figures may be others, words may not |
+//! | `console fails` | the same for a command that must fail |
+//! | `console with=fio,nbdinfo` | the same if these programs are installed |
+//! | `console parsed` | for root, or for drives: each `tailcut` line is read as the command would, and not run |
+//! | `toml file=NAME`, `csv file=NAME`, … | the file that the following commands find |
+//! | `diff` | what it takes away or leaves stands in the file that it names |
+//!
+//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1`, or with the page.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod block;
+mod change;
+mod output;
+mod session;
+
+use block::{Block, Kind};
+use session::Session;
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::has;
+
+#[test]
+fn a_first_run_goes_as_told() {
+    follow("1-first-run.md");
+}
+
+#[test]
+fn a_trace_is_brought_as_told() {
+    follow("2-bring-your-trace.md");
+}
+
+#[test]
+fn explanations_read_as_told() {
+    follow("3-read-the-explanation.md");
+}
+
+#[test]
+fn comparisons_and_sizes_come_out_as_told() {
+    follow("4-compare-and-size.md");
+}
+
+#[test]
+fn servers_serve_as_told() {
+    follow("5-serve.md");
+}
+
+#[test]
+fn a_policy_is_added_as_told() {
+    follow("6-add-a-policy.md");
+}
+
+#[test]
+fn the_pages_name_each_other_and_files_that_exist() {
+    let pages = pages();
+    assert_eq!(pages.len(), 7, "six pages and their order: {pages:?}");
+    for page in &pages {
+        let text = fs::read_to_string(page).expect("a page is text");
+        for target in links(&text) {
+            let file = page.parent().expect("it is in a folder").join(target);
+            assert!(file.exists(), "{}: there is no {target}", page.display());
+        }
+    }
+    let order = fs::read_to_string(guide().join("README.md")).expect("it is there");
+    for page in pages.iter().filter(|page| !page.ends_with("README.md")) {
+        let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
+        assert!(order.contains(&format!("({name})")), "the order does not name {name}");
+    }
+}
+
+/// Does what a page says, from its first block to its last.
+fn follow(name: &str) {
+    let text = fs::read_to_string(guide().join(name)).expect("the page is there");
+    let mut session = Session::new();
+    for block in block::blocks(&text) {
+        let at = format!("{name}:{}", block.line);
+        match &block.kind {
+            Kind::File(file) => session.put(file, &block.text()),
+            Kind::Parsed => block.commands().iter().for_each(|command| session.parse(&at, command)),
+            Kind::Change => change::check(&at, &block, &root()),
+            Kind::Run(how) if has(&how.programs()) => {
+                block.commands().iter().for_each(|command| session.run(&at, command, how));
+            }
+            Kind::Run(_) | Kind::Prose => {}
+        }
+    }
+}
+
+/// Files that a page refers to, without places within them and without other hosts.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let targets = targets.map(|target| target.split('#').next().unwrap_or_default());
+    targets.filter(|target| !target.is_empty() && !target.contains("://")).collect()
+}
+
+fn pages() -> Vec<PathBuf> {
+    let entries = fs::read_dir(guide()).expect("the guide is there");
+    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
+    pages.sort();
+    pages
+}
+
+fn guide() -> PathBuf {
+    root().join("docs/guide")
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

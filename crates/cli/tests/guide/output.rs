@@ -1,0 +1,71 @@
+//! Whether what is shown of an output is in it.
+
+/// How exactly a line is the one that is shown.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Likeness {
+    /// To the last character, but for blanks at the end.
+    #[default]
+    Characters,
+    /// In its words: figures, units and bars may be others.
+    Words,
+}
+
+impl Likeness {
+    /// Whether a line of the output is the one that is shown; a shown line that ends with `…` is the beginning of one.
+    pub fn holds(self, shown: &str, line: &str) -> bool {
+        let (shown, is_beginning) = match shown.trim_end().strip_suffix(ELISION) {
+            Some(beginning) => (beginning.trim_end(), true),
+            None => (shown.trim_end(), false),
+        };
+        let (shown, line) = match self {
+            Likeness::Characters => (shown.to_owned(), line.trim_end().to_owned()),
+            Likeness::Words => (words(shown), words(line)),
+        };
+        if is_beginning { line.starts_with(&shown) } else { line == shown }
+    }
+}
+
+/// Asserts that all shown lines are in an output, in their order.
+pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
+    let mut lines = output.lines();
+    for wanted in shown.iter().filter(|line| !is_elision(line)) {
+        assert!(
+            lines.by_ref().any(|line| likeness.holds(wanted, line)),
+            "{at}: the output does not have this line, or not there:\n{wanted}\nthe output:\n{output}"
+        );
+    }
+}
+
+/// Whether a line says that others were left out.
+pub fn is_elision(line: &str) -> bool {
+    matches!(line.trim(), "" | ELISION)
+}
+
+fn words(line: &str) -> String {
+    let words = line.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    words.filter(|word| !UNITS.contains(word)).collect::<Vec<_>>().join(" ")
+}
+
+const ELISION: &str = "…";
+
+/// What stands behind a figure and may change with it.
+const UNITS: [&str; 17] = [
+    "ns", "us", "µs", "ms", "s", "min", "k", "K", "M", "B", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB",
+];
+
+#[test]
+fn a_line_that_is_not_in_the_output_is_noticed() {
+    let shown = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let output = "read 4 us\nwrite 5.1 ms\n";
+    check("here", &shown("read 4 us\n…\nwrite 5.1 …"), output, Likeness::Characters);
+    check("here", &shown("read 17 ms"), output, Likeness::Words);
+    for (text, likeness) in [
+        ("read 5 us", Likeness::Characters),
+        ("write 5.1", Likeness::Characters),
+        ("write 5.1 ms\nread 4 us", Likeness::Characters),
+        ("reads 4 us", Likeness::Words),
+    ] {
+        let attempt = std::panic::catch_unwind(|| check("here", &shown(text), output, likeness));
+        assert!(attempt.is_err(), "{text}");
+    }
+}

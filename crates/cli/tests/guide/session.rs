@@ -1,0 +1,123 @@
+//! A shell in a folder of its own, as the reader of a page has it.
+
+use crate::block::{Command as Line, How};
+use crate::output::{check, is_elision};
+use crate::support::{Place, stderr, stdout};
+use clap::Parser;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use tailcut::arguments::Arguments;
+
+/// The folder of a page, and the server that it has started.
+pub struct Session {
+    place: Place,
+    server: Option<Server>,
+}
+
+impl Session {
+    /// An empty folder.
+    pub fn new() -> Session {
+        Session { place: Place::new(), server: None }
+    }
+
+    /// A file of the page.
+    pub fn put(&self, name: &str, content: &str) {
+        self.place.put(name, content.as_bytes());
+    }
+
+    /// Runs a command and looks for what the page shows of its output.
+    pub fn run(&mut self, at: &str, command: &Line, how: &How) {
+        if let Some(line) = command.line.strip_suffix(" &") {
+            let mut server = Server::start(&self.place, line);
+            server.hear(at, command, how);
+            self.server = Some(server);
+        } else if command.line == "kill %1" {
+            let server = self.server.take().unwrap_or_else(|| panic!("{at}: there is no server"));
+            check(at, &command.shown, &server.stop(at), how.likeness);
+        } else {
+            self.carry_out(at, command, how);
+        }
+    }
+
+    fn carry_out(&self, at: &str, command: &Line, how: &How) {
+        let output = self.place.attempt("sh", &["-c", &with_path(&command.line)]);
+        let said = stdout(&output) + &stderr(&output);
+        assert_eq!(output.status.success(), !how.fails, "{at}: {}\n{said}", command.line);
+        check(at, &command.shown, &said, how.likeness);
+    }
+
+    /// Reads a command as tailcut would, and does nothing.
+    pub fn parse(&self, at: &str, command: &Line) {
+        let line = command.line.trim_end_matches('&');
+        if !line.trim_start_matches("sudo ").starts_with("tailcut ") {
+            return;
+        }
+        let words = "sudo() { \"$@\"; }; tailcut() { printf '%s\\0' tailcut \"$@\"; }; ";
+        let output = self.place.attempt("sh", &["-c", &format!("{words}{line}")]);
+        let words = stdout(&output);
+        let read = Arguments::try_parse_from(words.trim_end_matches('\0').split('\0'));
+        if let Err(error) = read {
+            panic!("{at}: {line}: {error}");
+        }
+    }
+}
+
+/// A server in the background; stopped when it is dropped.
+struct Server {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(place: &Place, line: &str) -> Server {
+        // One that says too little ends by itself, and the test fails instead of hanging.
+        let line = with_path(&format!("exec timeout --kill-after=10 300 {line} 2>&1"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).current_dir(place.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the shell starts");
+        let out = BufReader::new(child.stdout.take().expect("its output is ours"));
+        Server { child, out }
+    }
+
+    /// Waits until it has said what the page shows.
+    fn hear(&mut self, at: &str, command: &Line, how: &How) {
+        for shown in command.shown.iter().filter(|line| !is_elision(line)) {
+            let mut line = String::new();
+            while !how.likeness.holds(shown, &line) {
+                line.clear();
+                let length = self.out.read_line(&mut line).expect("the output is text");
+                assert_ne!(length, 0, "{at}: the server has ended without saying: {shown}");
+            }
+        }
+    }
+
+    /// Ends it as `kill` does; its last words.
+    fn stop(mut self, at: &str) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").arg(id).status().expect("kill is everywhere").success());
+        let mut words = String::new();
+        self.out.read_to_string(&mut words).expect("the output is text");
+        let status = self.child.wait().expect("it is our child");
+        assert!(status.success(), "{at}: {status}\n{words}");
+        words
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let id = self.child.id().to_string();
+            // Its timeout passes it on; nothing is left behind by a test that has failed.
+            let _ = Command::new("kill").arg(id).status();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The line with the binary under test as `tailcut`.
+fn with_path(line: &str) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_tailcut"));
+    let folder = binary.parent().expect("it is in a folder").display();
+    format!("PATH='{folder}':\"$PATH\"; {line}")
+}
