@@ -13,7 +13,7 @@
 //! | `toml file=NAME`, `csv file=NAME`, … | the file that the following commands find |
 //! | `diff` | what it takes away or leaves stands in the file that it names |
 //!
-//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1`, or with the page.
+//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1` or `$ kill -9 %1`, or with the page.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -32,9 +32,9 @@ impl Session {
             let mut server = Server::start(&self.place, line);
             server.hear(at, command, how);
             self.server = Some(server);
-        } else if command.line == "kill %1" {
+        } else if let Some(signal) = signal(&command.line) {
             let server = self.server.take().unwrap_or_else(|| panic!("{at}: there is no server"));
-            check(at, &command.shown, &server.stop(at), how.likeness);
+            check(at, &command.shown, &server.stop(at, signal), how.likeness);
         } else {
             self.carry_out(at, command, how);
         }
@@ -71,8 +71,7 @@ struct Server {
 
 impl Server {
     fn start(place: &Place, line: &str) -> Server {
-        // One that says too little ends by itself, and the test fails instead of hanging.
-        let line = with_path(&format!("exec timeout --kill-after=10 300 {line} 2>&1"));
+        let line = with_path(&format!("exec {line} 2>&1"));
         let mut command = Command::new("sh");
         command.args(["-c", &line]).current_dir(place.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the shell starts");
@@ -92,14 +91,14 @@ impl Server {
         }
     }
 
-    /// Ends it as `kill` does; its last words.
-    fn stop(mut self, at: &str) -> String {
+    /// Ends it by a signal; its last words.
+    fn stop(mut self, at: &str, signal: &str) -> String {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").arg(id).status().expect("kill is everywhere").success());
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill is everywhere").success());
         let mut words = String::new();
         self.out.read_to_string(&mut words).expect("the output is text");
         let status = self.child.wait().expect("it is our child");
-        assert!(status.success(), "{at}: {status}\n{words}");
+        assert!(status.success() || signal == CRASH, "{at}: {status}\n{words}");
         words
     }
 }
@@ -107,13 +106,23 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let id = self.child.id().to_string();
-            // Its timeout passes it on; nothing is left behind by a test that has failed.
-            let _ = Command::new("kill").arg(id).status();
+            // Nothing is left behind by a page that does not stop it, or by a test that has failed.
+            let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
+
+/// The signal by which a line ends the server.
+fn signal(line: &str) -> Option<&'static str> {
+    match line {
+        "kill %1" => Some("-TERM"),
+        "kill -9 %1" => Some(CRASH),
+        _ => None,
+    }
+}
+
+const CRASH: &str = "-KILL";
 
 /// The line with the binary under test as `tailcut`.
 fn with_path(line: &str) -> String {
