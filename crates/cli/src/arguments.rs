@@ -84,7 +84,7 @@ pub enum Command {
         socket: PathBuf,
     },
     /// Print completions, manual pages and the manual of scenario keys
-    #[command(subcommand, hide = true)]
+    #[command(subcommand)]
     Generate(GenerateCommand),
 }
 

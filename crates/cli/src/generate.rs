@@ -33,3 +33,69 @@ fn manual(folder: &Path) -> Result<(), Failure> {
     clap_mangen::generate_to(Arguments::command(), folder.path()).map_err(refused)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command, ValueEnum};
+    use clap_complete::Shell;
+
+    /// All commands by their names, joined as those of manual pages are: `tailcut-serve-kv`.
+    fn commands(above: &str, command: &Command, all: &mut Vec<(String, Command)>) {
+        let name = [above, command.get_name()].concat();
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            commands(&format!("{name}-"), below, all);
+        }
+        all.push((name, command.clone()));
+    }
+
+    fn all_commands() -> Vec<(String, Command)> {
+        let mut all = Vec::new();
+        commands("", &Arguments::command(), &mut all);
+        all
+    }
+
+    fn options(command: &Command) -> impl Iterator<Item = String> {
+        let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        shown.filter_map(|argument| argument.get_long().map(String::from))
+    }
+
+    fn generated(what: GenerateCommand) -> String {
+        let mut out = Vec::new();
+        generate(&what, &mut out).expect("memory takes everything");
+        String::from_utf8(out).expect("it is text")
+    }
+
+    #[test]
+    fn every_command_has_a_manual_page_with_its_options() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pages = folder.path().join("man");
+        assert_eq!(generated(GenerateCommand::Man { folder: Some(pages.clone()) }), "");
+        let all = all_commands();
+        for name in ["run", "compare", "advise", "pts", "report", "serve-kv", "generate-man"] {
+            assert!(all.iter().any(|(known, _)| *known == format!("tailcut-{name}")), "{name}");
+        }
+        for (name, command) in &all {
+            let page = std::fs::read_to_string(pages.join(format!("{name}.1")));
+            let page = page.unwrap_or_else(|error| panic!("{name}: {error}")).replace("\\-", "-");
+            for option in options(command) {
+                assert!(page.contains(&format!("--{option}")), "{name} --{option}");
+            }
+        }
+        let count = std::fs::read_dir(&pages).expect("the folder is there").count();
+        assert_eq!(count, all.len(), "no page is without its command");
+    }
+
+    #[test]
+    fn every_shell_completes_every_command_and_option() {
+        for &shell in Shell::value_variants() {
+            let script = generated(GenerateCommand::Completions { shell });
+            for (name, command) in all_commands() {
+                assert!(script.contains(command.get_name()), "{shell}: {name}");
+                for option in options(&command) {
+                    assert!(script.contains(&option), "{shell}: {name} --{option}");
+                }
+            }
+        }
+    }
+}

@@ -21,6 +21,8 @@ pub enum Kind {
     File(String),
     /// It changes a source file.
     Change,
+    /// It quotes this source file.
+    Quote(String),
     /// It is only read by people.
     Prose,
 }
@@ -67,7 +69,9 @@ impl Block {
         let mut is_open = false;
         for line in &self.lines {
             match (line.strip_prefix("$ "), commands.last_mut()) {
-                (None, Some(last)) if is_open => last.line = format!("{} {}", open_end(&last.line), line.trim()),
+                (None, Some(last)) if is_open => {
+                    last.line = format!("{} {}", open_end(&last.line), line.trim())
+                }
                 (Some(typed), _) => commands.push(Command { line: typed.to_owned(), shown: Vec::new() }),
                 (None, Some(last)) => last.shown.push(line.clone()),
                 (None, None) => panic!("line {}: a block of commands begins with '$ '", self.line),
@@ -105,9 +109,10 @@ fn kind(words: &str, line: usize) -> Kind {
         (Some("console"), Some("parsed")) => Kind::Parsed,
         (Some("console"), _) => Kind::Run(how(words, line)),
         (Some("diff"), _) => Kind::Change,
-        (_, Some(word)) => match word.strip_prefix("file=") {
-            Some(name) => Kind::File(name.to_owned()),
-            None => panic!("line {line}: '{word}' means nothing"),
+        (_, Some(word)) => match word.split_once('=') {
+            Some(("file", name)) => Kind::File(name.to_owned()),
+            Some(("from", name)) => Kind::Quote(name.to_owned()),
+            _ => panic!("line {line}: '{word}' means nothing"),
         },
         (_, None) => Kind::Prose,
     }

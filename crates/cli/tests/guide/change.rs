@@ -1,4 +1,4 @@
-//! A change of a source file, as a page shows it.
+//! A change of a source file, or a quotation from one, as a page shows it.
 
 use crate::block::Block;
 use std::fs;
@@ -23,6 +23,15 @@ pub fn check(at: &str, block: &Block, root: &Path) {
             (None, Some('+')) => {}
             (None, _) => panic!("{at}: '{line}' is no line of a change"),
         }
+    }
+}
+
+/// Asserts that each line of a quotation stands in the file, in code or in its documentation.
+pub fn check_quote(at: &str, block: &Block, file: &Path) {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{at}: {}: {error}", file.display()));
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches("//! ").trim()).collect();
+    for quoted in block.lines().iter().map(|line| line.trim()).filter(|line| !line.is_empty()) {
+        assert!(lines.contains(&quoted), "{at}: the file does not have this line: {quoted}");
     }
 }
 

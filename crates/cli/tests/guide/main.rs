@@ -11,6 +11,7 @@
 //! | `console with=fio,nbdinfo` | the same if these programs are installed |
 //! | `console parsed` | for root, or for drives: each `tailcut` line is read as the command would, and not run |
 //! | `toml file=NAME`, `csv file=NAME`, … | the file that the following commands find |
+//! | `rust from=FILE` | its lines stand in that source file |
 //! | `diff` | what it takes away or leaves stands in the file that it names |
 //!
 //! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1` or `$ kill -9 %1`, or with the page.
@@ -23,7 +24,7 @@ mod change;
 mod output;
 mod session;
 
-use block::{Block, Kind};
+use block::Kind;
 use session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,6 +88,7 @@ fn follow(name: &str) {
             Kind::File(file) => session.put(file, &block.text()),
             Kind::Parsed => block.commands().iter().for_each(|command| session.parse(&at, command)),
             Kind::Change => change::check(&at, &block, &root()),
+            Kind::Quote(file) => change::check_quote(&at, &block, &root().join(file)),
             Kind::Run(how) if has(&how.programs()) => {
                 block.commands().iter().for_each(|command| session.run(&at, command, how));
             }

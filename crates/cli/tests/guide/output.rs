@@ -49,9 +49,8 @@ fn words(line: &str) -> String {
 const ELISION: &str = "…";
 
 /// What stands behind a figure and may change with it.
-const UNITS: [&str; 17] = [
-    "ns", "us", "µs", "ms", "s", "min", "k", "K", "M", "B", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB",
-];
+const UNITS: [&str; 17] =
+    ["ns", "us", "µs", "ms", "s", "min", "k", "K", "M", "B", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB"];
 
 #[test]
 fn a_line_that_is_not_in_the_output_is_noticed() {

@@ -57,8 +57,9 @@ impl Session {
         let output = self.place.attempt("sh", &["-c", &format!("{words}{line}")]);
         let words = stdout(&output);
         let read = Arguments::try_parse_from(words.trim_end_matches('\0').split('\0'));
-        if let Err(error) = read {
-            panic!("{at}: {line}: {error}");
+        // To show help or a version is no mistake, though nothing is to be done then.
+        if let Err(error) = read.map_err(|error| (error.exit_code(), error)) {
+            assert_eq!(error.0, 0, "{at}: {line}: {}", error.1);
         }
     }
 }
