@@ -182,7 +182,7 @@ pub enum TraceCommand {
         input: PathBuf,
         /// The trace to write
         output: PathBuf,
-        /// The format to write
+        /// The format to write, such as msr, blkparse or fio3; any other name is answered with all of them
         #[arg(long = "to", value_name = "FORMAT")]
         format: String,
         /// Skip lines that cannot be read, and count them

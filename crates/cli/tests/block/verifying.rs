@@ -1,19 +1,7 @@
 //! fio writes and verifies.
 
-use crate::server::{Server, has};
-use std::process::Command;
-
-fn has_fio() -> bool {
-    if !has(&["fio"]) {
-        return false;
-    }
-    let engines = Command::new("fio").arg("--enghelp").output().expect("fio starts");
-    let has_engine = String::from_utf8_lossy(&engines.stdout).contains("nbd");
-    if !has_engine {
-        eprintln!("skipped: this fio has no engine for NBD");
-    }
-    has_engine
-}
+use crate::server::Server;
+use crate::support::has_fio;
 
 fn verify(server: &Server, more: &[&str]) {
     let uri = format!("--uri={}", server.uri);

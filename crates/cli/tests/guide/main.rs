@@ -24,11 +24,11 @@ mod change;
 mod output;
 mod session;
 
-use block::Kind;
+use block::{How, Kind};
 use session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::has;
+use support::{has, has_fio};
 
 #[test]
 fn a_first_run_goes_as_told() {
@@ -89,12 +89,18 @@ fn follow(name: &str) {
             Kind::Parsed => block.commands().iter().for_each(|command| session.parse(&at, command)),
             Kind::Change => change::check(&at, &block, &root()),
             Kind::Quote(file) => change::check_quote(&at, &block, &root().join(file)),
-            Kind::Run(how) if has(&how.programs()) => {
+            Kind::Run(how) if is_possible(how) => {
                 block.commands().iter().for_each(|command| session.run(&at, command, how));
             }
             Kind::Run(_) | Kind::Prose => {}
         }
     }
+}
+
+/// Whether the programs of a block are installed.
+fn is_possible(how: &How) -> bool {
+    let programs = how.programs();
+    has(&programs) && (!programs.contains(&"fio") || has_fio())
 }
 
 /// Files that a page refers to, without places within them and without other hosts.

@@ -150,6 +150,19 @@ pub fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
+/// Whether there is a fio that speaks NBD; says so if not.
+pub fn has_fio() -> bool {
+    if !has(&["fio"]) {
+        return false;
+    }
+    let engines = Command::new("fio").arg("--enghelp").output().expect("fio starts");
+    let has_engine = String::from_utf8_lossy(&engines.stdout).contains("nbd");
+    if !has_engine {
+        eprintln!("skipped: this fio has no engine for NBD");
+    }
+    has_engine
+}
+
 fn is_installed(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&folders).collect();
