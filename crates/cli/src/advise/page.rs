@@ -77,8 +77,8 @@ fn stands(term: &TermResult) -> String {
 
 fn too_few(tried: &Tried, width: usize) -> String {
     let note = format!(
-        "? the sample is too small: of {} requests fewer than ten are slower than the percentile. Allow more with --most-requests, or replay the \
-         trace several times (trace.times)",
+        "? the sample is too small: of {} requests fewer than ten are slower than a percentile, or the drives still use up \
+         erased blocks. Allow more with --most-requests, or replay the trace several times (trace.times)",
         tried.requests
     );
     wrapped("  ", &note, width)
