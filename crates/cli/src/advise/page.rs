@@ -71,6 +71,7 @@ fn stands(term: &TermResult) -> String {
     match term.margin {
         None => String::from("nothing was erased, or there were no such requests"),
         Some(margin) if term.kept => format!("{:.0} % to spare{chance}", margin * 100.0),
+        Some(margin) if margin < -9.0 => format!("broken, {:.0} times as much{chance}", 1.0 - margin),
         Some(margin) => format!("broken by {:.0} %{chance}", -margin * 100.0),
     }
 }
