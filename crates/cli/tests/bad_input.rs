@@ -132,6 +132,46 @@ fn a_printed_scenario_is_a_scenario() {
 }
 
 #[test]
+fn a_scenario_of_a_newer_version_says_so() {
+    let text = stdout(&["run", "--resolved"]);
+    let (line, rest) = text.split_once('\n').expect("there are lines");
+    assert!(line.starts_with("tailcut = \""), "{line}");
+    let newer = Scenario::new("newer", &format!("tailcut = \"99.1.0\"\n{rest}"));
+    let report = refused(&["run", newer.path(), "--resolved"]);
+    assert!(report.contains("written by tailcut 99.1.0") && report.contains(":1:"), "{report}");
+}
+
+/// Each names both keys, and nothing is run.
+#[test]
+fn what_cannot_be_combined_is_refused() {
+    for (settings, keys) in [
+        (&["array.drives=2", "array.layout=raid5"][..], &["array.drives", "raid5"][..]),
+        (
+            &[
+                "array.drives=4",
+                "array.layout=epochs",
+                "array.groups=2",
+                "array.epoch.mode=gc-control",
+                "device.control_api=false",
+            ],
+            &["array.epoch.mode", "device.control_api"],
+        ),
+        (&["array.drives=4", "host.strategy=spin"], &["host.strategy", "array.drives"]),
+        (&["array.drives=4", "host.strategy=coop", "host.drives=2"], &["host.drives", "array.drives"]),
+        (
+            &["array.drives=40", "host.strategy=coop", "host.controller=ahci"],
+            &["host.controller", "array.drives"],
+        ),
+        (&["kv.enabled=true", "host.strategy=coop"], &["kv.enabled", "host.strategy"]),
+    ] {
+        let mut arguments = vec!["run", "--quiet"];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let report = refused(&arguments);
+        assert!(keys.iter().all(|key| report.contains(key)), "{settings:?}: {report}");
+    }
+}
+
+#[test]
 fn packagers_get_their_files() {
     assert!(stdout(&["generate", "completions", "bash"]).contains("--skip-bad-lines"));
     assert!(stdout(&["generate", "man"]).contains(".TH tailcut"));

@@ -13,6 +13,7 @@ use std::path::Path;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Class, Device, Nanos, Time};
+use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{self, ArrayConfig};
 use tailcut_host::path::{Strategy, ahci};
 use tailcut_host::{BLOCK_SECTORS, Disk};
@@ -247,7 +248,8 @@ impl Configure for Scenario {
                 "a server has cores of its own: set host.strategy = \"\", or kv.enabled = false".into(),
             );
         }
-        if let Some((key, message)) = self.check_host_of_array() {
+        let together = [self.check_host_of_array(), self.check_control()];
+        for (key, message) in together.into_iter().flatten() {
             visit.problem(key, message);
         }
         if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
@@ -432,6 +434,18 @@ impl Scenario {
             return Some(("host.controller", message));
         }
         None
+    }
+
+    /// What does not fit together of epochs that control collection and drives that cannot be told.
+    fn check_control(&self) -> Option<(&'static str, String)> {
+        let has_tokens = self.array.layout.is_mirrored() || self.array.log.tokens;
+        let is_controlled =
+            self.array.drives > 0 && has_tokens && self.array.epoch.mode == EpochMode::GcControl;
+        (is_controlled && !self.device.control_api).then(|| {
+            let message = "drives without the control interface (device.control_api = false) cannot be told when to collect: set \
+                           array.epoch.mode = \"epoch\", or device.control_api = true";
+            ("array.epoch.mode", message.into())
+        })
     }
 
     /// True when the workload comes from a file.

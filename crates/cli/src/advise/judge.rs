@@ -65,9 +65,13 @@ fn count(outcome: &Outcome, kind: &str) -> Option<f64> {
     requests.of(outcome).map(|figure| figure.value)
 }
 
-/// Whether a term is about the life of drives, and nothing was erased yet.
+/// Whether a term is about the life of drives, and keeps standing or falling with blocks that were erased before the run: nothing
+/// was erased yet, or too little to last. A drive that lasts too short even so needs no longer run.
 pub fn is_life_unknown(promise: &Promise, outcome: &Outcome) -> bool {
-    promise.terms.iter().any(|term| term.quantity.is_lifetime() && term.standing(outcome).is_none())
+    let lifetimes = promise.terms.iter().filter(|term| term.quantity.is_lifetime());
+    lifetimes
+        .map(|term| term.standing(outcome))
+        .any(|standing| standing.is_none_or(|s| s.kept && !s.resolved))
 }
 
 /// How far from its bound a figure of a short run may be and still be good in a long one.
@@ -120,6 +124,17 @@ mod tests {
         assert_eq!(verdict("p99(read) < 1ms, iops > 60", &[(99.0, 5, true)]), Verdict::Broken);
         assert_eq!(verdict("life >= 3y", &[]), Verdict::Broken, "nothing is known of it");
         assert!(is_life_unknown(&promise("life >= 3y"), &outcome(&[])));
+    }
+
+    #[test]
+    fn a_life_that_is_too_long_so_far_takes_a_longer_run() {
+        let unknown = |erases: u64, years: f64| {
+            let drive = json!({"erases": erases, "erases_least": 100.0, "lifetime": {"years": years}});
+            is_life_unknown(&promise("life >= 3y"), &Outcome::bare(json!({"drive": drive})))
+        };
+        assert!(unknown(20, 9.0));
+        assert!(!unknown(95, 9.0), "erases keep up");
+        assert!(!unknown(20, 2.0), "it only becomes shorter");
     }
 
     #[test]

@@ -71,14 +71,15 @@ fn stands(term: &TermResult) -> String {
     match term.margin {
         None => String::from("nothing was erased, or there were no such requests"),
         Some(margin) if term.kept => format!("{:.0} % to spare{chance}", margin * 100.0),
+        Some(margin) if margin < -9.0 => format!("broken, {:.0} times as much{chance}", 1.0 - margin),
         Some(margin) => format!("broken by {:.0} %{chance}", -margin * 100.0),
     }
 }
 
 fn too_few(tried: &Tried, width: usize) -> String {
     let note = format!(
-        "? the sample is too small: of {} requests fewer than ten are slower than the percentile. Allow more with --most-requests, or replay the \
-         trace several times (trace.times)",
+        "? the sample is too small: of {} requests fewer than ten are slower than a percentile, or the drives still use up \
+         erased blocks. Allow more with --most-requests, or replay the trace several times (trace.times)",
         tried.requests
     );
     wrapped("  ", &note, width)

@@ -79,7 +79,7 @@ pub enum Verdict {
     Broken,
     /// It keeps the promise.
     Kept,
-    /// It keeps the promise as far as its requests go, which are too few for a percentile of it.
+    /// It keeps the promise as far as its requests go, which are too few for a percentile or a life.
     KeptTooFew,
     /// It was not run.
     Unknown,
@@ -98,6 +98,6 @@ pub struct TermResult {
     pub margin: Option<f64>,
     /// Whether it is kept.
     pub kept: bool,
-    /// False for a percentile that fewer than ten requests exceed.
+    /// False for a percentile that fewer than ten requests exceed, and for the life of drives that still use up erased blocks.
     pub resolved: bool,
 }

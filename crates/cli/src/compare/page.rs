@@ -117,7 +117,8 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
         notes.push(format!("{more} more points; --top shows more, and compare.csv has all"));
     }
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
-        notes.push("? fewer than ten requests are slower: little more than chance; run longer".to_owned());
+        notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"
+                .to_owned());
     }
     let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();
     if results.points.iter().any(is_done) && results.points.iter().all(|point| point.rank.is_none()) {

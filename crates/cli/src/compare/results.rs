@@ -106,7 +106,8 @@ pub struct Point {
     /// Its quantities by name, over all seeds: the geometric mean, or the mean where a value is not
     /// positive. None where a run has no such figure.
     pub quantities: BTreeMap<String, Option<f64>>,
-    /// Quantities that fewer than ten requests decide: little more than chance.
+    /// Quantities that fewer than ten requests decide, which is little more than chance, and lives of drives that still use
+    /// up erased blocks, which are too long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unresolved: Vec<String>,
     /// Its runs, one for each seed that is done.

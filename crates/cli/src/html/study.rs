@@ -152,24 +152,24 @@ fn section(number: usize, study: &Finished) -> String {
     html + &table(study)
 }
 
-/// The quantities of which there are several rows with a figure, in the order of the rows.
+/// The quantities of which there are several rows with a figure, in the order of the rows; of many those that a paper
+/// gives, then the largest.
 fn groups(study: &Finished) -> Vec<(&str, &str)> {
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(&str, &str), (bool, usize)> = BTreeMap::new();
     let mut order: Vec<(&str, &str)> = Vec::new();
     for row in study.rows.iter().filter(|row| row.measured.is_some()) {
         let group = (row.quantity.as_str(), row.unit.as_str());
-        *counts.entry(group).or_default() += 1;
+        let (is_given, count) = known.entry(group).or_default();
+        (*is_given, *count) = (*is_given || row.paper.is_some(), *count + 1);
         if !order.contains(&group) {
             order.push(group);
         }
     }
-    order.retain(|group| counts[group] > 1);
-    let mut sizes: Vec<usize> = order.iter().map(|group| counts[group]).collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    if let Some(&least) = sizes.get(CHARTS - 1) {
-        order.retain(|group| counts[group] >= least);
-        order.truncate(CHARTS);
-    }
+    order.retain(|group| known[group].1 > 1);
+    let mut first = order.clone();
+    first.sort_by_key(|group| std::cmp::Reverse(known[group]));
+    first.truncate(CHARTS);
+    order.retain(|group| first.contains(group));
     order
 }
 

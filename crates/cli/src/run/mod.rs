@@ -33,7 +33,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     input::read(&mut scenario, arguments)?;
     if options.resolved {
-        out.write_all(scenario::write(&mut scenario, Comments::Shown).as_bytes())?;
+        out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
         return Ok(out.flush()?);
     }
     let interrupt = Interrupt::listen()

@@ -13,6 +13,7 @@ pub mod source;
 pub mod spelling;
 #[cfg(test)]
 pub mod standin;
+pub mod version;
 pub mod writer;
 
 pub use problem::{Problem, Problems};
@@ -51,7 +52,10 @@ impl Written {
         let mut readable = true;
         if let Some(file) = file {
             match document::parse(0, &file) {
-                Ok(parsed) => document = parsed,
+                Ok(parsed) => {
+                    document = parsed;
+                    problems.extend(version::take(&mut document));
+                }
                 Err(problem) => {
                     readable = false;
                     problems.push(problem);
@@ -66,6 +70,11 @@ impl Written {
         }
         Written { sources, document: readable.then_some(document), problems }
     }
+}
+
+/// Every key of `part` with its value and what it means, below the version that wrote it.
+pub fn to_be_read_again(part: &mut dyn Configure) -> String {
+    format!("{}\n{}", version::line(), write(part, Comments::Shown))
 }
 
 /// Problems that were found only after the scenario was read, each with the path of the key to

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::html;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
+use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
-use crate::scenario::{self, Comments};
 use crate::terminal::{Tone, window};
 use crew::Crew;
 use serde_json::{Value, json};
@@ -138,7 +138,7 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
         return Err(Failure::Input(format!("{id} has no run '{case}'{guess}\n  its runs: {all}")));
     };
     let mut scenario = run.scenario.clone();
-    out.write_all(scenario::write(&mut scenario, Comments::Shown).as_bytes())?;
+    out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
     Ok(out.flush()?)
 }
 

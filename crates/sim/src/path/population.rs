@@ -45,10 +45,9 @@ impl<P: Probe> SimulatedHost<P> {
             self.poll_thread = Some(thread);
             self.machine.wake(Time::ZERO, thread);
         }
-        if self.array.is_some() {
+        if let Some(array) = &mut self.array {
             self.kernel_threads.push(KernelThread::new(Role::Array));
-            let thread = self.machine.add_thread(self.config.array_priority as i8 - 20, 0);
-            self.array.as_mut().expect("there is one").thread = thread;
+            array.thread = self.machine.add_thread(self.config.array_priority as i8 - 20, 0);
         }
         if !self.strategy.interrupts {
             for vector in 0..self.path.controller().vectors() {

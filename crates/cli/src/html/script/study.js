@@ -7,11 +7,17 @@ const UNITS = {
 const unitOf = (unit) => UNITS[unit] || format.count;
 const shorten = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
+// Names differ at their ends: what does not fit is taken from the middle.
+function shortenInside(text, most) {
+  const end = Math.floor(most / 2);
+  return text.length > most ? text.slice(0, most - end - 1) + "…" + text.slice(-end) : text;
+}
+
 // Room for names at the left, by the longest of them.
 function roomFor(names, style) {
-  const most = style.isNarrow ? 16 : Math.max(Math.floor(style.width / 18), 18);
+  const most = style.isNarrow ? 18 : Math.max(Math.floor(style.width / 15), 18);
   const longest = Math.max(...names.map((name) => Math.min(name.length, most)));
-  return { left: 12 + longest * 6.4, cut: (name) => shorten(name, most) };
+  return { left: 12 + longest * 6.4, cut: (name) => shortenInside(name, most) };
 }
 
 charts.ratios = (figure, style) => {

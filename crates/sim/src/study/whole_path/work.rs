@@ -5,7 +5,6 @@ use crate::Scenario;
 use crate::study::Options;
 use crate::study::array_loads::{Load, loads};
 use crate::study::measured::Measured;
-use crate::workload::address_config::Distribution;
 use crate::workload::config::PaceKind;
 use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use crate::world::Limits;
@@ -20,15 +19,16 @@ pub enum Work {
     Lsm,
     /// A recorded trace, or a published workload where there is none.
     Recorded(Load),
-    /// Gets and sets of a key-value store, 30 to 1, in bursts (Shin 2017, section 5.1: Facebook's workloads).
+    /// Gets and sets of a key-value store, 30 to 1 (Shin 2017, section 5.1: Facebook's workloads), in bursts. What is popular its memory has: flash is asked
+    /// for the rest, anywhere.
     Bursts,
 }
 
 /// The share of what the array sustains.
 const SHARE: f64 = 0.7;
 
-/// Until the buffers are full and the speed of the drives is known.
-const RAMP: Nanos = Nanos::secs(4);
+/// Until the drives collect as much as is written, and drives that are told to collect have the room that they want.
+const RAMP: Nanos = Nanos::secs(15);
 
 /// Requests at a time that keep the array busy.
 const SATURATED: u32 = 256;
@@ -74,7 +74,7 @@ impl Work {
         scenario.run = Limits { ramp: RAMP, duration: RAMP + seconds, ..Limits::NONE };
         match self {
             Work::Mixed => scenario.workload = closed(READS, &uniform()),
-            Work::Bursts => scenario.workload = closed(GETS, &popular()),
+            Work::Bursts => scenario.workload = closed(GETS, &uniform()),
             Work::Lsm => {
                 scenario.lsm = LsmConfig { enabled: true, region_share: FILLED, ..LsmConfig::default() }
             }
@@ -115,7 +115,7 @@ impl Work {
         match self {
             Work::Mixed => by_the_clock(scenario, READS, uniform(), 1.0),
             Work::Bursts => {
-                let base = SyntheticConfig { burst_time: BURST, idle: BURST, ..popular() };
+                let base = SyntheticConfig { burst_time: BURST, idle: BURST, ..uniform() };
                 by_the_clock(scenario, GETS, base, 0.5);
             }
             Work::Lsm => {
@@ -142,12 +142,6 @@ impl Work {
 
 fn uniform() -> SyntheticConfig {
     SyntheticConfig { region_share: FILLED, ..SyntheticConfig::default() }
-}
-
-fn popular() -> SyntheticConfig {
-    let mut workload = uniform();
-    workload.addresses.distribution = Distribution::Zipf;
-    workload
 }
 
 fn closed(reads: f64, base: &SyntheticConfig) -> SyntheticConfig {
