@@ -33,7 +33,7 @@ const SATURATED: [Way; 2] = [Way::Plain, Way::Combined];
 
 fn saturated(options: &Options, work: &Work, way: Way) -> Run {
     let mut scenario = way.scenario(options);
-    work.saturate(options, &mut scenario);
+    work.saturate(options, &mut scenario, way);
     Run { label: label("saturated", work, way), scenario }
 }
 

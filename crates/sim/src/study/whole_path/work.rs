@@ -1,6 +1,6 @@
 //! The workloads, at a share of what the array sustains.
 
-use super::way::{FILLED, Way};
+use super::way::{FILLED, THREADS, Way};
 use crate::Scenario;
 use crate::study::Options;
 use crate::study::array_loads::{Load, loads};
@@ -30,12 +30,15 @@ const SHARE: f64 = 0.7;
 /// Until the drives collect as much as is written, and drives that are told to collect have the room that they want.
 const RAMP: Nanos = Nanos::secs(15);
 
-/// Requests at a time that keep the array busy.
+/// Requests at a time that keep the array busy; and writes at a time beside reads, so that those which wait for room take no reader's thread.
 const SATURATED: u32 = 256;
 
 /// Share of the reads of [`Work::Mixed`] and [`Work::Bursts`].
 const READS: f64 = 0.7;
 const GETS: f64 = 30.0 / 31.0;
+
+/// Records of the store: those of SWAN's studies (`swan-8`).
+const KEYS: u64 = 4_000_000;
 
 /// Bursts of 10 ms, with as long a pause.
 const BURST: Nanos = Nanos::millis(10);
@@ -47,12 +50,12 @@ fn measured_reads(options: &Options) -> f64 {
 
 /// All workloads.
 pub fn works(options: &Options) -> Vec<Work> {
-    let recorded = loads(options).into_iter().next().map(Work::Recorded);
     let mut works = vec![Work::Mixed];
-    if !options.quick {
-        works.push(Work::Lsm);
+    if options.quick {
+        return works;
     }
-    works.extend(recorded.filter(|_| !options.quick));
+    works.push(Work::Lsm);
+    works.extend(loads(options).into_iter().next().map(Work::Recorded));
     works.push(Work::Bursts);
     works
 }
@@ -69,20 +72,27 @@ impl Work {
     }
 
     /// As much as the array takes.
-    pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
+    pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Way) {
+        let class = u32::from(way.read_class().number());
         let seconds = if options.quick { Nanos::secs(1) } else { Nanos::secs(4) };
         scenario.run = Limits { ramp: RAMP, duration: RAMP + seconds, ..Limits::NONE };
         match self {
-            Work::Mixed => scenario.workload = closed(READS, &uniform()),
-            Work::Bursts => scenario.workload = closed(GETS, &uniform()),
-            Work::Lsm => {
-                scenario.lsm = LsmConfig { enabled: true, region_share: FILLED, ..LsmConfig::default() }
+            Work::Mixed => scenario.workload = SyntheticConfig { read_class: class, ..closed(READS) },
+            Work::Bursts => scenario.workload = SyntheticConfig { read_class: class, ..closed(GETS) },
+            Work::Lsm => self.store(scenario, class, 0),
+            Work::Recorded(load) => {
+                load.saturate(options, scenario);
+                scenario.trace.read_class = class;
             }
-            Work::Recorded(load) => load.saturate(options, scenario),
         }
-        if *self == Work::Lsm {
-            scenario.run = Limits::NONE;
-        }
+    }
+
+    /// A store whose writer puts at this rate, or as it can.
+    fn store(&self, scenario: &mut Scenario, get_class: u32, put_rate: u64) {
+        let (gets, puts) = (KEYS / 4, KEYS / 2);
+        let store = LsmConfig { enabled: true, region_share: FILLED, keys: KEYS, ..LsmConfig::default() };
+        scenario.lsm = LsmConfig { gets, puts, get_class, put_rate, ..store };
+        scenario.run = Limits::NONE;
     }
 
     /// What it did per second, of that which [`Work::carry`] sets.
@@ -106,7 +116,7 @@ impl Work {
                 read_class: class,
                 pace: PaceKind::Open,
                 rate: ((rate * share) as u64).max(1),
-                depth: 1 << 16,
+                depth: if read { THREADS - SATURATED } else { SATURATED },
                 ..base.clone()
             };
             scenario.workload = of(true, share);
@@ -118,13 +128,7 @@ impl Work {
                 let base = SyntheticConfig { burst_time: BURST, idle: BURST, ..uniform() };
                 by_the_clock(scenario, GETS, base, 0.5);
             }
-            Work::Lsm => {
-                let put_rate = (rate as u64).max(1);
-                let store =
-                    LsmConfig { enabled: true, region_share: FILLED, put_rate, ..LsmConfig::default() };
-                scenario.lsm = LsmConfig { get_class: class, ..store };
-                scenario.run = Limits::NONE;
-            }
+            Work::Lsm => self.store(scenario, class, (rate as u64).max(1)),
             Work::Recorded(load) => {
                 load.carry(options, scenario, rate);
                 scenario.trace.read_class = class;
@@ -135,7 +139,7 @@ impl Work {
     /// One read at a time, and nothing else.
     pub fn alone(&self, scenario: &mut Scenario, way: Way) {
         scenario.run = Limits { ramp: Nanos::millis(10), requests: 20_000, ..Limits::NONE };
-        scenario.workload = SyntheticConfig { depth: 1, ..closed(1.0, &uniform()) };
+        scenario.workload = SyntheticConfig { depth: 1, ..closed(1.0) };
         scenario.workload.read_class = u32::from(way.read_class().number());
     }
 }
@@ -144,7 +148,7 @@ fn uniform() -> SyntheticConfig {
     SyntheticConfig { region_share: FILLED, ..SyntheticConfig::default() }
 }
 
-fn closed(reads: f64, base: &SyntheticConfig) -> SyntheticConfig {
+fn closed(reads: f64) -> SyntheticConfig {
     let read = (reads * 1e6) as u32;
-    SyntheticConfig { read, pace: PaceKind::Closed, depth: SATURATED, ..base.clone() }
+    SyntheticConfig { read, pace: PaceKind::Closed, depth: SATURATED, ..uniform() }
 }
