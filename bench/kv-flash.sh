@@ -83,8 +83,16 @@ for ((round = 1; round <= rounds; round++)); do
         for shape in "4 32" "32 1"; do for gets in 90 50; do
             for name in "${servers[@]}"; do
                 pid="pid_$name$size"
-                "$tailcut" bench kv --unix "$place/$name$size" --items "$items" --value "$size" --gets "$gets" --fill --clients "${shape% *}" --depth "${shape#* }" \
-                    --pid "${!pid}" --time "${seconds}s" --seed "$round" --json - >"$place/figures"
+                measure() {
+                    "$tailcut" bench kv --unix "$place/$name$size" --items "$items" --value "$size" --gets "$gets" --fill --clients "${shape% *}" --depth "${shape#* }" \
+                        --pid "${!pid}" --time "${seconds}s" --seed "$round" --json - >"$place/figures"
+                }
+                # A server that answers something else than it was asked for ends a measurement: which one, is said, and it is measured again.
+                tries=1
+                until measure; do
+                    echo "$name, $size bytes, $shape, $gets % gets, round $round: not measured, see above" >&2
+                    ((tries++ < 3)) || exit 1
+                done
                 figure() { sed -n "s/.*\"$1\": *\([0-9.]*\).*/\1/p" "$place/figures"; }
                 hits=$(awk -v hits="$(figure hits)" -v gets="$(figure gets)" 'BEGIN { print 100 * hits / gets }')
                 echo "$round|$size, $shape|$gets|$name|$(figure commands_per_s)|$(figure commands_per_cpu_s)|$(figure get_p999_ns)|$hits" >>"$place/rows"
