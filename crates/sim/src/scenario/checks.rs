@@ -1,0 +1,82 @@
+//! What does not fit together in a scenario.
+
+use super::Scenario;
+use crate::array::Members;
+use crate::path::ControllerKind;
+use tailcut_host::array;
+use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::path::{Strategy, ahci};
+
+impl Scenario {
+    /// What does not fit together of a drive's sets and its array: the key to blame, what is wrong and what
+    /// would be right.
+    pub fn check_sets(&self) -> Option<(&'static str, String)> {
+        let (sets, drives) = (self.device.sets.count, self.array.drives);
+        match self.array.members {
+            array::Members::Sets if drives == 0 => Some((
+                "array.members",
+                format!(
+                    "sets without an array: set array.drives = {sets}, the number of sets, or members = \"drives\""
+                ),
+            )),
+            array::Members::Sets if drives != sets => Some((
+                "array.drives",
+                format!(
+                    "the members are the sets of one drive, of which there are {sets} (device.sets.count): set \
+                     array.drives = {sets}, or array.members = \"drives\""
+                ),
+            )),
+            array::Members::Drives if sets > 1 => Some((
+                "device.sets.count",
+                format!(
+                    "the sets of a drive are used as the members of an array: set array.members = \"sets\" and \
+                     array.drives = {sets}, or device.sets.count = 1"
+                ),
+            )),
+            _ => None,
+        }
+    }
+
+    /// What does not fit together of a host and its array: the key to blame, what is wrong and what would be right.
+    pub fn check_host_of_array(&self) -> Option<(&'static str, String)> {
+        let strategy = self.host.is_on().then(|| Strategy::parse(&self.host.strategy).ok()).flatten()?;
+        if self.array.drives == 0 {
+            return None;
+        }
+        if self.host.drives > 1 {
+            let message =
+                "array.drives says how many drives there are: set host.drives = 1, or array.drives = 0";
+            return Some(("host.drives", message.into()));
+        }
+        if !strategy.interrupts && !strategy.has_poll_thread {
+            let message = format!(
+                "an array has requests of its own, for which no thread of \"{}\" looks: add \"poll\" or use a strategy \
+                 with interrupts, or set array.drives = 0",
+                self.host.strategy
+            );
+            return Some(("host.strategy", message));
+        }
+        let drives = Members::drives(&self.array);
+        if self.host.controller == ControllerKind::Ahci && drives > ahci::PORTS {
+            let message = format!(
+                "an AHCI controller has {} ports, and array.drives = {drives}: use fewer drives, or \
+                 host.controller = \"nvme\"",
+                ahci::PORTS
+            );
+            return Some(("host.controller", message));
+        }
+        None
+    }
+
+    /// What does not fit together of epochs that control collection and drives that cannot be told.
+    pub(super) fn check_control(&self) -> Option<(&'static str, String)> {
+        let has_tokens = self.array.layout.is_mirrored() || self.array.log.tokens;
+        let is_controlled =
+            self.array.drives > 0 && has_tokens && self.array.epoch.mode == EpochMode::GcControl;
+        (is_controlled && !self.device.control_api).then(|| {
+            let message = "drives without the control interface (device.control_api = false) cannot be told when to collect: set \
+                           array.epoch.mode = \"epoch\", or device.control_api = true";
+            ("array.epoch.mode", message.into())
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a scenario cannot run.
+
+use crate::trace::TraceError;
+use crate::workload::fio::FioErrors;
+use tailcut_base::Time;
+
+/// Why a scenario cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The fio job file cannot be read.
+    #[error("{file}: {error}")]
+    FioFile {
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The fio job file has errors.
+    #[error(transparent)]
+    Fio(#[from] FioErrors),
+    /// The synthetic workload does not fit the device: key and message of each problem.
+    #[error("the workload does not fit the device")]
+    Workload(Vec<crate::workload::Problem>),
+    /// The source beside it does not fit the device: key and message of each problem.
+    #[error("the source beside the workload does not fit the device")]
+    Beside(Vec<crate::workload::Problem>),
+    /// The data-centre workload does not fit the device: key and message of each problem.
+    #[error("the data-centre workload does not fit the device")]
+    Datacenter(Vec<crate::workload::Problem>),
+    /// The store does not fit the device: key and message of each problem.
+    #[error("the store does not fit the device")]
+    Lsm(Vec<crate::workload::Problem>),
+    /// The array does not fit its drives: key and message of each problem.
+    #[error("the array does not fit its drives")]
+    Array(Vec<crate::workload::Problem>),
+    /// The key-value server does not fit its storage: key and message of each problem.
+    #[error("the key-value server does not fit its storage")]
+    Kv(Vec<crate::workload::Problem>),
+    /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
+    #[error("{0}")]
+    Drive(String),
+    /// Requests are due later than the clock of a run goes.
+    #[error(
+        "{name}: its last request is due after {due}, beyond the {horizon} that a run of this drive can last; \
+         lower trace.stretch_ppm, replay with trace.timing = \"closed\", or set run.duration"
+    )]
+    BeyondHorizon {
+        /// The source.
+        name: String,
+        /// When its last request is due.
+        due: Time,
+        /// The latest moment that a run can hold.
+        horizon: Time,
+    },
+}
+
+impl InputError {
+    /// The whole message: with every problem, where there are several.
+    pub fn in_full(&self) -> String {
+        let problems = match self {
+            InputError::Workload(problems)
+            | InputError::Beside(problems)
+            | InputError::Datacenter(problems)
+            | InputError::Lsm(problems)
+            | InputError::Array(problems)
+            | InputError::Kv(problems) => problems,
+            _ => return self.to_string(),
+        };
+        let each: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.key, p.message)).collect();
+        format!("{self}: {}", each.join("; "))
+    }
+}

@@ -1,0 +1,316 @@
+//! A scenario: everything that a run needs, as one configuration.
+
+mod checks;
+mod error;
+mod sources;
+mod worlds;
+
+pub use error::InputError;
+
+use crate::kv::KvConfig;
+use crate::path::HostConfig;
+use crate::workload::config::PaceKind;
+use crate::workload::datacenter::{DatacenterConfig, Workload};
+use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
+use crate::world::Limits;
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_host::array::ArrayConfig;
+use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Preset};
+
+tailcut_base::choice! {
+    /// When the requests of a trace are issued.
+    pub enum ReplayTiming {
+        /// At their recorded moments, stretched.
+        Recorded = "recorded",
+        /// A fixed number in flight.
+        Closed = "closed",
+    }
+}
+
+/// A trace as the workload of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceConfig {
+    /// The trace's file; empty for none.
+    pub file: String,
+    /// When requests are issued.
+    pub timing: ReplayTiming,
+    /// Parts per million of the recorded times.
+    pub stretch_ppm: u64,
+    /// The most requests in flight.
+    pub depth: u32,
+    /// Ends after so many requests; 0 for all.
+    pub requests: u64,
+    /// How often it is replayed.
+    pub times: u32,
+    /// The disk to replay, by name or number; empty for all.
+    pub disk: String,
+    /// Latency class of reads.
+    pub read_class: u32,
+    /// Latency class of everything else.
+    pub write_class: u32,
+}
+
+impl Configure for TraceConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.text("file", "The trace to replay; empty for none.", &mut self.file);
+        choose(
+            visit,
+            "timing",
+            "At the recorded moments, or with a fixed number in flight.",
+            &mut self.timing,
+        );
+        visit.count(
+            "stretch_ppm",
+            "Parts per million of the recorded times: 500000 is twice as fast, 0 all at once.",
+            &mut self.stretch_ppm,
+            0..=1_000_000_000_000,
+        );
+        count_u32(visit, "depth", "The most requests in flight.", &mut self.depth, 1..=1 << 20);
+        visit.count("requests", "Ends after so many requests; 0 for all.", &mut self.requests, 0..=u64::MAX);
+        count_u32(
+            visit,
+            "times",
+            "How often the trace is replayed, one time after another.",
+            &mut self.times,
+            1..=1_000_000,
+        );
+        visit.text(
+            "disk",
+            "The disk to replay, by name or number; empty for all, each in a part of the device of its own.",
+            &mut self.disk,
+        );
+        count_u32(visit, "read_class", "Latency class of reads.", &mut self.read_class, 1..=5);
+        count_u32(visit, "write_class", "Latency class of everything else.", &mut self.write_class, 1..=5);
+    }
+}
+
+/// A fio job file as the workload of a scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FioConfig {
+    /// The job file; empty for none.
+    pub file: String,
+}
+
+impl Configure for FioConfig {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.text("file", "The fio job file to run; empty for none.", &mut self.file);
+    }
+}
+
+impl Configure for Limits {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        let day = Nanos::secs(86_400);
+        visit.time("ramp", "Time at the start that does not count.", &mut self.ramp, Nanos(0)..=day);
+        visit.time(
+            "duration",
+            "Nothing is issued after this long; 0 for no limit.",
+            &mut self.duration,
+            Nanos(0)..=day * 30,
+        );
+        visit.count("requests", "The most requests; 0 for no limit.", &mut self.requests, 0..=u64::MAX);
+        visit.time(
+            "round",
+            "Length of a round, in which steady state is judged (SNIA PTS); 0 for none.",
+            &mut self.round,
+            Nanos(0)..=day,
+        );
+        visit.flag("until_steady", "End as soon as five rounds show steady state.", &mut self.until_steady);
+        if self.until_steady && self.round == Nanos::ZERO {
+            visit.problem("until_steady", "steady state is judged in rounds; set round = \"1s\", say".into());
+        }
+    }
+}
+
+/// Everything that a run needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Pages keep fingerprints, and every read is checked.
+    pub content: bool,
+    /// The drive.
+    pub device: SsdConfig,
+    /// How the drive is prepared.
+    pub precondition: Precondition,
+    /// When the run measures and ends.
+    pub run: Limits,
+    /// The workload, unless one of the following is chosen.
+    pub workload: SyntheticConfig,
+    /// A second synthetic source beside it.
+    pub beside: BesideConfig,
+    /// A trace as workload.
+    pub trace: TraceConfig,
+    /// A fio job file as workload.
+    pub fio: FioConfig,
+    /// A published data-centre workload, generated.
+    pub datacenter: DatacenterConfig,
+    /// A log-structured merge store as workload.
+    pub lsm: LsmConfig,
+    /// The array that drives like `device` form, if they do.
+    pub array: ArrayConfig,
+    /// The host between workload and drives, if it is modelled.
+    pub host: HostConfig,
+    /// The key-value server between workload and drives or array, if there is one.
+    pub kv: KvConfig,
+}
+
+impl Default for Scenario {
+    /// The built-in scenario: 70 % reads of 4 KiB over an MLC drive near steady state, 80 % full.
+    /// 65,000 requests per second are about three fifths of what the drive sustains (it saturates
+    /// at some 105,000), so that the tail comes from programs, erases and garbage collection and
+    /// not from overload; 160 s give ten million requests, the least that resolve 99.9999 %.
+    fn default() -> Scenario {
+        Scenario {
+            seed: 1,
+            content: true,
+            device: Preset::M.config(),
+            precondition: Precondition { state: PreparedState::Steady, fill: BUILT_IN_FILL },
+            run: Limits {
+                ramp: Nanos::secs(2),
+                duration: Nanos::secs(162),
+                requests: 0,
+                round: Nanos::secs(10),
+                until_steady: false,
+            },
+            workload: SyntheticConfig {
+                region_share: BUILT_IN_FILL,
+                pace: PaceKind::Open,
+                rate: 65_000,
+                depth: 4096,
+                ..SyntheticConfig::default()
+            },
+            beside: BesideConfig {
+                enabled: false,
+                source: SyntheticConfig { region_share: BUILT_IN_FILL, ..SyntheticConfig::default() },
+            },
+            trace: TraceConfig {
+                file: String::new(),
+                timing: ReplayTiming::Recorded,
+                stretch_ppm: 1_000_000,
+                depth: 4096,
+                requests: 0,
+                times: 1,
+                disk: String::new(),
+                read_class: 3,
+                write_class: 3,
+            },
+            fio: FioConfig::default(),
+            datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
+            lsm: LsmConfig { region_share: BUILT_IN_FILL, ..LsmConfig::default() },
+            array: ArrayConfig::default(),
+            host: HostConfig::default(),
+            kv: KvConfig::default(),
+        }
+    }
+}
+
+impl Configure for Scenario {
+    fn configure(&mut self, visit: &mut dyn Visit) {
+        visit.count(
+            "seed",
+            "Seed of all random streams: one seed, one result.",
+            &mut self.seed,
+            0..=u64::MAX,
+        );
+        visit.flag(
+            "content",
+            "Pages keep fingerprints, and every read is checked against what was written.",
+            &mut self.content,
+        );
+        visit.section("run", "When the run measures and ends.", &mut self.run);
+        visit.section(
+            "workload",
+            "The workload, unless there is a trace, a job file, a data-centre workload or a store.",
+            &mut self.workload,
+        );
+        visit.section("beside", "A second synthetic source, beside that workload.", &mut self.beside);
+        visit.section("trace", "A trace as workload.", &mut self.trace);
+        visit.section("fio", "A fio job file as workload.", &mut self.fio);
+        visit.section(
+            "datacenter",
+            "A published data-centre workload, generated from what is published of it.",
+            &mut self.datacenter,
+        );
+        visit.section("lsm", "A log-structured merge store as workload.", &mut self.lsm);
+        visit.section("precondition", "How the drive is prepared.", &mut self.precondition);
+        visit.section("device", "The drive.", &mut self.device);
+        visit.section("array", "The array that such drives form.", &mut self.array);
+        visit.section("host", "The host between workload and drives.", &mut self.host);
+        visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
+        if self.kv.enabled && self.host.is_on() {
+            visit.problem(
+                "kv.enabled",
+                "a server has cores of its own: set host.strategy = \"\", or kv.enabled = false".into(),
+            );
+        }
+        let together = [self.check_host_of_array(), self.check_control()];
+        for (key, message) in together.into_iter().flatten() {
+            visit.problem(key, message);
+        }
+        if !self.trace.file.is_empty() && !self.fio.file.is_empty() {
+            visit.problem("trace.file", "a run has one workload: leave trace.file or fio.file empty".into());
+        }
+        if self.datacenter.workload != Workload::None && self.has_file() {
+            visit.problem(
+                "datacenter.workload",
+                "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
+                    .into(),
+            );
+        }
+        if self.kv.enabled && !self.is_synthetic() {
+            visit.problem(
+                "kv.enabled",
+                "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or set kv.enabled = false"
+                    .into(),
+            );
+        }
+        if self.kv.enabled
+            && [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM)
+        {
+            visit.problem(
+                "kv.enabled",
+                format!("each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is the size of items"),
+            );
+        }
+        if self.beside.enabled && !self.is_synthetic() {
+            visit.problem(
+                "beside.enabled",
+                "it is a source beside [workload]: set beside.enabled = false, or run no trace, job file, \
+                 data-centre workload or store"
+                    .into(),
+            );
+        }
+        if let Some((key, message)) = self.check_sets() {
+            visit.problem(key, message);
+        }
+        if self.lsm.enabled && (self.has_file() || self.datacenter.workload != Workload::None) {
+            visit.problem(
+                "lsm.enabled",
+                "a run has one workload: set lsm.enabled = false, or leave trace.file and fio.file empty and datacenter.workload at \"none\""
+                    .into(),
+            );
+        }
+    }
+}
+
+/// What the clients of a key-value server ask for at a time, to the workload.
+const ITEM: &str = "4KiB";
+
+/// What the built-in scenario fills and uses of the drive: pages that nobody has written would be
+/// read in no time.
+const BUILT_IN_FILL: u32 = 800_000;
+
+impl Scenario {
+    /// True when the workload comes from a file.
+    fn has_file(&self) -> bool {
+        !self.trace.file.is_empty() || !self.fio.file.is_empty()
+    }
+
+    /// True when the synthetic workload is the one that runs.
+    pub fn is_synthetic(&self) -> bool {
+        !self.has_file() && self.datacenter.workload == Workload::None && !self.lsm.enabled
+    }
+}

@@ -1,0 +1,71 @@
+//! The sources of a scenario's workload.
+
+use super::{InputError, ReplayTiming, Scenario};
+use crate::trace::{self, Replay, ReplayOptions, TraceError};
+use crate::workload::datacenter::Workload;
+use crate::workload::fio::FioJobs;
+use crate::workload::{Source, Synthetic};
+use std::path::Path;
+use tailcut_base::{Class, Nanos};
+
+impl Scenario {
+    /// The sources of the workload for a device of `sectors` sectors.
+    ///
+    /// # Errors
+    /// All problems of the trace, the job file, the data-centre workload, the store or the synthetic
+    /// workload.
+    pub fn sources(&self, sectors: u64, skip_bad_lines: bool) -> Result<Vec<Box<dyn Source>>, InputError> {
+        if !self.trace.file.is_empty() {
+            return Ok(vec![Box::new(self.replay(sectors, skip_bad_lines)?)]);
+        }
+        if !self.fio.file.is_empty() {
+            let file = &self.fio.file;
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| InputError::FioFile { file: file.clone(), error })?;
+            let jobs = FioJobs::parse(file, &text)?;
+            let mut notes: Vec<String> = jobs.notes.iter().map(|note| format!("{file}: {note}")).collect();
+            // What is said of the file is said once, by its first job.
+            let noted = |source: Synthetic| source.with_notes(std::mem::take(&mut notes));
+            let sources = jobs.sources(sectors, self.seed)?.into_iter().map(noted);
+            return Ok(sources.map(|source| Box::new(source) as Box<dyn Source>).collect());
+        }
+        if self.datacenter.workload != Workload::None {
+            let source = self.datacenter.source(sectors, self.seed).map_err(InputError::Datacenter)?;
+            return Ok(vec![Box::new(source)]);
+        }
+        if self.lsm.enabled {
+            let source = self.lsm.source(sectors, self.seed, self.run.ramp).map_err(InputError::Lsm)?;
+            return Ok(vec![Box::new(source)]);
+        }
+        self.synthetic_sources(sectors)
+    }
+
+    pub(super) fn synthetic_sources(&self, sectors: u64) -> Result<Vec<Box<dyn Source>>, InputError> {
+        let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
+        let mut sources: Vec<Box<dyn Source>> = vec![Box::new(source)];
+        if self.beside.enabled {
+            let beside = self.beside.source.source("beside", sectors, self.seed);
+            sources.push(Box::new(beside.map_err(InputError::Beside)?));
+        }
+        Ok(sources)
+    }
+
+    fn replay(&self, sectors: u64, skip_bad_lines: bool) -> Result<Replay, TraceError> {
+        let t = &self.trace;
+        let class = |number: u32| Class::new(number as u8).expect("the range of the key is 1 to 5");
+        let timing = match t.timing {
+            ReplayTiming::Recorded => trace::Timing::Recorded { stretch_ppm: t.stretch_ppm, depth: t.depth },
+            ReplayTiming::Closed => trace::Timing::Closed { depth: t.depth, think: Nanos::ZERO },
+        };
+        let options = ReplayOptions {
+            timing,
+            limit: (t.requests > 0).then_some(t.requests),
+            times: t.times,
+            disks: if t.disk.is_empty() { Vec::new() } else { vec![t.disk.clone()] },
+            read_class: class(t.read_class),
+            write_class: class(t.write_class),
+            ..ReplayOptions::new(sectors)
+        };
+        Replay::open(Path::new(&t.file), &trace::Options { format: None, skip_bad_lines }, options)
+    }
+}
