@@ -201,8 +201,9 @@ fn pairs(results: &Results, effects: &Effects, width: usize, tone: Tone) -> Stri
         rest.push(format!("{hidden} more pairs do not add: see compare.json"));
     }
     if added > 0 {
-        let others = if special.is_empty() { "pairs" } else { "other pairs" };
-        rest.push(format!("{added} {others} add: together they do what both do alone"));
+        let other = if special.is_empty() { "" } else { "other " };
+        let pairs = if added == 1 { "pair adds" } else { "pairs add" };
+        rest.push(format!("{added} {other}{pairs}: together they do what both do alone"));
     }
     for line in rest {
         text += &wrapped("", &line, width);

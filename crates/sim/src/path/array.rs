@@ -4,8 +4,8 @@
 //! raise interrupts, are fetched and post-processed, and each costs its part of a core. If a request is one command, its thread waits
 //! for just that, and watches it as it would watch a drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes
 //! the threads whose requests the array then answers. What the array does by the clock, and what follows from a completion without a reader
-//! waiting for it, is done by a thread of its own: a handler that issued all that an epoch
-//! writes would keep the readers of its core waiting.
+//! waiting for it, is done by a thread of its own: a handler that issued all that an epoch writes would keep the readers of its core
+//! waiting.
 //!
 //! What its decisions and its parity take of a core is not counted; its further commands are.
 
@@ -20,6 +20,7 @@ use crate::cpu::{Level, ThreadId};
 use crate::world::Checker;
 use std::collections::VecDeque;
 use tailcut_base::{Cause, Class, Command, CommandId, Completion, Op, Time};
+use tailcut_host::BLOCK_SECTORS;
 use tailcut_host::path::{Finisher, LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
 
@@ -77,11 +78,11 @@ impl HostArray {
         self.checker.is_on()
     }
 
-    /// True when it is as large as that.
+    /// True when it is large enough for this command.
     pub fn takes(&self, command: &Command) -> bool {
-        let disk = self.volume.identify();
+        let sectors = self.volume.array().disk().blocks * BLOCK_SECTORS;
         let end = command.sector.checked_add(u64::from(command.sectors));
-        command.op == Op::Flush || command.sectors > 0 && end.is_some_and(|end| end <= disk.sectors)
+        command.op == Op::Flush || command.sectors > 0 && end.is_some_and(|end| end <= sectors)
     }
 
     /// A thread will ask for this.
