@@ -218,13 +218,18 @@ fn the_program_lets_in_the_same() {
     assert_eq!(connection.ask(b"mn\r\n", 4), b"MN\r\n");
 }
 
+/// `TAILCUT_CASES` multiplies the conversations that are tried.
+fn widened() -> u32 {
+    std::env::var("TAILCUT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1)
+}
+
 #[test]
 fn the_program_answers_the_same_to_anything() {
     if Program::start(&[]).is_none() {
         return;
     }
     let mut runner = TestRunner::new(ProptestConfig {
-        cases: 300,
+        cases: 300 * widened(),
         failure_persistence: None,
         max_shrink_iters: 60,
         ..ProptestConfig::default()
