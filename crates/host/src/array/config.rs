@@ -28,7 +28,7 @@ tailcut_base::choice! {
         Swan4 = "swan4",
         /// SWAN with parity on all drives of an R-group in turn.
         Swan5 = "swan5",
-        /// In place, two copies on drives of different token groups, of which one at a time is written
+        /// In place, copies on drives of different token groups, of which one at a time is written
         /// (Shin 2017, chapter 5).
         Epochs = "epochs",
     }
@@ -70,7 +70,7 @@ impl LayoutKind {
         matches!(self, Raid4 | Raid5 | LogRaid4 | LogRaid5 | Swan4 | Swan5)
     }
 
-    /// True when there are two copies of each block.
+    /// True when there are copies of each block.
     pub fn is_mirrored(self) -> bool {
         self == LayoutKind::Epochs
     }
@@ -202,6 +202,20 @@ impl ArrayConfig {
         }
         if groups > drives {
             return Some(("groups", format!("{drives} drives do not make {groups} token groups")));
+        }
+        let copies = self.epoch.copies;
+        if copies > groups {
+            let message = format!(
+                "{copies} copies on drives of different token groups need as many groups: raise groups to {copies}, or lower epoch.copies"
+            );
+            return Some(("groups", message));
+        }
+        if copies > 2 && !drives.is_multiple_of(groups) {
+            let message = format!(
+                "with more than two copies (epoch.copies) all token groups have as many drives: {drives} drives do not \
+                 make {groups} equal groups"
+            );
+            return Some(("drives", message));
         }
         if self.turns > Nanos::ZERO {
             return Some((

@@ -125,6 +125,8 @@ struct Member<B> {
     passed: [u32; URGENCIES],
     /// What keeps heavy requests back, where drives share a token.
     gate: Option<Box<Gate<B>>>,
+    /// It does something with the token: reads should go elsewhere.
+    is_at_work: bool,
 }
 
 impl<B> Member<B> {
@@ -194,6 +196,7 @@ impl<B> Drives<B> {
             life: 0,
             passed: [0; URGENCIES],
             gate: None,
+            is_at_work: false,
         };
         Drives {
             members: disks.iter().map(member).collect(),
@@ -291,6 +294,17 @@ impl<B> Drives<B> {
         member.filled = 0;
         member.life += 1;
         self.renew_gate(drive);
+    }
+
+    /// Says whether a drive does something with the token of its group.
+    pub fn set_at_work(&mut self, drive: usize, is_at_work: bool) {
+        self.members[drive].is_at_work = is_at_work;
+    }
+
+    /// True while a drive does something with the token of its group: reads should go elsewhere, if they can.
+    #[inline]
+    pub fn is_at_work(&self, drive: usize) -> bool {
+        self.members[drive].is_at_work
     }
 
     /// Requests in flight on a drive and waiting for it.

@@ -1,7 +1,7 @@
 //! Finding the array that a set of drives belongs to, without touching anything on them.
 
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
-use super::epoch::has_lost_both;
+use super::epoch::{copies_of, has_lost_all};
 use super::record::{FORMAT, NoRecord, RECORD_BLOCKS, Record};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
@@ -223,12 +223,13 @@ impl<B: Block> Opening<B> {
     }
 }
 
-/// Of each two drives that have copies of the same blocks one must serve.
+/// Of the drives that have copies of the same blocks one must serve.
 fn enough_copies(record: &Record) -> Result<(), OpenError> {
     let serves: Vec<bool> = record.presence.iter().map(|&presence| presence == Presence::InSync).collect();
-    if !has_lost_both(&serves, record.groups as usize) {
+    let copies = copies_of(record);
+    if !has_lost_all(&serves, record.groups as usize, copies) {
         return Ok(());
     }
     let missing = (0..serves.len()).filter(|&member| !serves[member]).collect();
-    Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare: 1 })
+    Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare: copies - 1 })
 }

@@ -6,10 +6,45 @@ use tailcut_base::{Nanos, Op};
 use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
 use tailcut_host::{Bytes, Request};
 
-pub fn config(drives: u32, groups: u32) -> ArrayConfig {
+/// Drives, token groups and copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub drives: u32,
+    pub groups: u32,
+    pub copies: u32,
+}
+
+/// A shape with two copies.
+pub const fn pairs(drives: u32, groups: u32) -> Shape {
+    Shape { drives, groups, copies: 2 }
+}
+
+/// A shape with three copies.
+pub const fn triples(drives: u32, groups: u32) -> Shape {
+    Shape { drives, groups, copies: 3 }
+}
+
+/// The one that most tests take.
+pub const FOUR: Shape = pairs(4, 2);
+
+pub const SHAPES: [Shape; 10] = [
+    pairs(2, 2),
+    pairs(3, 2),
+    FOUR,
+    pairs(5, 2),
+    pairs(4, 3),
+    pairs(7, 4),
+    triples(3, 3),
+    triples(6, 3),
+    triples(4, 4),
+    Shape { drives: 4, groups: 4, copies: 4 },
+];
+
+pub fn config(Shape { drives, groups, copies }: Shape) -> ArrayConfig {
     let layout = LayoutKind::Epochs;
     let mut config =
         ArrayConfig { drives, layout, groups, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
+    config.epoch.copies = copies;
     config.epoch.chunk = CHUNK * 4096;
     config.epoch.cache = 24 * 4096;
     config.epoch.delay = Nanos::micros(300);
@@ -17,9 +52,6 @@ pub fn config(drives: u32, groups: u32) -> ArrayConfig {
     assert!(config.problems().is_empty(), "{:?}", config.problems());
     config
 }
-
-/// Drives and groups.
-pub const SHAPES: [(u32, u32); 6] = [(2, 2), (3, 2), (4, 2), (5, 2), (4, 3), (7, 4)];
 
 /// How many seeds a random test takes: `TAILCUT_CASES` multiplies them, `TAILCUT_SEED` moves them.
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
@@ -49,18 +81,26 @@ pub fn rig(config: &ArrayConfig, seed: u64) -> Rig {
     rig
 }
 
-/// At rest both copies of every block are the same.
-pub fn check_copies(rig: &mut Rig) {
-    let drives = rig.drives.len();
-    let rows = (rig.drives[0].disk.blocks - DATA) / (2 * CHUNK);
-    let first = |index| DATA + index / CHUNK * 2 * CHUNK + index % CHUNK;
-    for drive in 0..drives {
+/// At rest all copies of every block are the same.
+pub fn check_copies(rig: &mut Rig, copies: u32) {
+    check_copies_without(rig, copies, &[]);
+}
+
+/// The same of the copies that are left when some drives are not.
+pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
+    let (drives, copies) = (rig.drives.len(), u64::from(copies));
+    let rows = (rig.drives[0].disk.blocks - DATA) / (copies * CHUNK);
+    let first = |index| DATA + index / CHUNK * copies * CHUNK + index % CHUNK;
+    let is_closed = drives.is_multiple_of(2) || rig.config.groups > 2;
+    for drive in (0..drives).filter(|&drive| is_closed || drive + 1 < drives) {
         for block in (0..rows * CHUNK).map(first) {
-            let next = (drive + 1) % drives;
-            let is_pair = drives.is_multiple_of(2) || rig.config.groups > 2 || next != 0;
-            let (one, other) = (rig.drives[drive].get(block), rig.drives[next].get(block + CHUNK));
-            if is_pair && !same(&one, &other) {
-                rig.wrong.push(format!("block {block} of drive {drive} and its copy on {next} differ"));
+            let places = (0..copies).map(|copy| ((drive + copy as usize) % drives, block + copy * CHUNK));
+            let mut there = places.filter(|(drive, _)| !lost.contains(drive));
+            let Some((one, at)) = there.next() else { continue };
+            for (other, at_other) in there {
+                if !same(&rig.drives[one].get(at), &rig.drives[other].get(at_other)) {
+                    rig.wrong.push(format!("block {at} of drive {one} and its copy on {other} differ"));
+                }
             }
         }
     }

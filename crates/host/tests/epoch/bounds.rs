@@ -1,12 +1,12 @@
 //! How long writes wait, and how much.
 
-use crate::bench::{check_copies, config, rig, seeds, wrong};
+use crate::bench::{FOUR, check_copies, config, rig, seeds, wrong};
 use tailcut_base::{Nanos, Op};
 
 #[test]
 fn writes_are_slowed_down_and_wait_for_no_longer_than_the_deadline() {
     for seed in seeds(4) {
-        let mut config = config(4, 2);
+        let mut config = config(FOUR);
         config.epoch.deadline = Nanos::millis(8);
         let mut rig = rig(&config, seed);
         let all = rig.array.disk().blocks;
@@ -25,7 +25,7 @@ fn writes_are_slowed_down_and_wait_for_no_longer_than_the_deadline() {
         assert!(figures.throttled > 500, "{figures:?}");
         assert_eq!(figures.late, 0, "{figures:?}");
         assert!(figures.longest_wait <= config.epoch.deadline);
-        check_copies(&mut rig);
+        check_copies(&mut rig, 2);
         assert!(wrong(rig).is_empty());
     }
 }
@@ -33,7 +33,7 @@ fn writes_are_slowed_down_and_wait_for_no_longer_than_the_deadline() {
 #[test]
 fn a_full_ring_of_descriptors_is_merged() {
     // Each flush writes a descriptor; a block that stays dirty keeps it.
-    let mut config = config(4, 2);
+    let mut config = config(FOUR);
     config.epoch.delay = Nanos::ZERO;
     let mut rig = rig(&config, 3);
     for round in 0..400u64 {
@@ -41,6 +41,6 @@ fn a_full_ring_of_descriptors_is_merged() {
         (0..3).for_each(|_| _ = rig.step());
     }
     rig.rest();
-    check_copies(&mut rig);
+    check_copies(&mut rig, 2);
     assert!(wrong(rig).is_empty());
 }

@@ -1,13 +1,13 @@
 //! Drives that can be told when to collect, and drives that cannot.
 
-use crate::bench::{check_copies, config, rig, seeds, wrong};
+use crate::bench::{FOUR, check_copies, config, rig, seeds, wrong};
 use crate::drive::Interface;
 use crate::rig::Rig;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
 
 fn controlled(seed: u64, interface: Option<Interface>) -> Rig {
-    let mut config = config(4, 2);
+    let mut config = config(FOUR);
     config.epoch.mode = EpochMode::GcControl;
     let mut rig = rig(&config, seed);
     rig.drives.iter_mut().for_each(|drive| drive.interface = interface);
@@ -29,7 +29,7 @@ fn a_drive_collects_before_it_writes_and_rests_before_the_token_passes() {
             let interface = drive.interface.expect("it has one");
             assert!(interface.collections > 0 && interface.collects_since.is_none());
         }
-        check_copies(&mut rig);
+        check_copies(&mut rig, 2);
         assert!(wrong(rig).is_empty());
     }
 }
@@ -41,7 +41,7 @@ fn drives_without_the_interface_get_epochs_all_the_same() {
     rig.rest();
     let figures = rig.array.epoch_figures().expect("it has epochs");
     assert_eq!((figures.without_control, figures.collections), (4, 0));
-    check_copies(&mut rig);
+    check_copies(&mut rig, 2);
     assert!(wrong(rig).is_empty());
 }
 

@@ -1,24 +1,30 @@
 //! Power cuts, alone and together with the loss of a drive.
 
-use crate::bench::{SHAPES, check_copies, config, rig, seeds, without_token, wrong};
+use crate::bench::{
+    FOUR, SHAPES, Shape, check_copies, check_copies_without, config, pairs, rig, seeds, triples,
+    without_token, wrong,
+};
 use crate::rig::Rig;
 use tailcut_base::Op;
 
-/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on.
+/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on. The last may come with the
+/// loss of drives next to each other, of so many as can be lost, or of fewer.
 /// Returns what was wrong.
-pub fn random_cut(drives: u32, groups: u32, seed: u64, lose: bool) -> Vec<String> {
-    let mut rig = rig(&config(drives, groups), seed);
+pub fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
+    let mut rig = rig(&config(shape), seed);
     for round in 0..3 {
         rig.work(10 + (seed as usize * 31) % 90, 1 + seed as usize % 30);
         for _ in 0..rig.stream.below(40) {
             rig.step();
         }
-        let lost = (seed + round) as usize % rig.drives.len();
-        let lost: &[usize] = if lose && round == 2 { &[lost] } else { &[] };
+        let count = if lose && round == 2 { 1 + seed as usize / 2 % (shape.copies as usize - 1) } else { 0 };
+        let lost: Vec<usize> =
+            (0..count).map(|index| ((seed + round) as usize + index) % rig.drives.len()).collect();
         // What the array was made with stands in its record.
         rig.config.epoch.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
         rig.config.epoch.cache = if seed.is_multiple_of(3) { 24 << 12 } else { 1 << 20 };
-        rig = rig.cut(lost);
+        rig.config.epoch.copies = 2;
+        rig = rig.cut(&lost);
         if rig.stream.below(3) == 0 {
             // And once more, while it recovers.
             for _ in 0..rig.stream.below(60) {
@@ -27,9 +33,7 @@ pub fn random_cut(drives: u32, groups: u32, seed: u64, lose: bool) -> Vec<String
             rig = rig.cut(&[]);
         }
         until_ready(&mut rig);
-        if lost.is_empty() {
-            check_copies(&mut rig);
-        }
+        check_copies_without(&mut rig, shape.copies, &lost);
         rig.settle();
     }
     rig.work(50, 8);
@@ -45,28 +49,28 @@ fn until_ready(rig: &mut Rig) {
 
 #[test]
 fn acknowledged_and_flushed_writes_survive_power_cuts() {
-    for (drives, groups) in SHAPES {
+    for shape in SHAPES {
         for seed in seeds(25) {
-            let wrong = random_cut(drives, groups, seed, false);
-            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+            let wrong = random_cut(shape, seed, false);
+            assert!(wrong.is_empty(), "{shape:?}, seed {seed}: {wrong:#?}");
         }
     }
 }
 
 #[test]
 fn they_survive_the_loss_of_a_drive_at_the_same_time() {
-    for (drives, groups) in SHAPES {
+    for shape in SHAPES {
         for seed in seeds(25) {
-            let wrong = random_cut(drives, groups, seed, true);
-            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+            let wrong = random_cut(shape, seed, true);
+            assert!(wrong.is_empty(), "{shape:?}, seed {seed}: {wrong:#?}");
         }
     }
 }
 
 /// A small script: data that is flushed, then writes over a part of it, then the power goes after `steps`
 /// events and a drive with it. Returns what was wrong, or none when the script had ended before.
-pub fn script(drives: u32, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
-    let mut rig = rig(&config(drives, 2), seed);
+pub fn script(shape: Shape, steps: u64, lost: &[usize], seed: u64) -> Option<Vec<String>> {
+    let mut rig = rig(&config(shape), seed);
     rig.submit(Op::Write, 0, 12, false);
     rig.submit(Op::Flush, 0, 0, false);
     rig.rest();
@@ -87,11 +91,9 @@ pub fn script(drives: u32, steps: u64, lost: Option<usize>, seed: u64) -> Option
             return None;
         }
     }
-    let mut rig = rig.cut(lost.as_slice());
+    let mut rig = rig.cut(lost);
     until_ready(&mut rig);
-    if lost.is_none() {
-        check_copies(&mut rig);
-    }
+    check_copies_without(&mut rig, shape.copies, lost);
     rig.settle();
     rig.rest();
     Some(wrong(rig))
@@ -99,12 +101,13 @@ pub fn script(drives: u32, steps: u64, lost: Option<usize>, seed: u64) -> Option
 
 #[test]
 fn a_script_survives_a_power_cut_at_every_step() {
-    for drives in [2, 3, 4] {
-        for lost in [None, Some(0), Some(1)] {
+    for shape in [pairs(2, 2), pairs(3, 2), FOUR, triples(3, 3), triples(4, 4)] {
+        let losses: [&[usize]; 4] = [&[], &[0], &[1], &[0, 1]];
+        for lost in losses.into_iter().filter(|lost| lost.len() < shape.copies as usize) {
             for seed in seeds(3) {
                 let mut steps = 0;
-                while let Some(wrong) = script(drives, steps, lost, seed) {
-                    assert!(wrong.is_empty(), "{drives} drives, step {steps} without {lost:?}: {wrong:#?}");
+                while let Some(wrong) = script(shape, steps, lost, seed) {
+                    assert!(wrong.is_empty(), "{shape:?}, step {steps} without {lost:?}: {wrong:#?}");
                     steps += 1;
                 }
                 assert!(steps > 20);
@@ -115,19 +118,28 @@ fn a_script_survives_a_power_cut_at_every_step() {
 
 #[test]
 fn recovery_survives_a_power_cut_at_every_step() {
-    for lost in [None, Some(0), Some(2)] {
+    let cases: [(Shape, &[usize]); 6] = [
+        (FOUR, &[]),
+        (FOUR, &[0]),
+        (FOUR, &[2]),
+        (triples(3, 3), &[]),
+        (triples(3, 3), &[1]),
+        (triples(4, 4), &[0, 1]),
+    ];
+    for (shape, lost) in cases {
         for steps in 0.. {
-            let mut rig = rig(&config(4, 2), 5);
+            let mut rig = rig(&config(shape), 5);
             rig.work(60, 12);
             (0..10).for_each(|_| _ = rig.step());
             let mut rig = rig.cut(&[]);
             rig.watch = None;
             (0..steps).for_each(|_| _ = rig.step());
             let was_ready = rig.array.is_ready();
-            let mut rig = rig.cut(lost.as_slice());
+            let mut rig = rig.cut(lost);
             until_ready(&mut rig);
+            check_copies_without(&mut rig, shape.copies, lost);
             rig.settle();
-            assert_eq!(wrong(rig), Vec::<String>::new(), "step {steps} without {lost:?}");
+            assert_eq!(wrong(rig), Vec::<String>::new(), "{shape:?}, step {steps} without {lost:?}");
             if was_ready {
                 assert!(steps > 10);
                 break;
@@ -140,7 +152,7 @@ fn recovery_survives_a_power_cut_at_every_step() {
 #[test]
 fn recovery_compares_what_was_listed() {
     for seed in seeds(10) {
-        let mut rig = rig(&config(4, 2), seed);
+        let mut rig = rig(&config(FOUR), seed);
         rig.submit(Op::Write, 0, 24, false);
         rig.rest();
         rig.submit(Op::Write, 3, 2, false);
@@ -157,10 +169,10 @@ fn recovery_compares_what_was_listed() {
 }
 
 /// A drive stops to answer and is left behind; it is back after a power cut. Returns what was wrong.
-fn left_behind(seed: u64) -> Vec<String> {
-    let mut rig = rig(&config(4, 2), seed);
+fn left_behind(shape: Shape, seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(shape), seed);
     rig.work(60, 12);
-    let lost = (seed % 4) as usize;
+    let lost = (seed % u64::from(shape.drives)) as usize;
     rig.drives[lost].is_gone = true;
     rig.work(seed as usize % 7 * 3, 12);
     (0..seed % 11 * 2).for_each(|_| _ = rig.step());
@@ -168,7 +180,7 @@ fn left_behind(seed: u64) -> Vec<String> {
     let mut rig = rig.cut(&[]);
     until_ready(&mut rig);
     if rig.array.condition() == tailcut_host::array::Condition::Optimal {
-        check_copies(&mut rig);
+        check_copies(&mut rig, shape.copies);
     }
     rig.settle();
     rig.rest();
@@ -178,7 +190,9 @@ fn left_behind(seed: u64) -> Vec<String> {
 /// What it holds must not count, unless nothing has been done without it.
 #[test]
 fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
-    for seed in seeds(60) {
-        assert_eq!(left_behind(seed), Vec::<String>::new(), "seed {seed}");
+    for shape in [FOUR, triples(3, 3), triples(4, 4)] {
+        for seed in seeds(60) {
+            assert_eq!(left_behind(shape, seed), Vec::<String>::new(), "{shape:?}, seed {seed}");
+        }
     }
 }

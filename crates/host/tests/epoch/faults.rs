@@ -1,14 +1,14 @@
 //! Drives that fail, are replaced, or return something else than was written.
 
-use crate::bench::{DATA, SHAPES, check_copies, config, rig, seeds, wrong};
+use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, pairs, rig, seeds, triples, wrong};
 use tailcut_base::Op;
 use tailcut_host::array::Condition;
 
 /// A drive is lost under load and replaced, while writes go on. Returns what was wrong.
-pub fn rebuild(drives: u32, groups: u32, seed: u64) -> Vec<String> {
-    let mut rig = rig(&config(drives, groups), seed);
+pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(shape), seed);
     rig.work(80, 10);
-    let lost = seed as usize % drives as usize;
+    let lost = seed as usize % shape.drives as usize;
     rig.drives[lost].is_gone = true;
     rig.work(60, 10);
     rig.rest();
@@ -29,10 +29,10 @@ pub fn rebuild(drives: u32, groups: u32, seed: u64) -> Vec<String> {
     }
     rig.rest();
     assert_eq!(rig.array.condition(), Condition::Optimal);
-    check_copies(&mut rig);
+    check_copies(&mut rig, shape.copies);
     rig.submit(Op::Flush, 0, 0, false);
     rig.rest();
-    let mut rig = rig.cut(&[(lost + 1) % drives as usize]);
+    let mut rig = rig.cut(&[(lost + 1) % shape.drives as usize]);
     rig.until_ready();
     rig.settle();
     wrong(rig)
@@ -40,17 +40,17 @@ pub fn rebuild(drives: u32, groups: u32, seed: u64) -> Vec<String> {
 
 #[test]
 fn a_drive_is_rebuilt_while_writes_go_on() {
-    for (drives, groups) in SHAPES {
+    for shape in SHAPES {
         for seed in seeds(20) {
-            let wrong = rebuild(drives, groups, seed);
-            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+            let wrong = rebuild(shape, seed);
+            assert!(wrong.is_empty(), "{shape:?}, seed {seed}: {wrong:#?}");
         }
     }
 }
 
 #[test]
 fn what_is_corrupt_is_read_from_the_other_copy_and_repaired() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     rig.submit(Op::Write, 0, 24, false);
     rig.rest();
     for (drive, block) in [(0, DATA), (1, DATA + 1), (2, DATA + 3), (3, DATA + 4)] {
@@ -69,14 +69,14 @@ fn what_is_corrupt_is_read_from_the_other_copy_and_repaired() {
     rig.scrub();
     rig.rest();
     assert_eq!(rig.array.epochs().expect("it has epochs").scrub_report().corrupt_blocks, 0);
-    check_copies(&mut rig);
+    check_copies(&mut rig, 2);
     assert_eq!(wrong(rig), Vec::<String>::new());
 }
 
 #[test]
 fn a_scrub_finds_what_is_wrong_while_writes_go_on() {
     for seed in seeds(10) {
-        let mut rig = rig(&config(5, 3), seed);
+        let mut rig = rig(&config(pairs(5, 3)), seed);
         rig.work(60, 10);
         rig.rest();
         for block in 0..6 {
@@ -89,7 +89,7 @@ fn a_scrub_finds_what_is_wrong_while_writes_go_on() {
         rig.rest();
         let report = rig.array.epochs().expect("it has epochs").scrub_report();
         assert_eq!((report.corrupt_blocks, report.unrepairable, report.parity_mismatches), (0, 0, 0));
-        check_copies(&mut rig);
+        check_copies(&mut rig, 2);
         assert_eq!(wrong(rig), Vec::<String>::new(), "seed {seed}");
     }
 }
@@ -98,7 +98,7 @@ fn a_scrub_finds_what_is_wrong_while_writes_go_on() {
 #[test]
 fn a_lost_descriptor_loses_nothing() {
     for seed in seeds(40) {
-        let mut rig = rig(&config(4, 2), seed);
+        let mut rig = rig(&config(FOUR), seed);
         rig.work(60, 12);
         (0..rig.stream.below(30)).for_each(|_| _ = rig.step());
         let mut rig = rig.cut(&[]);
@@ -106,15 +106,117 @@ fn a_lost_descriptor_loses_nothing() {
         (2..DATA).for_each(|block| rig.drives[drive].corrupt(block));
         rig.watch = None;
         rig.until_ready();
-        check_copies(&mut rig);
+        check_copies(&mut rig, 2);
         rig.settle();
         assert_eq!(wrong(rig), Vec::<String>::new(), "seed {seed}");
     }
 }
 
+/// Two drives that share blocks are gone, one after the other, and replaced.
+#[test]
+fn with_three_copies_two_drives_are_rebuilt() {
+    for shape in [triples(3, 3), triples(6, 3), triples(4, 4)] {
+        for seed in seeds(20) {
+            let mut rig = rig(&config(shape), seed);
+            let first = seed as usize % shape.drives as usize;
+            let second = (first + 1) % shape.drives as usize;
+            rig.work(80, 10);
+            for lost in [first, second] {
+                rig.drives[lost].is_gone = true;
+                rig.work(40, 10);
+            }
+            rig.rest();
+            rig.watch = None;
+            if !matches!(rig.array.condition(), Condition::Degraded { missing, .. } if missing.len() == 2) {
+                continue;
+            }
+            rig.replace(first);
+            rig.work(30, 10);
+            rig.replace(second);
+            rig.work(60, 10);
+            if seed.is_multiple_of(3) {
+                (0..rig.stream.below(60)).for_each(|_| _ = rig.step());
+                rig = rig.cut(&[]);
+                rig.until_ready();
+                rig.settle();
+            }
+            rig.rest();
+            assert_eq!(rig.array.condition(), Condition::Optimal, "{shape:?}, seed {seed}");
+            check_copies(&mut rig, 3);
+            assert_eq!(wrong(rig), Vec::<String>::new(), "{shape:?}, seed {seed}");
+        }
+    }
+}
+
+/// Two of three are right: what they say counts, wherever they stand.
+#[test]
+fn what_most_copies_say_counts() {
+    for wrong_one in 0..3u64 {
+        let mut rig = rig(&config(triples(3, 3)), 1);
+        rig.submit(Op::Write, 0, 4, true);
+        rig.rest();
+        // The older content of this place, with its seal: only the others tell that it is wrong.
+        let (drive, block) = (wrong_one as usize, DATA + 4 * wrong_one);
+        let right = rig.drives[drive].get(block);
+        rig.submit(Op::Write, 0, 1, true);
+        rig.rest();
+        rig.drives[drive].plant(block, right);
+        rig.scrub();
+        rig.rest();
+        let report = *rig.array.epochs().expect("it has epochs").scrub_report();
+        assert_eq!((report.parity_mismatches, report.repaired, report.unrepairable), (1, 1, 0));
+        check_copies(&mut rig, 3);
+        rig.submit(Op::Read, 0, 4, false);
+        rig.rest();
+        assert_eq!(wrong(rig), Vec::<String>::new(), "{wrong_one}");
+    }
+}
+
+/// One copy is corrupt, another unreadable: the third serves, and both are put right.
+#[test]
+fn with_three_copies_two_may_be_corrupt() {
+    let mut rig = rig(&config(triples(3, 3)), 1);
+    rig.submit(Op::Write, 0, 12, true);
+    rig.rest();
+    for (drive, block) in [(0, DATA), (1, DATA + 4), (1, DATA + 1), (2, DATA + 5)] {
+        rig.drives[drive].corrupt(block);
+    }
+    for _ in 0..3 {
+        (0..12).for_each(|block| rig.submit(Op::Read, block, 1, false));
+        rig.rest();
+    }
+    rig.scrub();
+    rig.rest();
+    let report = *rig.array.epochs().expect("it has epochs").scrub_report();
+    assert_eq!((report.repaired + report.repaired_on_read, report.unrepairable), (4, 0));
+    check_copies(&mut rig, 3);
+    assert_eq!(wrong(rig), Vec::<String>::new());
+}
+
+#[test]
+fn without_all_copies_nothing_is_promised_and_without_two_of_three_all_is() {
+    let mut rig = rig(&config(triples(4, 4)), 1);
+    rig.submit(Op::Write, 0, 24, false);
+    rig.rest();
+    (rig.drives[1].is_gone, rig.drives[2].is_gone) = (true, true);
+    rig.work(60, 8);
+    rig.rest();
+    assert!(matches!(rig.array.condition(), Condition::Degraded { .. }));
+    assert_eq!(wrong(rig), Vec::<String>::new());
+}
+
+#[test]
+fn copies_need_groups() {
+    let mut config = config(triples(3, 3));
+    config.epoch.copies = 4;
+    assert_eq!(config.problems().first().map(|(key, _)| *key), Some("groups"));
+    (config.epoch.copies, config.drives) = (3, 4);
+    assert_eq!(config.problems().first().map(|(key, _)| *key), Some("drives"));
+}
+
 #[test]
 fn without_both_copies_nothing_is_promised() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     rig.submit(Op::Write, 0, 24, false);
     rig.rest();
     (rig.drives[0].is_gone, rig.drives[1].is_gone, rig.may_fail) = (true, true, true);
@@ -136,7 +238,7 @@ fn without_both_copies_nothing_is_promised() {
 
 #[test]
 fn unequal_drives_are_refused() {
-    let config = config(2, 2);
+    let config = config(pairs(2, 2));
     let disk = crate::rig::disk();
     assert_eq!(config.misfit(&[disk.clone(), disk.clone()]), None);
     let larger = tailcut_host::Disk { blocks: disk.blocks + 1, ..disk.clone() };

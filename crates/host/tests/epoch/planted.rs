@@ -1,6 +1,6 @@
 //! Rules are broken one by one: each time a check must notice.
 
-use crate::bench::{check_copies, config, rig, without_token, wrong};
+use crate::bench::{FOUR, check_copies, config, pairs, rig, triples, without_token, wrong};
 use crate::crashes::random_cut;
 use crate::faults::rebuild;
 use crate::workload::work;
@@ -27,31 +27,37 @@ fn is_noticed_within(
 
 #[test]
 fn reads_past_the_cache_are_noticed() {
-    assert!(is_noticed(Rule::ReadFromCache, |seed| work(4, 2, seed)));
+    assert!(is_noticed(Rule::ReadFromCache, |seed| work(FOUR, seed)));
 }
 
 #[test]
 fn unlisted_changes_are_noticed() {
-    assert!(is_noticed(Rule::ListFirst, |seed| random_cut(4, 2, seed, false)));
-    assert!(is_noticed(Rule::ListedUntilAgreed, |seed| random_cut(4, 2, seed, false)));
-    assert!(is_noticed(Rule::Reconcile, |seed| random_cut(4, 2, seed, false)));
+    assert!(is_noticed(Rule::ListFirst, |seed| random_cut(FOUR, seed, false)));
+    assert!(is_noticed(Rule::ListedUntilAgreed, |seed| random_cut(FOUR, seed, false)));
+    assert!(is_noticed(Rule::Reconcile, |seed| random_cut(FOUR, seed, false)));
+}
+
+/// With three copies two may be left that differ, and the drive that has listed them gone.
+#[test]
+fn changes_that_only_one_of_three_lists_are_noticed() {
+    assert!(is_noticed_within(4000, Rule::ListEverywhere, |seed| random_cut(triples(3, 3), seed, true)));
 }
 
 #[test]
 fn a_flush_of_half_the_copies_is_noticed() {
-    assert!(is_noticed(Rule::FlushBoth, |seed| random_cut(4, 2, seed, true)));
-    assert!(is_noticed(Rule::FlushEpochs, |seed| random_cut(4, 2, seed, true)));
+    assert!(is_noticed(Rule::FlushBoth, |seed| random_cut(FOUR, seed, true)));
+    assert!(is_noticed(Rule::FlushEpochs, |seed| random_cut(FOUR, seed, true)));
 }
 
 #[test]
 fn writes_that_a_rebuild_misses_are_noticed() {
-    assert!(is_noticed(Rule::WriteWhileRebuilding, |seed| rebuild(4, 2, seed)));
-    assert!(is_noticed(Rule::FillInCache, |seed| rebuild(4, 2, seed)));
+    assert!(is_noticed(Rule::WriteWhileRebuilding, |seed| rebuild(FOUR, seed)));
+    assert!(is_noticed(Rule::FillInCache, |seed| rebuild(FOUR, seed)));
 }
 
 /// After a power cut in the middle of one drive's epoch the newer copy is there, though either would do.
 fn newest(seed: u64) -> Vec<String> {
-    let mut rig = rig(&config(2, 2), seed);
+    let mut rig = rig(&config(pairs(2, 2)), seed);
     rig.submit(Op::Write, 0, 4, true);
     rig.rest();
     rig.submit(Op::Write, 0, 4, true);
@@ -63,7 +69,7 @@ fn newest(seed: u64) -> Vec<String> {
     rig.watch = None;
     rig.until_ready();
     rig.watch = Some(without_token);
-    check_copies(&mut rig);
+    check_copies(&mut rig, 2);
     if !crate::model::same(&rig.drives[0].get(crate::bench::DATA), &first) {
         rig.wrong.push("the older copy was kept".into());
     }
@@ -80,7 +86,7 @@ fn the_older_of_two_copies_is_noticed() {
 fn descriptors_of_a_predecessor_are_noticed() {
     // They make the ring unreadable or compare what need not be; what counts is that none is left.
     let run = |seed: u64| {
-        let mut rig = rig(&config(4, 2), seed);
+        let mut rig = rig(&config(FOUR), seed);
         rig.work(60, 8);
         rig.drives[1].is_gone = true;
         rig.work(30, 8);
@@ -107,7 +113,7 @@ fn descriptors_of_a_predecessor_are_noticed() {
 /// A drive is gone while blocks are written one after the other, and back after a power cut that comes
 /// about when the record would say so.
 fn back_before_the_record(seed: u64) -> Vec<String> {
-    let mut rig = rig(&config(2, 2), seed);
+    let mut rig = rig(&config(pairs(2, 2)), seed);
     rig.submit(Op::Write, 0, 12, true);
     rig.rest();
     rig.drives[1].is_gone = true;
@@ -121,7 +127,7 @@ fn back_before_the_record(seed: u64) -> Vec<String> {
     rig.watch = None;
     rig.until_ready();
     if rig.array.condition() == tailcut_host::array::Condition::Optimal {
-        check_copies(&mut rig);
+        check_copies(&mut rig, 2);
     }
     rig.settle();
     wrong(rig)

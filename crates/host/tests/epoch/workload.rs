@@ -1,15 +1,15 @@
 //! Healthy arrays.
 
-use crate::bench::{SHAPES, check_copies, config, rig, seeds, wrong};
+use crate::bench::{FOUR, SHAPES, Shape, check_copies, config, rig, seeds, wrong};
 use tailcut_base::Op;
 use tailcut_host::array::Condition;
 
 /// Random work on a healthy array.
-pub fn work(drives: u32, groups: u32, seed: u64) -> Vec<String> {
-    let mut rig = rig(&config(drives, groups), seed);
+pub fn work(shape: Shape, seed: u64) -> Vec<String> {
+    let mut rig = rig(&config(shape), seed);
     rig.work(300, 1 + (seed as usize * 7) % 40);
     rig.rest();
-    check_copies(&mut rig);
+    check_copies(&mut rig, shape.copies);
     assert_eq!(rig.array.condition(), Condition::Optimal);
     assert_eq!(rig.array.epochs().expect("it has epochs").dirty(), 0);
     wrong(rig)
@@ -17,17 +17,17 @@ pub fn work(drives: u32, groups: u32, seed: u64) -> Vec<String> {
 
 #[test]
 fn reads_return_what_was_written_last_and_only_the_token_writes() {
-    for (drives, groups) in SHAPES {
+    for shape in SHAPES {
         for seed in seeds(6) {
-            let wrong = work(drives, groups, seed);
-            assert!(wrong.is_empty(), "{drives} drives, {groups} groups, seed {seed}: {wrong:#?}");
+            let wrong = work(shape, seed);
+            assert!(wrong.is_empty(), "{shape:?}, seed {seed}: {wrong:#?}");
         }
     }
 }
 
 #[test]
 fn writes_are_acknowledged_in_the_cache_and_read_from_there() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     let begun = rig.now;
     rig.submit(Op::Write, 3, 6, false);
     assert_eq!((rig.in_flight(), rig.now), (0, begun));
@@ -41,19 +41,19 @@ fn writes_are_acknowledged_in_the_cache_and_read_from_there() {
 
 #[test]
 fn a_newer_write_takes_the_place_of_one_that_waits() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     (0..10).for_each(|_| rig.submit(Op::Write, 5, 1, false));
     rig.rest();
     let figures = rig.array.epoch_figures().expect("it has epochs");
     assert_eq!((figures.written, figures.superseded), (2, 18));
-    check_copies(&mut rig);
+    check_copies(&mut rig, 2);
     assert!(wrong(rig).is_empty());
 }
 
 #[test]
 fn a_flush_of_the_host_takes_an_epoch_of_each_group() {
-    for (drives, groups) in SHAPES {
-        let mut rig = rig(&config(drives, groups), 1);
+    for shape in SHAPES {
+        let mut rig = rig(&config(shape), 1);
         rig.submit(Op::Write, 0, 20, false);
         rig.submit(Op::Flush, 0, 0, false);
         assert_eq!(rig.in_flight(), 1);
@@ -61,14 +61,14 @@ fn a_flush_of_the_host_takes_an_epoch_of_each_group() {
             assert!(rig.step());
         }
         let figures = rig.array.epoch_figures().expect("it has epochs");
-        assert!(figures.epochs <= u64::from(groups), "{figures:?}");
+        assert!(figures.epochs <= u64::from(shape.groups), "{figures:?}");
         assert_eq!(rig.array.epochs().expect("it has epochs").dirty(), 0);
     }
 }
 
 #[test]
 fn nothing_happens_in_an_idle_array() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     rig.rest();
     assert_eq!(rig.array.next_event(), tailcut_base::Time::NEVER);
     rig.submit(Op::Flush, 0, 0, false);
@@ -78,7 +78,7 @@ fn nothing_happens_in_an_idle_array() {
 
 #[test]
 fn reads_go_to_the_copy_without_the_token() {
-    let mut rig = rig(&config(4, 2), 1);
+    let mut rig = rig(&config(FOUR), 1);
     rig.submit(Op::Write, 0, 24, false);
     rig.rest();
     for round in 0..40 {
@@ -95,18 +95,15 @@ fn reads_go_to_the_copy_without_the_token() {
 
 #[test]
 fn no_drive_reads_and_writes_at_the_same_time() {
-    for (drives, groups) in SHAPES {
-        let mut rig = rig(&config(drives, groups), 5);
+    for shape in SHAPES {
+        let mut rig = rig(&config(shape), 5);
         for _ in 0..1500 {
             while rig.in_flight() >= 12 {
                 assert!(rig.step());
             }
             rig.submit_random();
             for drive in 0..rig.drives.len() {
-                assert!(
-                    !rig.has(drive, Op::Read) || !rig.has(drive, Op::Write),
-                    "{drives}, {groups}: {drive}"
-                );
+                assert!(!rig.has(drive, Op::Read) || !rig.has(drive, Op::Write), "{shape:?}: {drive}");
             }
         }
         rig.rest();

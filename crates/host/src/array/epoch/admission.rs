@@ -111,7 +111,7 @@ impl<B: Block> Epochs<B> {
     /// The copies of a block join the lines of their drives.
     fn admit_block(&mut self, now: Time, core: &Core<B>, block: u64) {
         let id = self.cache.enter(block);
-        for copy in 0..2 {
+        for copy in 0..self.shape.copies.count {
             self.queue(now, core, CopyId::new(id, copy));
         }
         self.cache.get_mut(id).holds -= 1;
@@ -135,8 +135,9 @@ impl<B: Block> Epochs<B> {
     fn pause(&mut self, now: Time, block: u64, blocks: u32) {
         let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
         let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].pace.room(self.share));
-        let lines = self.shape.places(block).map(|place| line(place.drive));
-        let used = lines.into_iter().fold(share(self.cache.dirty(), self.admission.most), u64::max);
+        let places = self.shape.places(block);
+        let lines = places.iter().map(|place| line(place.drive));
+        let used = lines.fold(share(self.cache.dirty(), self.admission.most), u64::max);
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
         let pause = Nanos(self.turn.interval().0 * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(self.share);
@@ -150,14 +151,14 @@ impl<B: Block> Epochs<B> {
         let blocks = request.block..request.block + u64::from(request.blocks);
         let id = self.waiter(super::waiting::Who::Host(slot));
         for block in blocks {
-            for place in self.shape.places(block) {
+            for place in self.shape.places(block).iter() {
                 self.wait_for(now, id, place.drive);
             }
         }
         self.pass(now, core, id);
     }
 
-    /// Nothing can be written when both copies of something are gone.
+    /// Nothing can be written when all copies of something are gone.
     pub(super) fn refuse_if_failed(&mut self, now: Time, core: &mut Core<B>) {
         if !self.has_failed {
             return;

@@ -1,5 +1,7 @@
 //! What the answers of drives belong to.
 
+use super::cache::CopyId;
+
 /// Whom an answer is for: packed into the number that drives and reads give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -15,8 +17,8 @@ pub enum Asked {
     Flush(u32),
     /// Creation and recovery.
     Recovery,
-    /// A copy that recovery compares: twice the comparison, and which copy.
-    Compare(u32),
+    /// A copy that recovery compares: the comparison, and which copy.
+    Compare(CopyId),
     /// A read of blocks that are looked after.
     Work(u32),
     /// Descriptors of a drive's predecessor, which are cleared: the drive.
@@ -32,7 +34,7 @@ impl Asked {
             Asked::BatchWrite(id) => (2, id),
             Asked::Flush(id) => (3, id),
             Asked::Recovery => (4, 0),
-            Asked::Compare(id) => (5, id),
+            Asked::Compare(id) => (5, id.0),
             Asked::Work(id) => (6, id),
             Asked::Clear(id) => (7, id),
             Asked::Met(id) => (8, id),
@@ -49,7 +51,7 @@ impl Asked {
             2 => Asked::BatchWrite(id),
             3 => Asked::Flush(id),
             4 => Asked::Recovery,
-            5 => Asked::Compare(id),
+            5 => Asked::Compare(CopyId(id)),
             6 => Asked::Work(id),
             7 => Asked::Clear(id),
             8 => Asked::Met(id),

@@ -114,10 +114,16 @@ impl<B: Block> Epochs<B> {
         let (version, content) = (entry.version, entry.held.clone());
         let state = &mut entry.copies[copy.copy()];
         (state.is_queued, state.sent) = (false, version);
-        let other = entry.copies[1 - copy.copy()];
         let places = self.shape.places(entry.block);
-        let is_other_there = core.drives.is_present(places[1 - copy.copy()].drive);
-        let is_known = is_other_there && other.listing.is_some_and(|listing| listing.mark.version == version);
+        let is_known_to = |other: usize| {
+            let listing = entry.copies[other].listing;
+            other != copy.copy()
+                && core.drives.is_present(places[other].drive)
+                && listing.is_some_and(|listing| listing.mark.version == version)
+        };
+        // If there are more than two, those that are left when a drive is lost could differ: then one of them must know.
+        let is_enough = places.len() == 2 || !holds(Rule::ListEverywhere);
+        let is_known = is_enough && (0..places.len()).any(is_known_to);
         let is_listed = self.is_listing && !is_known;
         // Without descriptors nobody will ever compare.
         let sum = if self.is_listing { content.checksum() } else { 0 };

@@ -2,26 +2,27 @@
 
 use super::descriptor::Mark;
 use crate::Block;
+use crate::array::reads::MOST_COPIES;
 use tailcut_base::table::Table;
 
-/// A copy of a block in the cache: its entry, and which of the two it is.
+/// A copy of a block in the cache: its entry, and which of its copies it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyId(pub u32);
 
 impl CopyId {
     /// The name of a copy.
     pub fn new(entry: u32, copy: usize) -> CopyId {
-        CopyId(entry * 2 + copy as u32)
+        CopyId(entry * MOST_COPIES as u32 + copy as u32)
     }
 
     /// The entry.
     pub fn entry(self) -> u32 {
-        self.0 / 2
+        self.0 / MOST_COPIES as u32
     }
 
-    /// Which of the two.
+    /// Which of its copies.
     pub fn copy(self) -> usize {
-        (self.0 % 2) as usize
+        self.0 as usize % MOST_COPIES
     }
 }
 
@@ -97,8 +98,8 @@ pub struct Entry<B> {
     pub readers: u32,
     /// It counts as dirty: from the moment that it joins a line until it leaves.
     is_dirty: bool,
-    /// Its copies.
-    pub copies: [Copy; 2],
+    /// Its copies; there may be fewer.
+    pub copies: [Copy; MOST_COPIES],
 }
 
 /// All of them.
@@ -136,12 +137,12 @@ impl<B: Block> Cache<B> {
         self.index[block as usize].checked_sub(1)
     }
 
-    /// The entry of a block; a new one is of an unknown content that is the same on both drives.
+    /// The entry of a block; a new one is of an unknown content that is the same on all drives.
     pub fn enter(&mut self, block: u64) -> u32 {
         if let Some(id) = self.find(block) {
             return id;
         }
-        let copies = [Copy::default(); 2];
+        let copies = [Copy::default(); MOST_COPIES];
         let entry =
             Entry { block, version: 0, held: Held::Unknown, holds: 0, readers: 0, is_dirty: false, copies };
         let id = match self.free.pop() {
@@ -171,7 +172,7 @@ impl<B: Block> Cache<B> {
         self.dirty -= usize::from(std::mem::take(&mut entry.is_dirty));
     }
 
-    /// Both drives have it: it leaves.
+    /// All drives have it: it leaves.
     pub fn leave(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         assert!(!entry.is_dirty, "it is clean");

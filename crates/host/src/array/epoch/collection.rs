@@ -18,7 +18,7 @@ impl<B: Block> Epochs<B> {
     }
 
     fn call(&mut self, now: Time, core: &mut Core<B>, drive: usize, call: Control) {
-        self.lines[drive].progress.enter(now, stage_of(call));
+        self.enter(now, core, drive, stage_of(call));
         core.drives.control(drive, call);
     }
 

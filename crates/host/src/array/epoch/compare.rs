@@ -1,6 +1,8 @@
-//! Two copies of a block after a power cut: the newer one counts, and the other becomes it.
+//! The copies of a block after a power cut: the newest counts, and the others become it.
 
+use super::cache::CopyId;
 use super::descriptor::Mark;
+use super::geometry::Place;
 use super::planted::{Rule, holds};
 use super::recovery::Stage;
 use super::work::is_same;
@@ -8,7 +10,7 @@ use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use crate::array::reads::seal_of;
+use crate::array::reads::{MOST_COPIES, seal_of};
 use tailcut_base::{Class, Op, Status, Time};
 
 /// A block whose copies are compared.
@@ -16,7 +18,7 @@ use tailcut_base::{Class, Op, Status, Time};
 pub struct Comparison<B> {
     block: u64,
     marks: Vec<Mark>,
-    found: [Option<B>; 2],
+    found: [Option<B>; MOST_COPIES],
     pending: u32,
     is_writing: bool,
 }
@@ -31,7 +33,7 @@ impl<B: Block> Epochs<B> {
             && let Some((block, marks)) = self.next_to_compare()
         {
             let places = self.shape.places(block);
-            if places.iter().all(|place| core.drives.is_in_sync(place.drive)) {
+            if places.iter().filter(|place| core.drives.is_in_sync(place.drive)).count() > 1 {
                 self.begin_comparison(now, core, block, marks);
             }
         }
@@ -53,7 +55,8 @@ impl<B: Block> Epochs<B> {
     }
 
     fn begin_comparison(&mut self, now: Time, core: &mut Core<B>, block: u64, marks: Vec<Mark>) {
-        let comparison = Comparison { block, marks, found: [None, None], pending: 2, is_writing: false };
+        let found = std::array::from_fn(|_| None);
+        let comparison = Comparison { block, marks, found, pending: 0, is_writing: false };
         let recovery = &mut self.recovery;
         recovery.comparing += 1;
         let id = match recovery.free.pop() {
@@ -66,16 +69,20 @@ impl<B: Block> Epochs<B> {
                 (recovery.comparisons.len() - 1) as u32
             }
         };
-        for copy in 0..2 {
-            self.ask_to_compare(now, core, id, copy, Op::Read, Vec::new());
+        for (copy, place) in self.shape.places(block).iter().enumerate() {
+            if core.drives.is_in_sync(place.drive) {
+                self.ask_to_compare(now, core, id, copy, Op::Read, Vec::new());
+            }
         }
     }
 
     fn ask_to_compare(&mut self, now: Time, core: &mut Core<B>, id: u32, copy: usize, op: Op, data: Vec<B>) {
-        let place = self.shape.places(self.recovery.comparisons[id as usize].block)[copy];
+        let comparison = &mut self.recovery.comparisons[id as usize];
+        comparison.pending += 1;
+        let place = self.shape.places(comparison.block)[copy];
         let (class, block) = (Class::DEFAULT, place.block);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
-        let owner = Owner::Layout(Asked::Compare(id * 2 + copy as u32).pack());
+        let owner = Owner::Layout(Asked::Compare(CopyId::new(id, copy)).pack());
         core.drives.ask(now, place.drive, Urgency::Write, owner, ask);
     }
 
@@ -84,10 +91,10 @@ impl<B: Block> Epochs<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        name: u32,
+        asked: CopyId,
         mut answer: Answered<B>,
     ) {
-        let (id, copy) = (name / 2, (name % 2) as usize);
+        let (id, copy) = (asked.entry(), asked.copy());
         let comparison = &mut self.recovery.comparisons[id as usize];
         if answer.op == Op::Read && answer.status == Status::Success {
             let seal = seal_of(answer.drive, answer.block, 0);
@@ -106,35 +113,49 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Writes the newer content over the older one; false if there is nothing to write.
+    /// Writes the newest content over the older ones; false if there is nothing to write.
     fn make_equal(&mut self, now: Time, core: &mut Core<B>, id: u32) -> bool {
         let comparison = &mut self.recovery.comparisons[id as usize];
         let places = self.shape.places(comparison.block);
-        let good = match &comparison.found {
-            [None, None] => return false,
-            [Some(one), Some(other)] if is_same(one, other) => return false,
-            [Some(_), None] => 0,
-            [None, Some(_)] => 1,
-            [Some(one), Some(other)] => {
-                let (one, other) = (version(&comparison.marks, one), version(&comparison.marks, other));
-                // Nothing is known only where a descriptor is lost: then its drive is the doubtful one.
-                let is_doubtful = self.recovery.is_damaged[places[0].drive];
-                let newest = usize::from(one < other || one == other && is_doubtful);
-                if holds(Rule::NewestCounts) { newest } else { 1 - newest }
-            }
+        let Some(good) = newest(&comparison.found, &comparison.marks, &places, &self.recovery.is_damaged)
+        else {
+            return false;
         };
-        let mut content = comparison.found[good].take().expect("it was found");
-        (comparison.is_writing, comparison.pending) = (true, 1);
-        self.report.resynced += 1;
-        let place = places[1 - good];
-        if content == B::default() {
-            self.ask_to_compare(now, core, id, 1 - good, Op::Trim, Vec::new());
-        } else {
-            content.seal(seal_of(place.drive, place.block, 0));
-            self.ask_to_compare(now, core, id, 1 - good, Op::Write, vec![content]);
+        let content = comparison.found[good].take().expect("it was found");
+        let differs =
+            |copy: usize| comparison.found[copy].as_ref().is_none_or(|there| !is_same(there, &content));
+        let older: Vec<usize> = (0..places.len())
+            .filter(|&copy| copy != good && core.drives.is_in_sync(places[copy].drive) && differs(copy))
+            .collect();
+        comparison.is_writing = true;
+        for &copy in &older {
+            self.report.resynced += 1;
+            if content == B::default() {
+                self.ask_to_compare(now, core, id, copy, Op::Trim, Vec::new());
+            } else {
+                let mut content = content.clone();
+                content.seal(seal_of(places[copy].drive, places[copy].block, 0));
+                self.ask_to_compare(now, core, id, copy, Op::Write, vec![content]);
+            }
         }
-        true
+        !older.is_empty()
     }
+}
+
+/// The newest of the copies that were found. Nothing is known of several versions only where a descriptor is lost: then the drive that has lost it is
+/// the doubtful one.
+fn newest<B: Block>(
+    found: &[Option<B>],
+    marks: &[Mark],
+    places: &[Place],
+    is_damaged: &[bool],
+) -> Option<usize> {
+    let age = |copy: &usize| {
+        let content = found[*copy].as_ref().expect("it was found");
+        (std::cmp::Reverse(version(marks, content)), is_damaged[places[*copy].drive])
+    };
+    let there = || (0..places.len()).filter(|&copy| found[copy].is_some());
+    if holds(Rule::NewestCounts) { there().min_by_key(age) } else { there().max_by_key(age) }
 }
 
 /// The version of a content: the latest with its checksum, 0 if it is not listed.

@@ -1,9 +1,10 @@
 //! How the layout with epochs behaves.
 
 use crate::array::config::whole_blocks;
+use crate::array::reads::MOST_COPIES;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, Visit, choose, count_u32};
 
 tailcut_base::choice! {
     /// What is done so that reads do not meet a drive's own work (Shin 2017, section 5.4.2; its third mode,
@@ -23,9 +24,11 @@ tailcut_base::choice! {
 pub struct EpochConfig {
     /// What is done so that reads do not meet a drive's own work.
     pub mode: EpochMode,
+    /// Copies of each block, on drives of different token groups.
+    pub copies: u32,
     /// Bytes that lie together on one drive.
     pub chunk: u64,
-    /// Bytes that may be in the cache and not yet on both drives.
+    /// Bytes that may be in the cache and not yet on all drives.
     pub cache: u64,
     /// How long a write stays in the cache, where nobody waits for it, before an epoch begins for it.
     pub delay: Nanos,
@@ -41,6 +44,7 @@ impl Default for EpochConfig {
     fn default() -> EpochConfig {
         EpochConfig {
             mode: EpochMode::Epoch,
+            copies: 2,
             chunk: 64 << 10,
             cache: 64 << 20,
             delay: Nanos::millis(1),
@@ -57,7 +61,7 @@ impl EpochConfig {
         self.chunk / BLOCK_BYTES
     }
 
-    /// Blocks that may be in the cache and not yet on both drives.
+    /// Blocks that may be in the cache and not yet on all drives.
     pub fn cache_blocks(&self) -> u64 {
         self.cache / BLOCK_BYTES
     }
@@ -81,10 +85,17 @@ impl EpochConfig {
 impl Configure for EpochConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         choose(visit, "mode", "What is done so that reads do not meet a drive's own work.", &mut self.mode);
+        count_u32(
+            visit,
+            "copies",
+            "Copies of each block, on drives of different token groups (layout epochs): that many less one may be lost.",
+            &mut self.copies,
+            2..=MOST_COPIES as u32,
+        );
         visit.bytes("chunk", "What lies together on one drive.", &mut self.chunk, BLOCK_BYTES..=1 << 30);
         visit.bytes(
             "cache",
-            "What may be in the cache and not yet on both drives.",
+            "What may be in the cache and not yet on all drives.",
             &mut self.cache,
             16 * BLOCK_BYTES..=1 << 32,
         );

@@ -1,13 +1,13 @@
 //! Where the copies of a block are, and which drives share a token.
 //!
-//! Chained declustering (Hsiao and DeWitt, ICDE 1990): chunks go round over the drives, and the second copy
-//! of each is on the next drive. Drives belong to token groups in turn (Shin 2017, section 5.3.4: odd and
-//! even), so neighbours are in different groups. Where the last drive and the first would be in the same
-//! one, it joins another; with two groups and an odd number of drives that is impossible, and no chunk
-//! has its copies on those two.
+//! Chained declustering (Hsiao and DeWitt, ICDE 1990): chunks go round over the drives, and each further copy
+//! is on the next drive. Drives belong to token groups in turn (Shin 2017, section 5.3.4: odd and
+//! even), so neighbours are in different groups. With two copies, where the last drive and the first would be in the same
+//! group, the last joins another; with two groups and an odd number of drives that is impossible, and no chunk
+//! has its copies on those two. With more copies every group has as many drives.
 
-use crate::array::reads::Copies;
-use std::ops::Range;
+use crate::array::reads::{Copies, MOST_COPIES};
+use std::ops::{Deref, Range};
 
 /// A block of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +18,34 @@ pub struct Place {
     pub block: u64,
 }
 
-/// The shape of an array with two copies of each block.
+/// Where the copies of a block are, the first copy first.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    places: [Place; MOST_COPIES],
+    count: usize,
+}
+
+impl Deref for Places {
+    type Target = [Place];
+
+    #[inline]
+    fn deref(&self) -> &[Place] {
+        &self.places[..self.count]
+    }
+}
+
+/// The shape of an array with several copies of each block.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     /// Drives and chunks.
     pub copies: Copies,
     /// Token groups.
     pub groups: usize,
-    /// Pairs of neighbours that share chunks.
-    pairs: usize,
+    /// Drives that hold first copies: those which share chunks with the drives behind them.
+    chains: usize,
     /// Blocks of a chunk.
     pub chunk: u64,
-    /// Pairs of chunks on each drive.
+    /// Chunks of first copies on each drive.
     rows: u64,
 }
 
@@ -39,24 +55,25 @@ pub fn group_of(drive: usize, drives: usize, groups: usize) -> usize {
     if is_odd_one { 1 } else { drive % groups }
 }
 
-/// Pairs of neighbours that share chunks.
-fn pairs(drives: usize, groups: usize) -> usize {
+/// Drives that hold first copies.
+fn chains(drives: usize, groups: usize) -> usize {
     let is_closed = group_of(drives - 1, drives, groups) != group_of(0, drives, groups);
     if is_closed { drives } else { drives - 1 }
 }
 
-/// True when of some pair of neighbours that share chunks neither drive serves.
-pub fn has_lost_both(serves: &[bool], groups: usize) -> bool {
+/// True when of some blocks all drives that hold a copy do not serve.
+pub fn has_lost_all(serves: &[bool], groups: usize, copies: usize) -> bool {
     let drives = serves.len();
-    (0..pairs(drives, groups)).any(|drive| !serves[drive] && !serves[(drive + 1) % drives])
+    let is_lost = |first: usize| (first..first + copies).all(|drive| !serves[drive % drives]);
+    (0..chains(drives, groups)).any(is_lost)
 }
 
 impl Geometry {
-    /// The shape of drives whose data lies in `blocks`.
-    pub fn new(blocks: Range<u64>, chunk: u64, drives: usize, groups: usize) -> Geometry {
-        let rows = blocks.end.saturating_sub(blocks.start) / (2 * chunk);
-        let copies = Copies { drives, first: blocks.start, chunk };
-        Geometry { copies, groups, pairs: pairs(drives, groups), chunk, rows }
+    /// The shape of drives whose data lies in `blocks`, with so many copies of each.
+    pub fn new(blocks: Range<u64>, chunk: u64, drives: usize, groups: usize, count: usize) -> Geometry {
+        let rows = blocks.end.saturating_sub(blocks.start) / (count as u64 * chunk);
+        let copies = Copies { count, drives, first: blocks.start, chunk };
+        Geometry { copies, groups, chains: chains(drives, groups), chunk, rows }
     }
 
     /// The drives of each token group.
@@ -68,7 +85,7 @@ impl Geometry {
 
     /// Blocks of the host.
     pub fn blocks(&self) -> u64 {
-        self.pairs as u64 * self.rows * self.chunk
+        self.chains as u64 * self.rows * self.chunk
     }
 
     /// The token group of a drive.
@@ -78,17 +95,21 @@ impl Geometry {
 
     /// The blocks of a drive that hold data.
     pub fn data(&self) -> Range<u64> {
-        self.copies.first..self.copies.first + 2 * self.rows * self.chunk
+        self.copies.first..self.copies.first + self.copies.count as u64 * self.rows * self.chunk
     }
 
     /// Where the copies of a block of the host are.
     #[inline]
-    pub fn places(&self, block: u64) -> [Place; 2] {
+    pub fn places(&self, block: u64) -> Places {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
-        let (row, drive) = (chunk / self.pairs as u64, (chunk % self.pairs as u64) as usize);
-        let first = Place { drive, block: self.copies.first + 2 * row * self.chunk + offset };
-        let (drive, block) = self.copies.other(first.drive, first.block);
-        [first, Place { drive, block }]
+        let (row, drive) = (chunk / self.chains as u64, (chunk % self.chains as u64) as usize);
+        let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
+        let mut places = [Place { drive, block: first }; MOST_COPIES];
+        for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {
+            let (drive, block) = self.copies.copy(drive, first, copy);
+            *place = Place { drive, block };
+        }
+        Places { places, count: self.copies.count }
     }
 
     /// The block of the host of which there is a copy in this place, and which copy it is.
@@ -97,15 +118,12 @@ impl Geometry {
         if !self.data().contains(&place.block) {
             return None;
         }
-        let is_second = self.copies.is_second(place.block);
-        let (drive, block) = match is_second {
-            true => self.copies.other(place.drive, place.block),
-            false => (place.drive, place.block),
-        };
+        let copy = self.copies.copy_at(place.block);
+        let (drive, block) = self.copies.copy(place.drive, place.block, 0);
         let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
-        let chunk = chunk / 2 * self.pairs as u64 + drive as u64;
-        (drive < self.pairs).then_some((chunk * self.chunk + offset, usize::from(is_second)))
+        let chunk = chunk / self.copies.count as u64 * self.chains as u64 + drive as u64;
+        (drive < self.chains).then_some((chunk * self.chunk + offset, copy))
     }
 
     /// The first block of a drive from this place on that is used; the end of the data if there is none. With
@@ -131,32 +149,38 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// Drives, groups and copies.
+    fn shapes() -> impl Iterator<Item = (usize, usize, usize)> {
+        let all = (2..13).flat_map(|drives| (2..=drives.min(5)).map(move |groups| (drives, groups)));
+        let with = |(drives, groups)| (2..=MOST_COPIES).map(move |copies| (drives, groups, copies));
+        all.flat_map(with).filter(|&(drives, groups, copies)| {
+            copies == 2 || copies <= groups && usize::is_multiple_of(drives, groups)
+        })
+    }
+
     #[test]
     fn copies_are_in_different_groups_and_no_place_is_used_twice() {
-        for drives in 2..12 {
-            for groups in 2..=drives.min(5) {
-                for chunk in [1, 3, 4] {
-                    let shape = Geometry::new(7..7 + 25, chunk, drives, groups);
-                    let mut used = BTreeSet::new();
-                    for block in 0..shape.blocks() {
-                        let places = shape.places(block);
-                        assert_ne!(
-                            shape.group(places[0].drive),
-                            shape.group(places[1].drive),
-                            "{drives} {groups}"
-                        );
-                        for (copy, place) in places.into_iter().enumerate() {
-                            assert!(shape.data().contains(&place.block) && place.drive < drives);
-                            assert!(used.insert((place.drive, place.block)));
-                            assert_eq!(shape.host_block(place), Some((block, copy)));
+        for (drives, groups, copies) in shapes() {
+            for chunk in [1, 3, 4] {
+                let shape = Geometry::new(7..7 + 40, chunk, drives, groups, copies);
+                let mut used = BTreeSet::new();
+                for block in 0..shape.blocks() {
+                    let places = shape.places(block);
+                    let have: BTreeSet<usize> = places.iter().map(|place| shape.group(place.drive)).collect();
+                    assert_eq!(have.len(), copies, "{drives} {groups}");
+                    for (copy, place) in places.iter().enumerate() {
+                        assert!(shape.data().contains(&place.block) && place.drive < drives);
+                        assert!(used.insert((place.drive, place.block)));
+                        assert_eq!(shape.host_block(*place), Some((block, copy)));
+                        for (other, there) in places.iter().enumerate() {
+                            let (drive, block) = shape.copies.copy(place.drive, place.block, other);
+                            assert_eq!(Place { drive, block }, *there);
                         }
-                        let (drive, other) = shape.copies.other(places[1].drive, places[1].block);
-                        assert_eq!(Place { drive, block: other }, places[0]);
                     }
-                    let all = drives as u64 * shape.data().count() as u64;
-                    assert_eq!(used.len() as u64, 2 * shape.blocks());
-                    assert!(groups == 2 && drives % 2 == 1 || used.len() as u64 == all);
                 }
+                let all = drives as u64 * shape.data().count() as u64;
+                assert_eq!(used.len() as u64, copies as u64 * shape.blocks());
+                assert!(groups == 2 && drives % 2 == 1 || used.len() as u64 == all);
             }
         }
     }
@@ -173,10 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_are_both_gone_are_a_loss() {
-        assert!(!has_lost_both(&[false, true, false, true], 2));
-        assert!(has_lost_both(&[false, true, true, false], 2));
-        assert!(!has_lost_both(&[false, true, false], 2), "with two groups these share nothing");
-        assert!(has_lost_both(&[false, true, false], 3));
+    fn drives_that_are_all_gone_are_a_loss() {
+        assert!(!has_lost_all(&[false, true, false, true], 2, 2));
+        assert!(has_lost_all(&[false, true, true, false], 2, 2));
+        assert!(!has_lost_all(&[false, true, false], 2, 2), "with two groups these share nothing");
+        assert!(has_lost_all(&[false, true, false], 3, 2));
+        assert!(!has_lost_all(&[false, true, true, false], 4, 3));
+        assert!(has_lost_all(&[false, true, false, false], 4, 3));
     }
 }

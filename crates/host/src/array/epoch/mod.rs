@@ -1,18 +1,18 @@
-//! Two copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin
-//! (2017, chapter 5), with what it left open: nothing durable is lost, and writes have a bound.
+//! Copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin
+//! (2017, chapter 5), with what it left open: nothing durable is lost, writes have a bound, and there may be more than two copies.
 //!
 //! Writes go to the `cache` and are acknowledged there; what is in it is read from it. For each drive a
 //! `line` holds the copies that wait to be written to it. One group at a time has the *token*, for an
 //! *epoch* (`turn`): its drives take what waited for them when it began, in `batch`es, and are flushed.
-//! Then the token passes on. Reads go to the copy whose drive has no token (`reading`).
+//! Then the token passes on. Reads go to a copy whose drive has no token (`reading`).
 //!
-//! Who asks for durability waits (`waiting`) until the lines of both drives have passed. How much may wait
+//! Who asks for durability waits (`waiting`) until the lines of all its drives have passed. How much may wait
 //! is bounded (`admission`), so that each line fits in one epoch, and each epoch in its share of the
 //! deadline.
 //!
 //! What a power cut leaves (see `recovery`): copies are written at different times, so they may differ.
-//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum, unless
-//! the other drive has listed that version. Both copies of what is listed are compared, and the newer one
+//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum; with two copies not
+//! if the other drive has listed that version. The copies of what is listed are compared, and the newest
 //! counts. A place in the `ring` of descriptors is used again when the copies agree for good.
 //!
 //! `walk` rebuilds and scrubs; `work` looks after some blocks: while they are read and compared they stay in
@@ -45,7 +45,7 @@ mod walk;
 mod work;
 
 pub use config::{EpochConfig, EpochMode};
-pub use geometry::has_lost_both;
+pub use geometry::has_lost_all;
 pub use walk::Task;
 
 use super::config::ArrayConfig;
@@ -55,7 +55,7 @@ use super::heavy::{EpochFigures, StageTimes, Turn};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::Done;
-use super::record::RECORD_BLOCKS;
+use super::record::{RECORD_BLOCKS, Record};
 use crate::Block;
 use crate::disk::{BLOCK_BYTES, Disk};
 use admission::Admission;
@@ -95,7 +95,7 @@ pub struct Epochs<B: Block> {
     is_listing: bool,
     /// Counts descriptors.
     sequence: u64,
-    /// Of some block neither drive serves.
+    /// Of some block no drive serves.
     has_failed: bool,
     delay: Nanos,
     deadline: Nanos,
@@ -114,26 +114,30 @@ pub struct Epochs<B: Block> {
 
 impl<B: Block> Epochs<B> {
     /// The layout of a new array, or of one that is about to be recovered. In the record's shape stand the
-    /// blocks of a chunk and the places for descriptors on each drive.
+    /// blocks of a chunk, the places for descriptors on each drive, and how many copies there are.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Epochs<B> {
         let config = core.config.epoch.clone();
-        let mut made = [config.chunk_blocks(), ring::slots_for(config.cache_blocks())];
+        let slots = ring::slots_for(config.cache_blocks());
+        let mut made = [config.chunk_blocks(), slots, u64::from(config.copies)];
         let (mut array, mut version) = (0, 0);
         if let Some(record) = core.record() {
             array = record.array;
             // Versions of a life of the array are higher than those of the lives before.
             version = (record.generation + 1) << 32;
             if is_new {
-                record.shape[..2].copy_from_slice(&made);
+                record.shape[..3].copy_from_slice(&made);
             } else {
-                made.copy_from_slice(&record.shape[..2]);
+                made.copy_from_slice(&record.shape[..3]);
+                made[2] = copies_of(record) as u64;
             }
         }
         let (usable, groups) = (core.usable(), core.config.groups);
         let (first_slot, slots) = (usable.start, made[1]);
         let drives = core.drives.len();
-        let shape = Geometry::new(first_slot + slots..usable.end, made[0], drives, groups as usize);
+        let data = first_slot + slots..usable.end;
+        let shape = Geometry::new(data, made[0], drives, groups as usize, made[2] as usize);
         core.config.epoch.chunk = made[0] * BLOCK_BYTES;
+        core.config.epoch.copies = made[2] as u32;
         core.reads.set_copies(shape.copies);
         core.reads.leave_repairs();
         let most_dirty = config.cache_blocks().min(ring::blocks_for(slots)) as usize;
@@ -212,7 +216,7 @@ impl<B: Block> Epochs<B> {
     /// Some drive serves again, or does not any more.
     fn look_at_drives(&mut self, core: &Core<B>) {
         let serves: Vec<bool> = (0..self.lines.len()).map(|drive| core.drives.is_in_sync(drive)).collect();
-        self.has_failed = has_lost_both(&serves, self.shape.groups);
+        self.has_failed = has_lost_all(&serves, self.shape.groups, self.shape.copies.count);
     }
 
     /// Does what can be done after something has changed.
@@ -220,6 +224,11 @@ impl<B: Block> Epochs<B> {
         self.admit(now, core);
         self.consider(now, core);
     }
+}
+
+/// How many copies of each block an array with this record has; those that were made before there could be more have two.
+pub(super) fn copies_of(record: &Record) -> usize {
+    if record.shape[2] == 0 { 2 } else { record.shape[2] as usize }
 }
 
 /// What does not fit drives of these sizes: the key to blame, and what would be right.
@@ -230,14 +239,15 @@ pub(super) fn misfit(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static s
         return Some(("drives", message));
     }
     let slots = ring::slots_for(config.epoch.cache_blocks());
-    let needed = RECORD_BLOCKS + slots + 2 * config.epoch.chunk_blocks();
+    let needed = RECORD_BLOCKS + slots + u64::from(config.epoch.copies) * config.epoch.chunk_blocks();
     (blocks < needed).then(|| {
         let (slots, chunk) = (slots * BLOCK_BYTES, config.epoch.chunk);
         let message = format!(
             "the smallest drive has {} bytes, and {} are needed for the record, {slots} bytes of descriptors \
-             (epoch.cache) and two chunks of {chunk} bytes (epoch.chunk): make these smaller, or the drives larger",
+             (epoch.cache) and {} chunks of {chunk} bytes (epoch.chunk): make these smaller, or the drives larger",
             blocks * BLOCK_BYTES,
-            needed * BLOCK_BYTES
+            needed * BLOCK_BYTES,
+            config.epoch.copies
         );
         ("epoch", message)
     })
@@ -268,7 +278,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
         if self.has_failed {
             let why = format!(
-                "drives {missing:?} are missing and {rebuilding:?} are not filled: both copies of some blocks are gone"
+                "drives {missing:?} are missing and {rebuilding:?} are not filled: all copies of some blocks are gone"
             );
             Condition::Failed { why }
         } else if missing.is_empty() && rebuilding.is_empty() {

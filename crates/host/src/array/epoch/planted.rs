@@ -11,7 +11,9 @@ tailcut_base::planted_rules! {
         ReadFromCache,
         /// A drive lists what it is about to change before it changes it.
         ListFirst,
-        /// A slot of descriptors is used again only when both copies of what it lists agree.
+        /// With more than two copies each drive lists what it changes, whatever others have listed.
+        ListEverywhere,
+        /// A slot of descriptors is used again only when all copies of what it lists agree.
         ListedUntilAgreed,
         /// What was written without a drive stays listed until the record says that it is missing.
         RecordFirst,
@@ -19,7 +21,7 @@ tailcut_base::planted_rules! {
         Reconcile,
         /// The newer one counts.
         NewestCounts,
-        /// A flush waits for both drives.
+        /// A flush waits for all drives.
         FlushBoth,
         /// A copy counts as written when its drive has been flushed.
         FlushEpochs,

@@ -1,4 +1,4 @@
-//! Reads of the host: from the cache, or from the copy whose drive does not have the token.
+//! Reads of the host: from the cache, or from a copy whose drive does not have the token.
 
 use super::geometry::Place;
 use super::planted::{Rule, holds};
@@ -63,7 +63,7 @@ impl<B: Block> Epochs<B> {
         let class = core.requests.get(slot).class;
         let Place { drive, block } = self.choose(core, class, run.start, blocks);
         let around = core.around(now, drive);
-        let token = match self.is_busy(drive) {
+        let token = match core.drives.is_at_work(drive) {
             true => Asked::Met(slot).pack(),
             false => {
                 self.lines[drive].reads += 1;
@@ -76,36 +76,28 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// True while a drive does something with the token. One that has nothing to do with it, or nothing more, serves reads
-    /// while others of its group go on.
-    fn is_busy(&self, drive: usize) -> bool {
-        self.lines[drive].progress.is_busy()
-    }
-
-    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one whose drive has less
-    /// to do. What is read to collect garbage is heavy work itself, for which nobody waits: it goes to the drive with the token, or it would be in
+    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one whose drive has least
+    /// to do. What is read to collect garbage is heavy work itself, for which nobody waits: it goes to a drive with the token, or it would be in
     /// the way of those for whom the others are kept free.
     fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {
-        let [first, second] = self.shape.places(block);
-        let serves = |place: Place| core.drives.serves(place.drive, place.block, blocks);
-        let (is_first_busy, is_second_busy) = (self.is_busy(first.drive), self.is_busy(second.drive));
-        let chosen = match (serves(first), serves(second)) {
-            (true, false) => first,
-            (false, true) => second,
-            _ if is_first_busy != is_second_busy && class == COLLECTION => {
-                return if is_first_busy { first } else { second };
-            }
-            _ if is_first_busy != is_second_busy => {
-                self.figures.diverted += 1;
-                return if is_first_busy { second } else { first };
-            }
-            _ => {
-                let (one, other) = (core.drives.load(first.drive), core.drives.load(second.drive));
-                let is_even = (block / self.shape.chunk).is_multiple_of(2);
-                if one < other || one == other && is_even { first } else { second }
-            }
+        let places = self.shape.places(block);
+        let serves = |place: &Place| core.drives.serves(place.drive, place.block, blocks);
+        let any_serves = places.iter().any(serves);
+        let can_be_read = |place: &Place| !any_serves || serves(place);
+        // Where all are alike, every copy has its turn.
+        let turn = (block / self.shape.chunk) as usize % places.len();
+        let place_in_turn = |copy: usize| (copy + places.len() - turn) % places.len();
+        let is_wanted_busy = class == COLLECTION;
+        let rank = |&(copy, place): &(usize, &Place)| {
+            let is_avoided = core.drives.is_at_work(place.drive) != is_wanted_busy;
+            (is_avoided, core.drives.load(place.drive), place_in_turn(copy))
         };
-        self.figures.met += u64::from(self.is_busy(chosen.drive));
+        let readable = || places.iter().enumerate().filter(|(_, place)| can_be_read(place));
+        let (_, &chosen) = readable().min_by_key(rank).expect("there are copies");
+        let is_busy = core.drives.is_at_work(chosen.drive);
+        let has_choice = readable().any(|(_, place)| core.drives.is_at_work(place.drive) != is_busy);
+        self.figures.diverted += u64::from(has_choice && !is_wanted_busy);
+        self.figures.met += u64::from(is_busy && !(has_choice && is_wanted_busy));
         chosen
     }
 
@@ -140,7 +132,7 @@ impl<B: Block> Epochs<B> {
         if entry.readers > 0 {
             return;
         }
-        for Place { drive, .. } in self.shape.places(block) {
+        for &Place { drive, .. } in self.shape.places(block).iter() {
             if std::mem::take(&mut self.lines[drive].is_held) {
                 self.write_on(now, core, drive);
             }

@@ -63,11 +63,18 @@ impl<B: Block> Epochs<B> {
         self.working_less(now);
     }
 
+    /// A drive that has the token begins with something, or has nothing more to do with it: then it serves reads while others of its
+    /// group go on.
+    pub(super) fn enter(&mut self, now: Time, core: &mut Core<B>, drive: usize, stage: Stage) {
+        self.lines[drive].progress.enter(now, stage);
+        core.drives.set_at_work(drive, stage != Stage::Rest);
+    }
+
     /// A drive that has the token begins with its work, once it has answered the reads that it has: they
     /// would meet writes.
     fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
         if self.lines[drive].reads > 0 {
-            self.lines[drive].progress.enter(now, Stage::Draining);
+            self.enter(now, core, drive, Stage::Draining);
         } else {
             self.begin_writing(now, core, drive);
         }
@@ -83,8 +90,8 @@ impl<B: Block> Epochs<B> {
     }
 
     fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.enter(now, core, drive, Stage::Writing);
         let line = &mut self.lines[drive];
-        line.progress.enter(now, Stage::Writing);
         line.pace.begin(now, now.since(self.turn.began()), self.share);
         self.write_on(now, core, drive);
     }
@@ -110,8 +117,8 @@ impl<B: Block> Epochs<B> {
     }
 
     fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.enter(now, core, drive, Stage::Flushing);
         let line = &mut self.lines[drive];
-        line.progress.enter(now, Stage::Flushing);
         line.quota = 0;
         if line.written.is_empty() || !core.drives.disk(drive).volatile_cache || !holds(Rule::FlushEpochs) {
             return self.settle(now, core, drive, true);
@@ -161,8 +168,8 @@ impl<B: Block> Epochs<B> {
 
     /// A drive has nothing more to do with the token.
     pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+        self.enter(now, core, drive, Stage::Rest);
         let line = &mut self.lines[drive];
-        line.progress.enter(now, Stage::Rest);
         line.quota = 0;
         let collected = line.calls.take_collected();
         line.pace.end(now, self.share, collected);

@@ -2,6 +2,7 @@
 
 use super::Epochs;
 use super::cache::CopyId;
+use super::geometry::Place;
 use super::planted::{Rule, holds};
 use crate::Block;
 use crate::array::core::Core;
@@ -27,27 +28,29 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Looks what becomes of a block of which something has ended: it leaves the cache when both drives have it
+    /// Looks what becomes of a block of which something has ended: it leaves the cache when all its drives have it
     /// for good and nobody wants it to stay.
     pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
         let entry = self.cache.get(id);
-        let [one, other] = entry.copies;
-        if [one, other].iter().any(|copy| copy.is_queued || copy.sent != 0) {
+        if entry.copies.iter().any(|copy| copy.is_queued || copy.sent != 0) {
             return;
         }
         let places = self.shape.places(entry.block);
-        let is_there = places.map(|place| core.drives.is_present(place.drive));
-        if is_there == [true, true] && one.durable.version != other.durable.version {
+        let is_there = |place: &Place| core.drives.is_present(place.drive);
+        let copies = || entry.copies.iter().zip(places.iter()).filter(|(_, place)| is_there(place));
+        let mut versions = copies().map(|(copy, _)| copy.durable.version);
+        let one = versions.next();
+        if !versions.all(|other| Some(other) == one) {
             return self.catch_up(now, core, id);
         }
-        if is_there != [true, true] && !core.is_recorded() && holds(Rule::RecordFirst) {
+        if !places.iter().all(is_there) && !core.is_recorded() && holds(Rule::RecordFirst) {
             // If the power goes now, the drive that is missing counts again: the copies must be compared.
             self.unrecorded.push(id);
             self.cache.get_mut(id).holds += 1;
             return;
         }
         let version = entry.version;
-        let has_all = (0..2).all(|copy| !is_there[copy] || entry.copies[copy].durable.version == version);
+        let has_all = copies().all(|(copy, _)| copy.durable.version == version);
         let is_wanted = entry.holds > 0 || entry.readers > 0;
         for (copy, place) in places.iter().enumerate() {
             if let Some(listing) = self.cache.copy(CopyId::new(id, copy)).listing.take() {
@@ -71,9 +74,9 @@ impl<B: Block> Epochs<B> {
         self.unrecorded = unrecorded;
     }
 
-    /// The copies of a block agree only when both are of its latest version.
+    /// The copies of a block agree only when all are of its latest version.
     fn catch_up(&mut self, now: Time, core: &Core<B>, id: u32) {
-        for copy in [CopyId::new(id, 0), CopyId::new(id, 1)] {
+        for copy in (0..self.shape.copies.count).map(|copy| CopyId::new(id, copy)) {
             if self.cache.copy(copy).durable.version != self.cache.get(id).version {
                 self.queue(now, core, copy);
             }

@@ -179,7 +179,7 @@ impl<B: Block> Epochs<B> {
             Task::Scrub => block,
             Task::Rebuild(drive) => {
                 let places = self.shape.places(block);
-                places[usize::from(places[1].drive == drive)].block
+                places.iter().find(|place| place.drive == drive).expect("it has a copy").block
             }
         };
         walk.done(first);

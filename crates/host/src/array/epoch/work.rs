@@ -1,4 +1,4 @@
-//! Looking after some blocks: they are read from both drives, or the one that has them, compared, and put
+//! Looking after some blocks: they are read from all drives that have them, compared, and put
 //! right. Meanwhile they stand in the cache. So what the host writes counts, and nothing else writes them.
 
 use super::cache::{CopyId, Held};
@@ -9,7 +9,7 @@ use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Done, Wanted};
+use crate::array::reads::{Around, Done, MOST_COPIES, Wanted};
 use std::ops::Range;
 use tailcut_base::{Class, Status, Time};
 
@@ -34,9 +34,9 @@ pub struct Work<B> {
     /// Their entries.
     entries: Vec<u32>,
     /// What the drives have, as far as it is intact.
-    found: [Vec<Option<B>>; 2],
+    found: [Vec<Option<B>>; MOST_COPIES],
     /// Copies that have been asked for.
-    is_asked: [bool; 2],
+    is_asked: [bool; MOST_COPIES],
     pending: u32,
 }
 
@@ -44,14 +44,14 @@ impl<B: Block> Epochs<B> {
     /// Looks after some blocks of the host that lie together, at most as many as a drive takes at once.
     pub(super) fn look_after(&mut self, now: Time, core: &mut Core<B>, purpose: Purpose, run: Range<u64>) {
         let id = self.free_works.pop().unwrap_or_else(|| {
-            let (entries, found) = (Vec::new(), [Vec::new(), Vec::new()]);
-            let is_asked = [false; 2];
+            let (entries, found) = (Vec::new(), std::array::from_fn(|_| Vec::new()));
+            let is_asked = [false; MOST_COPIES];
             self.works.push(Work { purpose, first: 0, blocks: 0, entries, found, is_asked, pending: 0 });
             (self.works.len() - 1) as u32
         });
         let work = &mut self.works[id as usize];
         (work.purpose, work.first, work.blocks) = (purpose, run.start, (run.end - run.start) as usize);
-        (work.pending, work.is_asked) = (1, [false; 2]);
+        (work.pending, work.is_asked) = (1, [false; MOST_COPIES]);
         for found in &mut work.found {
             found.clear();
             found.resize(work.blocks, None);
@@ -62,8 +62,7 @@ impl<B: Block> Epochs<B> {
             self.cache.get_mut(entry).holds += 1;
             work.entries.push(entry);
         }
-        for copy in 0..2 {
-            let place = self.shape.places(run.start)[copy];
+        for (copy, &place) in self.shape.places(run.start).iter().enumerate() {
             let is_target = matches!(purpose, Purpose::Fill(_, drive) if drive == place.drive);
             let blocks = (run.end - run.start) as u32;
             if !is_target && core.drives.serves(place.drive, place.block, blocks) {
@@ -118,7 +117,7 @@ impl<B: Block> Epochs<B> {
         }
         // It ends when what it has changed is durable.
         let waiter = self.waiter(Who::Work(id));
-        for place in self.shape.places(first) {
+        for place in self.shape.places(first).iter() {
             self.wait_for(now, waiter, place.drive);
         }
         self.pass(now, core, waiter);
@@ -129,36 +128,53 @@ impl<B: Block> Epochs<B> {
         let work = &mut self.works[id as usize];
         let (entry, block) = (work.entries[index], work.first + index as u64);
         let places = self.shape.places(block);
-        let target = usize::from(places[1].drive == drive);
-        let good = 1 - target;
+        let target = places.iter().position(|place| place.drive == drive).expect("it has a copy");
         if self.cache.get(entry).held == Held::Unknown || !holds(Rule::FillInCache) {
-            let found = work.found[good][index].take();
-            if found.is_none() && !core.drives.is_in_sync(places[good].drive) {
+            let is_source = |&copy: &usize| copy != target && core.drives.is_in_sync(places[copy].drive);
+            let good = (0..places.len()).find(|&copy| copy != target && work.found[copy][index].is_some());
+            if good.is_none() && !(0..places.len()).any(|copy| is_source(&copy)) {
                 // There is nothing left to fill it from: the walk ends in vain.
                 return;
             }
-            self.report.not_rebuilt += u64::from(found.is_none());
-            self.put_right(entry, good, found);
+            self.report.not_rebuilt += u64::from(good.is_none());
+            let found = std::array::from_fn(|copy| work.found[copy][index].take());
+            // Where nobody has it, it is lost everywhere.
+            let is_lost = good.is_none();
+            self.put_right(entry, good, found, |copy| is_lost && is_source(&copy));
         }
         if !self.cache.get(entry).copies[target].is_queued {
             self.queue(now, core, CopyId::new(entry, target));
         }
     }
 
-    /// The content of an entry is known now, and one copy of it is right.
-    fn put_right(&mut self, entry: u32, good: usize, found: Option<B>) {
-        let held = match found {
-            Some(content) if content == B::default() => Held::Zeros,
-            Some(content) => Held::Data(content),
+    /// The content of an entry is known now: that of copy `good`, or that it is lost. Copies with the same content are right, and those
+    /// that are `spared`.
+    fn put_right(
+        &mut self,
+        entry: u32,
+        good: Option<usize>,
+        found: [Option<B>; MOST_COPIES],
+        spared: impl Fn(usize) -> bool,
+    ) {
+        let right = good.and_then(|good| found[good].as_ref());
+        let is_same_as_right =
+            |copy: &Option<B>| right.zip(copy.as_ref()).is_some_and(|(right, there)| is_same(right, there));
+        let is_right: [bool; MOST_COPIES] =
+            std::array::from_fn(|copy| is_same_as_right(&found[copy]) || spared(copy));
+        let held = match right {
+            Some(content) if *content == B::default() => Held::Zeros,
+            Some(content) => Held::Data(content.clone()),
             None => Held::Lost,
         };
         let sum = held.checksum();
         self.cache.change(entry, held);
         let version = self.cache.get(entry).version;
-        self.cache.copy(CopyId::new(entry, good)).durable = super::descriptor::Mark { version, sum };
+        for copy in (0..MOST_COPIES).filter(|&copy| is_right[copy]) {
+            self.cache.copy(CopyId::new(entry, copy)).durable = super::descriptor::Mark { version, sum };
+        }
     }
 
-    /// Compares the copies of a block that nobody has written meanwhile.
+    /// Compares the copies of a block that nobody has written meanwhile. What most of them say counts.
     fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize) {
         let work = &mut self.works[id as usize];
         let (entry, is_scrub) = (work.entries[index], work.purpose != Purpose::Repair);
@@ -167,32 +183,34 @@ impl<B: Block> Epochs<B> {
         if self.cache.get(entry).held != Held::Unknown {
             return;
         }
-        let [one, other] = work.found.each_mut().map(|found| found[index].take());
+        let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
-        let (good, content) = match (one, other) {
-            (Some(one), Some(other)) if is_same(&one, &other) => return,
-            (Some(one), Some(_)) => {
-                self.report.parity_mismatches += 1;
-                (0, one)
-            }
-            (Some(one), None) if serves(1) => (0, one),
-            (None, Some(other)) if serves(0) => (1, other),
-            (None, None) => {
-                let lost = u64::from(serves(0)) + u64::from(serves(1));
-                (self.report.corrupt_blocks, self.report.unrepairable) =
-                    (self.report.corrupt_blocks + lost, self.report.unrepairable + lost);
-                return;
-            }
-            _ => return,
+        let Some(good) = most_say(&found) else {
+            let lost = (0..places.len()).filter(|&copy| serves(copy)).count() as u64;
+            self.report.corrupt_blocks += lost;
+            self.report.unrepairable += lost;
+            return;
         };
-        if is_scrub {
-            self.report.corrupt_blocks += 1;
-            self.report.repaired += 1;
-        } else {
-            self.report.repaired_on_read += 1;
+        let content = found[good].as_ref();
+        let says_something_else = |copy: usize| {
+            found[copy].as_ref().is_some_and(|there| !content.is_some_and(|c| is_same(c, there)))
+        };
+        let is_wrong = |&copy: &usize| says_something_else(copy) || found[copy].is_none() && serves(copy);
+        let wrong: Vec<usize> = (0..places.len()).filter(is_wrong).collect();
+        if wrong.is_empty() {
+            return;
         }
-        self.put_right(entry, good, Some(content));
-        self.queue(now, core, CopyId::new(entry, 1 - good));
+        self.report.parity_mismatches += u64::from(wrong.iter().any(|&copy| found[copy].is_some()));
+        if is_scrub {
+            self.report.corrupt_blocks += wrong.len() as u64;
+            self.report.repaired += wrong.len() as u64;
+        } else {
+            self.report.repaired_on_read += wrong.len() as u64;
+        }
+        self.put_right(entry, Some(good), found, |_| false);
+        for copy in wrong {
+            self.queue(now, core, CopyId::new(entry, copy));
+        }
     }
 
     /// What was done about some blocks is durable.
@@ -214,4 +232,14 @@ pub(super) fn is_same<B: Block>(one: &B, other: &B) -> bool {
         (Some(one), Some(other)) => one == other,
         _ => one == other,
     }
+}
+
+/// The copy whose content most of them have, the first of several; none if nothing was found.
+fn most_say<B: Block>(found: &[Option<B>]) -> Option<usize> {
+    let votes = |copy: &usize| {
+        let content = found[*copy].as_ref();
+        let agree = found.iter().flatten().filter(|there| content.is_some_and(|c| is_same(c, there)));
+        std::cmp::Reverse(agree.count())
+    };
+    (0..found.len()).filter(|&copy| found[copy].is_some()).min_by_key(votes)
 }

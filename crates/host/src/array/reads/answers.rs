@@ -15,6 +15,7 @@ impl<B: Block> Reads<B> {
         slot: u32,
         answer: Answered<B>,
     ) {
+        let has_copies = self.has_copies();
         let read = &mut self.slots[slot as usize];
         assert_eq!(read.direct, Direct::Pending);
         let wanted = read.wanted;
@@ -22,32 +23,27 @@ impl<B: Block> Reads<B> {
         if read.is_done {
             return drives.recycle(answer.data);
         }
-        let intact = answer.status == Status::Success && is_intact(&wanted, &answer);
-        if intact {
-            if !read.is_around {
-                let passed = now.since(read.mark);
-                read.spans.extend(&answer.spans);
-                read.spans.add(Cause::ArrayQueue, passed.saturating_sub(answer.spans.total()));
-                read.mark = now;
-            }
+        if !read.is_around || has_copies {
+            read.account(now, &answer);
+        }
+        if answer.status == Status::Success && is_intact(&wanted, &answer) {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         let status = answer.status;
         if status == Status::Contended {
             read.direct = Direct::Contended(answer.busy_for);
-        }
-        if !read.is_around {
-            read.spans.extend(&answer.spans);
-            let gap = now.since(read.mark).saturating_sub(answer.spans.total());
-            read.spans.add(Cause::ArrayQueue, gap);
-            read.mark = now;
+            read.copies.direct_is_free_at(now + answer.busy_for);
         }
         drives.recycle(answer.data);
-        self.count_failure(slot, status);
+        self.count_failure(slot, wanted.drive, status);
         if self.slots[slot as usize].is_around {
             // The others are on their way, or have failed, or would rather not have served.
             if self.slots[slot as usize].pending == 0 {
-                self.all_answered(now, drives, slot);
+                if has_copies {
+                    self.ask_next_copy(now, drives, slot);
+                } else {
+                    self.all_answered(now, drives, slot);
+                }
             }
         } else if self.can_go_around(&wanted) {
             self.go_around(now, drives, slot);
@@ -56,9 +52,8 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    fn count_failure(&mut self, slot: u32, status: Status) {
+    pub(super) fn count_failure(&mut self, slot: u32, drive: usize, status: Status) {
         let read = &mut self.slots[slot as usize];
-        let drive = read.wanted.drive;
         read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
             Status::Contended => self.counts.contended += 1,
@@ -172,7 +167,14 @@ impl<B: Block> Reads<B> {
         self.tell(now, drives, slot, status, Vec::new());
     }
 
-    fn tell(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, status: Status, data: Vec<B>) {
+    pub(super) fn tell(
+        &mut self,
+        now: Time,
+        drives: &mut Drives<B>,
+        slot: u32,
+        status: Status,
+        data: Vec<B>,
+    ) {
         let read = &mut self.slots[slot as usize];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;

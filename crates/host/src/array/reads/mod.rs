@@ -2,11 +2,12 @@
 //!
 //! What stands in for a block ([`Redundancy`]): where stripes have a parity, a stripe is the same block
 //! address on each member of an R-group, and a block is the exclusive or of those at its address on the
-//! others; where there are two copies, it is the other copy. So one machine serves reads for users,
+//! others; where there are copies, it is one of the other copies (`copies`). So one machine serves reads for users,
 //! collection, rebuilding and scrubbing, and one place decides when a read goes around a drive: because
 //! it is missing, slow, corrupt, or taken.
 
 mod answers;
+mod copies;
 mod counts;
 mod read;
 mod redundancy;
@@ -14,12 +15,13 @@ mod seal;
 mod wanted;
 
 pub use counts::{DriveFaults, ReadCounts};
-pub use redundancy::{Copies, Redundancy};
+pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::seal_of;
 pub use wanted::{Around, Done, Wanted};
 
 use super::drives::{Answered, Drives, Owner};
 use crate::Block;
+use copies::Others;
 use read::{Direct, Read};
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Spans, Time};
@@ -61,7 +63,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// There are two copies of each block, which lie so.
+    /// There are copies of each block, which lie so.
     pub fn set_copies(&mut self, copies: Copies) {
         self.redundancy = Redundancy::Copies(copies);
     }
@@ -129,12 +131,10 @@ impl<B: Block> Reads<B> {
             && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
     }
 
+    /// Those that stand in for what is wanted can do so: all of them, or of copies one.
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
-        // Since the read began, a drive that takes less at a time may have replaced another.
-        let serves = |(member, block)| {
-            drives.serves(member, block, wanted.blocks) && wanted.blocks <= drives.disk(member).most_blocks
-        };
-        self.others(wanted).all(serves)
+        let serves = |place: (usize, u64)| can_serve(drives, wanted, place);
+        if self.has_copies() { self.others(wanted).any(serves) } else { self.others(wanted).all(serves) }
     }
 
     /// Those that stand in for what is wanted: drive, and first block there.
@@ -156,6 +156,7 @@ impl<B: Block> Reads<B> {
                 refused: 0,
                 longest: Nanos::ZERO,
                 is_around: false,
+                copies: Others::UNASKED,
                 is_done: false,
                 repair: false,
                 life: 0,
@@ -166,7 +167,7 @@ impl<B: Block> Reads<B> {
         (read.wanted, read.mark, read.spans) = (wanted, now, Spans::new());
         (read.direct, read.pending, read.refused) = (Direct::Unasked, 0, 0);
         (read.is_broken, read.is_around, read.is_done, read.repair) = (false, false, false, false);
-        read.longest = Nanos::ZERO;
+        (read.longest, read.copies) = (Nanos::ZERO, Others::UNASKED);
         read.life = read.life.wrapping_add(1);
         slot
     }
@@ -188,8 +189,11 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Reads the other members.
+    /// Reads the other members, or another copy.
     fn go_around(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        if self.has_copies() {
+            return self.ask_next_copy(now, drives, slot);
+        }
         let wanted = self.slots[slot as usize].wanted;
         let mut sum = drives.memory();
         sum.clear();
@@ -220,6 +224,8 @@ impl<B: Block> Reads<B> {
         };
         if self.slots[slot as usize].wanted.drive == part as usize {
             self.drive_answered(now, drives, slot, answer);
+        } else if self.has_copies() {
+            self.copy_answered(now, drives, slot, answer);
         } else {
             self.member_answered(now, drives, slot, answer);
         }
@@ -261,4 +267,10 @@ impl<B: Block> Reads<B> {
             }
         }
     }
+}
+
+/// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a drive that takes less at a
+/// time may have replaced another.
+fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (usize, u64)) -> bool {
+    drives.serves(drive, block, wanted.blocks) && wanted.blocks <= drives.disk(drive).most_blocks
 }

@@ -1,6 +1,7 @@
 //! One read, from its begin to the last answer.
 
 use super::Wanted;
+use super::copies::Others;
 use tailcut_base::{Nanos, Spans, Time};
 
 /// Where a read stands.
@@ -22,6 +23,8 @@ pub(super) struct Read<B> {
     pub(super) refused: u64,
     pub(super) longest: Nanos,
     pub(super) is_around: bool,
+    /// Where there are copies: what the others have said.
+    pub(super) copies: Others,
     /// The result has been told: the rest only drains.
     pub(super) is_done: bool,
     /// What the drive has is to be written again when it is known.

@@ -13,11 +13,13 @@ pub enum Redundancy {
     Copies(Copies),
 }
 
-/// Two copies of each block, chunk by chunk in turn: what lies in the first, third … chunk of a drive has its copy
-/// on the next drive, one chunk further on; what lies in those between has it on the drive before (chained
-/// declustering: Hsiao and DeWitt, ICDE 1990). So an array that is filled from its beginning fills its drives from theirs.
+/// Several copies of each block: a drive holds a chunk of first copies, one of second copies, and so on, and then again. What has its
+/// first copy on one drive has its second on the next, one chunk further on, its third on the one after that (chained
+/// declustering: Hsiao and DeWitt, ICDE 1990, for two copies). So an array that is filled from its beginning fills its drives from theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
+    /// How many, at least 2 and at most [`MOST_COPIES`].
+    pub count: usize,
     /// Drives, the last of which is followed by the first.
     pub drives: usize,
     /// The first block with a copy.
@@ -25,6 +27,9 @@ pub struct Copies {
     /// Blocks of a chunk.
     pub chunk: u64,
 }
+
+/// The most copies of a block.
+pub const MOST_COPIES: usize = 4;
 
 impl Redundancy {
     /// That of an array. Where copies are is for its layout to say: see [`Reads::set_copies`](super::Reads::set_copies).
@@ -37,7 +42,7 @@ impl Redundancy {
         match self {
             Redundancy::None => 0,
             Redundancy::Parity(width) => width - 1,
-            Redundancy::Copies(_) => 1,
+            Redundancy::Copies(copies) => copies.count - 1,
         }
     }
 
@@ -49,26 +54,33 @@ impl Redundancy {
                 let (group, member) = (drive / width * width, drive % width);
                 (group + index + usize::from(index >= member), block)
             }
-            Redundancy::Copies(copies) => copies.other(drive, block),
+            Redundancy::Copies(copies) => {
+                let next = copies.copy_at(block) + 1 + index;
+                copies.copy(drive, block, if next < copies.count { next } else { next - copies.count })
+            }
         }
     }
 }
 
 impl Copies {
-    /// Where the other copy of a block is.
+    /// Where copy `wanted` of a block is, of which there is one in this place.
     #[inline]
-    pub fn other(&self, drive: usize, block: u64) -> (usize, u64) {
-        let next = if drive + 1 == self.drives { 0 } else { drive + 1 };
-        let before = if drive == 0 { self.drives - 1 } else { drive - 1 };
-        match self.is_second(block) {
-            false => (next, block + self.chunk),
-            true => (before, block - self.chunk),
-        }
+    pub fn copy(&self, drive: usize, block: u64, wanted: usize) -> (usize, u64) {
+        let here = self.copy_at(block);
+        let after = drive + self.drives + wanted - here;
+        let drive = if after >= 2 * self.drives {
+            after - 2 * self.drives
+        } else if after >= self.drives {
+            after - self.drives
+        } else {
+            after
+        };
+        (drive, block + wanted as u64 * self.chunk - here as u64 * self.chunk)
     }
 
-    /// True when the first copy of a block that has one here is on the drive before.
+    /// Which copy the block in this place is.
     #[inline]
-    pub fn is_second(&self, block: u64) -> bool {
-        (block - self.first) / self.chunk % 2 == 1
+    pub fn copy_at(&self, block: u64) -> usize {
+        ((block - self.first) / self.chunk % self.count as u64) as usize
     }
 }
