@@ -36,6 +36,7 @@ pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
 pub use layout::{Condition, Layout};
 pub use opening::{Found, OpenError, Opening};
+pub use reads::MOST_COPIES;
 
 use self::core::Core;
 use crate::Block;

@@ -24,7 +24,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::raid::WriteHole;
-use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
+use tailcut_host::array::{ArrayConfig, LayoutKind, MOST_COPIES, ReadPolicy};
 use tailcut_host::disk::{BLOCK_BYTES, Disk};
 
 /// What a run does.
@@ -38,6 +38,8 @@ pub struct Plan {
     pub drives: u32,
     /// R-groups.
     pub groups: u32,
+    /// Copies of each block; of epochs.
+    pub copies: u32,
     /// Blocks of a drive.
     pub blocks: u64,
     /// The most blocks of a command to a drive.
@@ -139,6 +141,7 @@ impl Default for Plan {
             layout: LayoutKind::Raid0,
             drives: 2,
             groups: 1,
+            copies: 2,
             blocks: 256,
             most: 32,
             cache: true,
@@ -183,6 +186,7 @@ impl Plan {
         config.raid.chunk = self.chunk * BLOCK_BYTES;
         config.raid.write_hole = self.write_hole;
         config.raid.journal = self.journal * BLOCK_BYTES;
+        config.epoch.copies = self.copies;
         config.epoch.chunk = self.chunk * BLOCK_BYTES;
         config.epoch.cache = self.dirty * BLOCK_BYTES;
         (config.epoch.delay, config.epoch.deadline) = (Nanos(self.waits.0), Nanos(self.waits.1));
@@ -216,6 +220,9 @@ impl Plan {
         }
         if let Some(message) = self.problem_of_weakness() {
             return Some(message);
+        }
+        if !(2..=MOST_COPIES as u32).contains(&self.copies) {
+            return Some(format!("copies is 2 to {MOST_COPIES}"));
         }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
         let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache };
@@ -268,6 +275,7 @@ impl Plan {
             "layout" => self.layout = name(value)?,
             "drives" => self.drives = number(value)?,
             "groups" => self.groups = number(value)?,
+            "copies" => self.copies = number(value)?,
             "blocks" => self.blocks = number(value)?,
             "most" => self.most = number(value)?,
             "cache" => self.cache = yes(value)?,
@@ -316,7 +324,7 @@ impl fmt::Display for Plan {
             (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
         }
         if self.layout.is_mirrored() {
-            write!(f, "chunk={} ", self.chunk)?;
+            write!(f, "chunk={} copies={} ", self.chunk, self.copies)?;
             self.write_epochs(f)?;
         } else if self.layout.is_in_place() {
             write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;

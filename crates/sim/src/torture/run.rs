@@ -159,7 +159,8 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         self.settle()
     }
 
-    /// After a flush and a last power cut everything is there, also without one drive of each group.
+    /// After a flush and a last power cut everything is there, also without one drive of each group, or as many as there are
+    /// further copies.
     fn look_without_some(&mut self) -> Result<(), End> {
         self.submit(Op::Flush, 0, 0, false)?;
         self.settle()?;
@@ -170,8 +171,10 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         let weak = self.drives.iter().position(|drive| drive.is_weak());
         let away = weak.unwrap_or(self.plan.seed as usize) % width;
         let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
+        let spare = if self.config().layout.is_mirrored() { self.plan.copies as usize - 1 } else { 1 };
+        let is_away = |drive: usize| (drive % width + width - away) % width < spare;
         let is_left =
-            |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && drive % width == away);
+            |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && is_away(drive));
         let left: Vec<usize> = (0..drives).filter(|&drive| is_left(self, drive)).collect();
         self.open(left);
         self.look_at_all()?;

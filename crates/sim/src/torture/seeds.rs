@@ -54,6 +54,9 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     if !plan.layout.is_in_place() && plan.layout.has_parity() {
         Draw { random: Stream::new(seed, "torture tokens") }.tokens(&mut plan);
     }
+    if plan.layout.is_mirrored() {
+        Draw { random: Stream::new(seed, "torture copies") }.copies(&mut plan);
+    }
     plan
 }
 
@@ -188,6 +191,16 @@ impl Draw {
             if plan.reads == ReadPolicy::AroundCollection {
                 plan.reads = ReadPolicy::Direct;
             }
+        }
+    }
+
+    /// Of some blocks there are more than two copies.
+    fn copies(&mut self, plan: &mut Plan) {
+        plan.copies = self.one_of(&[2, 2, 3, 4]);
+        if plan.copies > 2 {
+            plan.groups = plan.groups.max(plan.copies);
+            plan.drives = plan.drives.next_multiple_of(plan.groups);
+            plan.blocks = plan.blocks.max(100);
         }
     }
 

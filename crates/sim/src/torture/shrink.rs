@@ -57,12 +57,13 @@ impl Shrinking<'_> {
 
     /// Fewer and simpler drives.
     fn shape(&mut self) {
-        let changes: [fn(&mut Plan); 14] = [
+        let changes: [fn(&mut Plan); 15] = [
             |plan| plan.drives -= plan.groups.min(plan.drives - 1),
             |plan| {
                 plan.drives -= plan.drives / plan.groups;
                 plan.groups -= 1;
             },
+            |plan| plan.copies = 2,
             |plan| plan.queue = 1,
             |plan| plan.queue = (plan.queue / 2).max(1),
             |plan| plan.depth = 1,

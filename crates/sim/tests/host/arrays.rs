@@ -10,6 +10,7 @@ use tailcut_host::path::Strategy;
 use tailcut_sim::Scenario;
 use tailcut_sim::path::ControllerKind;
 use tailcut_sim::world::Limits;
+use tailcut_ssd::config::FailFast;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{SetsBy, SetsConfig};
 
@@ -24,8 +25,17 @@ fn over_array(seed: u64) -> Scenario {
     let mut scenario = scenario(seed, &strategies);
     let mut random = Stream::new(seed, "host of an array");
     let layout = pick(&mut random, LayoutKind::all());
-    let groups = if layout.is_swan() || layout.is_mirrored() { 2 } else { 1 };
+    let copies = pick(&mut random, &[2, 2, 3]);
+    let groups = match layout {
+        _ if layout.is_swan() => 2,
+        _ if layout.is_mirrored() => copies,
+        _ => 1,
+    };
     let mut array = ArrayConfig { drives: 6, layout, groups, ..ArrayConfig::default() };
+    if layout.is_mirrored() {
+        array.epoch.copies = copies;
+        array.reads = pick(&mut random, &[ReadPolicy::Direct, ReadPolicy::FailFast]);
+    }
     array.drive_depth = pick(&mut random, &[1, 3, 256]);
     array.depth = pick(&mut random, &[1, 7, 4096]);
     array.log.segment = 256 << 10;
@@ -38,10 +48,14 @@ fn over_array(seed: u64) -> Scenario {
         array.slow_after = Nanos::millis(3);
     }
     scenario.device.geometry.blocks = 32;
+    scenario.device.schedule.fail_fast = pick(&mut random, FailFast::all());
     scenario.host.drives = 1;
     scenario.host.array_priority = pick(&mut random, &[0, 20, 39]);
     if random.below(4) == 0 && !layout.is_swan() {
         (array.drives, array.members) = (4, Members::Sets);
+        if layout.is_mirrored() {
+            array.groups = 4;
+        }
         scenario.device.sets = SetsConfig { count: 4, by: SetsBy::Channels };
         scenario.device.geometry.channels = 4;
         scenario.device.geometry.chips = 8;

@@ -187,6 +187,6 @@ impl<B: Block> Epochs<B> {
         }
         let took = now.since(began);
         self.figures.longest_epoch = self.figures.longest_epoch.max(took);
-        self.turn.learn(took, (2, 1));
+        self.turn.learn(took, (self.shape.copies.count as u64, 1));
     }
 }

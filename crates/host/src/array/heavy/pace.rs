@@ -70,12 +70,17 @@ impl Pace {
 
     /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now, when they
     /// are durable. What is slow counts at once, what is fast after some time. Few blocks tell of the costs of an
-    /// epoch rather than of the drive's speed.
+    /// epoch rather than of the drive's speed; but where one slow epoch has left room for few only, nothing would ever tell that the drive is
+    /// quick again: so what was slow is forgotten slowly.
     pub fn learn(&mut self, now: Time, blocks: usize) {
         self.durable = now;
         // A drive that stands in for another while it is prepared takes no time.
         let is_timeless = now == self.began;
-        if is_timeless || blocks == 0 || blocks < TELLING && self.per_block > Nanos::ZERO {
+        if is_timeless || blocks == 0 {
+            return;
+        }
+        if blocks < TELLING && self.per_block > Nanos::ZERO {
+            self.per_block = longest_of_late(self.per_block, Nanos::ZERO);
             return;
         }
         self.most_written = self.most_written.max(blocks);
@@ -216,6 +221,23 @@ mod tests {
         let room = pace.room(SHARE) as u64;
         let writing = Nanos::micros(4) * room;
         assert!(room > 500 && writing * 9 / 4 < SHARE, "{room}: writing is four ninths of an epoch");
+    }
+
+    /// A slow epoch leaves room for so few blocks that no epoch after it tells how quick the drive is.
+    #[test]
+    fn what_was_slow_once_does_not_throttle_for_ever() {
+        let mut pace = Pace::default();
+        epoch(&mut pace, Nanos::millis(1));
+        let before = pace.room(SHARE);
+        pace.begin(Time(0), Nanos::ZERO, SHARE);
+        pace.learn(Time(0) + Nanos::millis(30), TELLING);
+        assert!(pace.room(SHARE) < TELLING && before > 4 * TELLING);
+        for _ in 0..300 {
+            let blocks = pace.room(SHARE) / 2;
+            pace.begin(Time(0), Nanos::ZERO, SHARE);
+            pace.learn(Time(0) + Nanos::millis(1), blocks);
+        }
+        assert!(pace.room(SHARE) > before / 2, "{} and {before}", pace.room(SHARE));
     }
 
     #[test]
