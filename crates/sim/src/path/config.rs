@@ -41,6 +41,8 @@ pub struct HostConfig {
     pub priority: u32,
     /// Nice level of the thread of an array, plus 20.
     pub array_priority: u32,
+    /// That thread has a core of its own, the last one, on which no other runs.
+    pub array_core: bool,
     /// What an application does between two requests.
     pub application: Nanos,
     /// What the drives are connected by.
@@ -75,6 +77,7 @@ impl Default for HostConfig {
             threads: 128,
             priority: 20,
             array_priority: 20,
+            array_core: false,
             application: Nanos(500),
             controller: ControllerKind::Nvme,
             drives: 1,
@@ -139,6 +142,11 @@ impl Configure for HostConfig {
             &mut self.array_priority,
             0..=39,
         );
+        visit.flag(
+            "array_core",
+            "The thread that does an array's own work has the last core to itself: what it issues interrupts nobody else.",
+            &mut self.array_core,
+        );
         visit.time(
             "application",
             "What the application does on a core for each request.",
@@ -201,6 +209,12 @@ impl HostConfig {
         }
         if let Err(message) = Strategy::parse(&self.strategy) {
             visit.problem("strategy", message);
+        }
+        if self.array_core && self.cores < 2 {
+            visit.problem(
+                "array_core",
+                "one core is not enough to set one aside: raise cores, or set array_core = false".into(),
+            );
         }
         if self.controller == ControllerKind::Ahci && self.drives > ahci::PORTS {
             visit.problem(

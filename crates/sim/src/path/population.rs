@@ -26,6 +26,9 @@ pub(super) fn controller(kind: ControllerKind, drives: u32, drive: &Identify, cp
 impl<P: Probe> SimulatedHost<P> {
     /// Makes the threads, and wakes those that begin by themselves.
     pub(super) fn populate(&mut self) {
+        if self.config.array_core && self.array.is_some() {
+            self.machine.set_aside();
+        }
         let nice = self.config.priority as i8 - 20;
         for worker in 0..self.config.threads {
             self.machine.add_thread(nice, worker as usize);
@@ -48,6 +51,9 @@ impl<P: Probe> SimulatedHost<P> {
         if let Some(array) = &mut self.array {
             self.kernel_threads.push(KernelThread::new(Role::Array));
             array.thread = self.machine.add_thread(self.config.array_priority as i8 - 20, 0);
+            if self.config.array_core {
+                self.machine.keep(array.thread, self.config.cores as usize - 1);
+            }
         }
         if !self.strategy.interrupts {
             for vector in 0..self.path.controller().vectors() {

@@ -51,6 +51,7 @@ fn over_array(seed: u64) -> Scenario {
     scenario.device.schedule.fail_fast = pick(&mut random, FailFast::all());
     scenario.host.drives = 1;
     scenario.host.array_priority = pick(&mut random, &[0, 20, 39]);
+    scenario.host.array_core = scenario.host.cores > 1 && random.below(2) == 0;
     if random.below(4) == 0 && !layout.is_swan() {
         (array.drives, array.members) = (4, Members::Sets);
         if layout.is_mirrored() {

@@ -94,6 +94,29 @@ fn a_sleeper_preempts_a_thread_that_computes() {
 }
 
 #[test]
+fn on_a_core_that_is_set_aside_only_what_is_kept_there_runs() {
+    for has_siblings in [false, true] {
+        let mut machine = Machine::new(3, has_siblings);
+        machine.set_aside();
+        let many: Vec<u32> = (0..9).map(|cpu| machine.add_thread(0, cpu)).collect();
+        let kept = machine.add_thread(19, 0);
+        machine.keep(kept, 2);
+        many.iter().for_each(|&thread| assert!(machine.wake(Time::ZERO, thread)));
+        let until = Time(Nanos::millis(200).0);
+        compute(&mut machine, 10, Nanos::micros(100), until);
+        let times = machine.times(until);
+        let is_aside = |cpu: usize| cpu % 3 == 2;
+        for (cpu, time) in times.iter().enumerate() {
+            assert_eq!(time.of(Spent::Idle) == Nanos(until.0), is_aside(cpu), "core {cpu}");
+        }
+        assert!(machine.wake(until, kept));
+        let done = compute(&mut machine, 10, Nanos::micros(100), until + Nanos::millis(100));
+        assert_eq!(machine.cpu_of(kept), 2);
+        assert!(done[kept as usize] > 900, "nobody is in its way, whatever its nice level: {done:?}");
+    }
+}
+
+#[test]
 fn two_threads_on_one_core_with_siblings_share_its_speed() {
     for (threads, expected) in [(1u64, 1000u64), (2, 1250)] {
         let mut machine = Machine::new(1, true);

@@ -106,6 +106,8 @@ pub struct Machine {
     /// One slot for each core: the end of its piece, or of its thread's time slice.
     timers: Timers,
     cores: usize,
+    /// The core on which only threads run that are kept there.
+    set_aside: Option<usize>,
     has_siblings: bool,
     has_competitors: bool,
     switches: u64,
@@ -138,14 +140,17 @@ impl Machine {
             threads: Vec::new(),
             timers,
             cores,
+            set_aside: None,
             has_siblings,
             has_competitors: false,
             switches: 0,
         }
     }
 
-    /// A new thread, blocked, that ran on `cpu` last.
+    /// A new thread, blocked, that ran on `cpu` last, of those that are not set aside.
     pub fn add_thread(&mut self, nice: i8, cpu: usize) -> ThreadId {
+        let open = (0..self.cpus.len()).filter(|&cpu| self.is_open(cpu));
+        let cpu = open.clone().nth(cpu % open.count()).expect("a core is open");
         self.threads.push(Thread {
             state: State::Blocked,
             weight: costs::weight(nice),
@@ -153,7 +158,7 @@ impl Machine {
             is_pinned: false,
             competes: false,
             waits_its_turn: false,
-            cpu: cpu % self.cpus.len(),
+            cpu,
             runtime: 0,
             debt: Debt::NEW,
             saved: Piece::NONE,
@@ -168,8 +173,27 @@ impl Machine {
     pub fn add_real_time_thread(&mut self, cpu: usize) -> ThreadId {
         let thread = self.add_thread(0, cpu);
         self.threads[thread as usize].is_real_time = true;
-        self.threads[thread as usize].is_pinned = true;
+        self.keep(thread, cpu % self.cpus.len());
         thread
+    }
+
+    /// Sets the last core aside, with its sibling: no thread runs on it but those that are [kept](Machine::keep) there (Linux:
+    /// `isolcpus`). Before any thread is added.
+    pub fn set_aside(&mut self) {
+        assert!(self.cores > 1 && self.threads.is_empty(), "a core is left for other threads");
+        self.set_aside = Some(self.cores - 1);
+    }
+
+    /// Keeps a thread on a core for good, also on the one that is set aside.
+    pub fn keep(&mut self, thread: ThreadId, cpu: usize) {
+        let thread = &mut self.threads[thread as usize];
+        (thread.cpu, thread.is_pinned) = (cpu, true);
+    }
+
+    /// True when any thread may run on a core.
+    #[inline]
+    fn is_open(&self, cpu: usize) -> bool {
+        self.set_aside != Some(cpu % self.cores)
     }
 
     /// How many cores there are, siblings counted.

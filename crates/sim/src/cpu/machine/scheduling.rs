@@ -80,7 +80,7 @@ impl Machine {
         if t.is_pinned || is_idle(t.cpu) {
             return t.cpu;
         }
-        let all = 0..self.cpus.len();
+        let all = (0..self.cpus.len()).filter(|&cpu| self.is_open(cpu));
         let whole = all.clone().find(|&cpu| is_idle(cpu) && self.sibling(cpu).is_none_or(is_idle));
         whole.or_else(|| all.clone().find(|&cpu| is_idle(cpu))).unwrap_or(t.cpu)
     }
@@ -127,6 +127,9 @@ impl Machine {
         let claim = |thread: ThreadId| threads[thread as usize].claim();
         if let Some(thread) = self.cpus[cpu].queue.pop(claim) {
             return Some(thread);
+        }
+        if !self.is_open(cpu) {
+            return None;
         }
         let can_leave = |queue: &RunQueue| queue.first().is_some_and(|(_, t)| !threads[t as usize].is_pinned);
         let longest = (0..self.cpus.len())
