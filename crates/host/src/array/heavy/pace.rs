@@ -27,6 +27,10 @@ pub struct Pace {
     collecting: Nanos,
     /// The collection of the last epoch was cut short.
     was_cut: bool,
+    /// Writing since a collection last came to its end: beyond [`MEMORY`] epochs that do nothing but write it may take all the time that there is.
+    unfinished: Nanos,
+    /// The present epoch gives collection no more than its part.
+    is_paced: bool,
     /// What it takes to come to rest behind a collection, as far as is known.
     rest: Option<Nanos>,
 }
@@ -44,6 +48,8 @@ impl Default for Pace {
             writing: Nanos::ZERO,
             collecting: Nanos::ZERO,
             was_cut: false,
+            unfinished: Nanos::ZERO,
+            is_paced: false,
             rest: None,
         }
     }
@@ -92,12 +98,29 @@ impl Pace {
     /// It has to do so within the epoch, or the next group gets the token too late. One that is not at rest by
     /// then has planes that must collect: reads would meet that, so it may keep the token for longer, but not beyond
     /// `limit`, when others have waited for so long as was promised.
-    pub fn collection(&self, now: Time, began: Time, share: Nanos, limit: Time) -> (Time, Time) {
+    ///
+    /// Planes that are written alike have to collect at the same time, and then not again for long. All at once that would keep writes
+    /// waiting for many epochs: so a collection gets [`HEADWAY`] times what such writing takes of it in the mean, and goes on in the next epoch.
+    pub fn collection(&mut self, now: Time, began: Time, share: Nanos, limit: Time) -> (Time, Time) {
         let rest = self.rest.map_or(share / 2, |rest| rest.max(share / 8)).min(share / 2);
         let limit = Time(limit.0.saturating_sub(margin(share).0));
         let end = (began + aim(share)).min(limit);
-        let until = Time(end.0.saturating_sub(rest.0));
+        let latest = Time(end.0.saturating_sub(rest.0));
+        let until = latest.min(now + self.part_of_collection(share));
+        self.is_paced = until < latest;
         (until, (until.max(now) + share / 2).min(limit))
+    }
+
+    /// What this epoch's writing makes collection do in the mean, and a headway; all the time that there is when it has not come to its end for
+    /// long.
+    fn part_of_collection(&self, share: Nanos) -> Nanos {
+        let wrote = self.durable.since(self.began);
+        let is_late = self.unfinished > share * MEMORY;
+        let part = u128::from(wrote.0) * u128::from(self.collecting.0) * HEADWAY;
+        match part.checked_div(u128::from(self.writing.0)) {
+            Some(part) if !is_late => Nanos(part as u64),
+            _ => Nanos(u64::MAX >> 1),
+        }
     }
 
     /// The epoch is over; if the drive was told to collect, `collected` says how that went. What was left goes on in the next epoch: planes are written alike, so they have to collect at the
@@ -111,8 +134,11 @@ impl Pace {
             // One that did not come to rest has planes that must collect: less time for collecting would not help it.
             self.rest = Some(longest_of_late(self.rest.unwrap_or(Nanos::ZERO), now.since(resting)));
         }
-        let counts = if was_cut && self.was_cut { 2 } else { 1 };
-        self.was_cut = was_cut;
+        let was_short = was_cut && !self.is_paced;
+        let counts = if was_short && self.was_cut { 2 } else { 1 };
+        self.was_cut = was_short;
+        self.unfinished =
+            if was_cut { self.unfinished + self.durable.since(self.began) } else { Nanos::ZERO };
         let (wrote, collected) = (self.durable.since(self.began), now.since(self.durable) * counts);
         if self.writing == Nanos::ZERO {
             // Nothing is known of a drive that has erased blocks left: as if each block had to be moved once.
@@ -160,6 +186,9 @@ fn longest_of_late(before: Nanos, took: Nanos) -> Nanos {
 /// of them have to collect. Short epochs count for little, as most of them collect nothing and one of them for many.
 const MEMORY: u64 = 8;
 
+/// How much more than its part a collection gets.
+const HEADWAY: u128 = 2;
+
 /// The fewest blocks of an epoch from which the speed of a drive can be told.
 const TELLING: usize = 64;
 
@@ -189,21 +218,25 @@ mod tests {
         let mut pace = Pace::default();
         epoch(&mut pace, Nanos::millis(8));
         (0..20).for_each(|_| epoch(&mut pace, Nanos::micros(100)));
-        let left =
-            |pace: &Pace| SHARE - pace.collection(Time(0), Time(0), SHARE, Time::NEVER).0.since(Time(0));
+        let left = |pace: &mut Pace| {
+            // Of a drive that has fallen behind, which gets all the time that there is.
+            pace.unfinished = SHARE * 2 * MEMORY;
+            SHARE - pace.collection(Time(0), Time(0), SHARE, Time::NEVER).0.since(Time(0))
+        };
         assert!(
-            left(&pace) > Nanos::millis(7),
+            left(&mut pace) > Nanos::millis(7),
             "{}: of 32 ms 2 are a margin, and 8 had to be enough for coming to rest",
-            left(&pace)
+            left(&mut pace)
         );
         (0..500).for_each(|_| epoch(&mut pace, Nanos::micros(100)));
-        assert_eq!(left(&pace), SHARE / 16 + SHARE / 8);
+        assert_eq!(left(&mut pace), SHARE / 16 + SHARE / 8);
     }
 
     #[test]
     fn others_are_not_kept_waiting_for_longer_than_promised() {
         let mut pace = Pace::default();
         epoch(&mut pace, Nanos::millis(1));
+        pace.unfinished = SHARE * 2 * MEMORY;
         let began = Time(0) + Nanos::millis(100);
         let (until, end) = pace.collection(began, began, SHARE, Time::NEVER);
         assert!(until < began + SHARE && end > began + SHARE, "nobody waits: it may come to rest");
