@@ -40,12 +40,17 @@ pub enum Way {
     Epochs,
     /// These, and drives that collect when they are told to.
     ControlApi,
-    /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free first.
+    /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free first; with the copies and token groups
+    /// that Shin describes.
+    TwoCopies,
+    /// The same with a third copy, and a token group for each drive.
+    ThreeCopies,
+    /// The same with a copy on every drive: of each block three are where nobody writes.
     Combined,
 }
 
 /// All of them.
-pub const WAYS: [Way; 9] = [
+pub const WAYS: [Way; 11] = [
     Way::Plain,
     Way::Hiops,
     Way::Precompletion,
@@ -54,11 +59,13 @@ pub const WAYS: [Way; 9] = [
     Way::Swan,
     Way::Epochs,
     Way::ControlApi,
+    Way::TwoCopies,
+    Way::ThreeCopies,
     Way::Combined,
 ];
 
 /// Those of the quick form.
-pub const FEW: [Way; 4] = [Way::Plain, Way::PaReset, Way::ControlApi, Way::Combined];
+pub const FEW: [Way; 5] = [Way::Plain, Way::PaReset, Way::ControlApi, Way::TwoCopies, Way::Combined];
 
 impl Way {
     /// Its name in rows.
@@ -72,6 +79,8 @@ impl Way {
             Way::Swan => "SWAN",
             Way::Epochs => "epochs",
             Way::ControlApi => "epochs + control API",
+            Way::TwoCopies => "combined, 2 copies",
+            Way::ThreeCopies => "combined, 3 copies",
             Way::Combined => "combined",
         }
     }
@@ -87,6 +96,8 @@ impl Way {
             Way::Swan => "swan",
             Way::Epochs => "epochs",
             Way::ControlApi => "control-api",
+            Way::TwoCopies => "combined-2",
+            Way::ThreeCopies => "combined-3",
             Way::Combined => "combined",
         }
     }
@@ -103,7 +114,9 @@ impl Way {
             Way::Swan => (scenario.array.layout, scenario.array.groups) = (LayoutKind::Swan0, 2),
             Way::Epochs => epochs(&mut scenario, EpochMode::Epoch),
             Way::ControlApi => epochs(&mut scenario, EpochMode::GcControl),
-            Way::Combined => combine(&mut scenario),
+            Way::TwoCopies => combine(&mut scenario, 2, 2),
+            Way::ThreeCopies => combine(&mut scenario, DRIVES, 3),
+            Way::Combined => combine(&mut scenario, DRIVES, DRIVES),
         }
         scenario
     }
@@ -111,7 +124,9 @@ impl Way {
     /// The class of reads that somebody waits for.
     pub fn read_class(self) -> Class {
         match self {
-            Way::PaReset | Way::Combined => Class::new(1).expect("it is one"),
+            Way::PaReset | Way::TwoCopies | Way::ThreeCopies | Way::Combined => {
+                Class::new(1).expect("it is one")
+            }
             _ => Class::DEFAULT,
         }
     }
@@ -145,15 +160,16 @@ fn epochs(scenario: &mut Scenario, mode: EpochMode) {
     scenario.array.epoch.mode = mode;
 }
 
-fn combine(scenario: &mut Scenario) {
+fn combine(scenario: &mut Scenario, groups: u32, copies: u32) {
     reset(scenario);
     scenario.device.schedule.commit = CommitPolicy::Sprinkler;
     epochs(scenario, EpochMode::GcControl);
+    (scenario.array.groups, scenario.array.epoch.copies) = (groups, copies);
     scenario.array.reads = ReadPolicy::FailFast;
     scenario.device.schedule.fail_fast = FailFast::Anything;
     // With more cores than requests at a time, a thread that looks after others keeps its own waiting.
     scenario.host.strategy = ANNOUNCED.into();
     scenario.host.window_feedback = true;
-    // Nobody waits for what the array does by itself.
-    scenario.host.array_priority = 39;
+    // Nobody waits for what the array does by itself: it is done where it interrupts nobody.
+    scenario.host.array_core = true;
 }

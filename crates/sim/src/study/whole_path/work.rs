@@ -74,7 +74,7 @@ impl Work {
     /// As much as the array takes.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Way) {
         let class = u32::from(way.read_class().number());
-        let seconds = if options.quick { Nanos::secs(1) } else { Nanos::secs(4) };
+        let seconds = if options.quick { Nanos::secs(2) } else { Nanos::secs(10) };
         scenario.run = Limits { ramp: RAMP, duration: RAMP + seconds, ..Limits::NONE };
         match self {
             Work::Mixed => scenario.workload = SyntheticConfig { read_class: class, ..closed(READS) },
