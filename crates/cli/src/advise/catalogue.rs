@@ -133,6 +133,21 @@ pub const LAYOUTS: &[Layout] = &[
         survives_a_drive: true,
     },
     Layout {
+        name: "epochs with three copies, collection under control",
+        source: "the same with a third copy: of each block two are where nobody writes, and a read goes to whichever chip is free",
+        settings: &[
+            "array.layout=epochs",
+            "array.groups=3",
+            "array.epoch.mode=gc-control",
+            "array.epoch.copies=3",
+            "array.reads=fail-fast",
+            "device.schedule.fail_fast=anything",
+        ],
+        least: 3,
+        step: 3,
+        survives_a_drive: true,
+    },
+    Layout {
         name: "swan0",
         source: "Kim et al., SWAN, ATC 2019: groups of two drives, of which one is written and others collect",
         settings: &["array.layout=swan0"],
