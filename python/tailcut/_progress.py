@@ -48,8 +48,14 @@ class _Bar:
         if self._bar is None:
             if time.monotonic() - self._since < _SILENCE_S:
                 return
+            # What was done before the bar is no part of its rate.
             self._bar = _tqdm()(
-                desc=self._label, unit=f" {self._things}", total=total, unit_scale=True, leave=False
+                desc=self._label,
+                unit=f" {self._things}",
+                initial=done,
+                total=total,
+                unit_scale=True,
+                leave=False,
             )
         if total is not None and total != self._bar.total:
             self._bar.total = total
