@@ -70,9 +70,11 @@ fn signed<U: ArrowNativeType, T: ArrowPrimitiveType>(list: Vec<U>) -> ArrayRef {
 }
 
 fn scalars<U: ArrowNativeType, T: ArrowPrimitiveType>(list: Vec<U>) -> ScalarBuffer<T::Native> {
-    assert_eq!(size_of::<U>(), size_of::<T::Native>(), "the memory is taken as it is");
-    let rows = list.len();
-    ScalarBuffer::new(Buffer::from_vec(list), 0, rows)
+    assert_eq!(size_of::<U>(), size_of::<T::Native>(), "numbers of one width");
+    let (rows, place) = (list.len(), list.as_ptr().cast::<u8>());
+    let buffer = Buffer::from_vec(list);
+    assert!(rows == 0 || buffer.as_ptr() == place, "the memory is taken as it is");
+    ScalarBuffer::new(buffer, 0, rows)
 }
 
 /// A list of places in `words` as a column of these words.
