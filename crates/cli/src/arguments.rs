@@ -13,6 +13,7 @@ pub use crate::serve::arguments::{BlockArguments, ServeCommand};
 pub use crate::study::arguments::{StudyCommand, StudyForm, StudyRun};
 
 use crate::scenario::nearest::{enumerate, nearest};
+use crate::scenario::{Problems, Source};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tailcut_base::Nanos;
@@ -93,9 +94,25 @@ pub enum Command {
 pub struct RunArguments {
     /// The scenario, a TOML file; the built-in one when it is left out
     pub scenario: Option<PathBuf>,
+    /// The scenario as a program gives it, in place of a file.
+    #[arg(skip)]
+    pub text: Option<Source>,
     /// The options.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+impl RunArguments {
+    /// The text of the scenario, read from its file if it is in one; none for the built-in scenario.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not UTF-8.
+    pub fn source(&self) -> Result<Option<Source>, Problems> {
+        if self.text.is_some() {
+            return Ok(self.text.clone());
+        }
+        self.scenario.as_deref().map(Source::open).transpose()
+    }
 }
 
 /// The options of a run.

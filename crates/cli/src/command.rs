@@ -29,7 +29,7 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let built_in = RunArguments { scenario: None, options: arguments.run };
+    let built_in = RunArguments { options: arguments.run, ..RunArguments::default() };
     match arguments.command.unwrap_or(Command::Run(built_in)) {
         Command::Run(arguments) => run::run(&arguments, out),
         Command::Explain(arguments) => explain::explain(&arguments, out),

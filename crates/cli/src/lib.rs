@@ -1,6 +1,6 @@
 //! The `tailcut` command: arguments, scenarios, tables, progress and result files.
 //!
-//! A library only so that its parts can be tested; the binary calls [`command::main`].
+//! A library so that its parts can be tested, and for the package for Python (`crates/py`); the binary calls [`command::main`].
 
 pub mod advise;
 pub mod arguments;

@@ -3,6 +3,7 @@
 mod alarms;
 pub mod array;
 pub mod census;
+pub mod columns;
 pub mod cpu;
 pub mod ending;
 pub mod kv;

@@ -103,7 +103,7 @@ impl CommonOptions {
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));
         let options =
             RunOptions { sets, trace: self.trace.clone(), fio: self.fio.clone(), ..RunOptions::default() };
-        RunArguments { scenario, options }
+        RunArguments { scenario, text: None, options }
     }
 }
 

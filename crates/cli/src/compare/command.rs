@@ -17,6 +17,7 @@ use crate::run::write_json;
 use crate::sweep::Progress;
 use crate::terminal::{self, Tone, Waiting, window};
 use std::io::Write;
+use std::path::Path;
 
 /// The results, in the folder of a comparison.
 pub const RESULTS: &str = "compare.json";
@@ -105,15 +106,24 @@ fn print(results: &Results, arguments: &CompareArguments, out: &mut dyn Write) -
     Ok(out.flush()?)
 }
 
-fn to_json(results: &Results) -> String {
+/// The results as `compare.json` has them.
+pub fn to_json(results: &Results) -> String {
     let value = serde_json::to_value(results).expect("results are plain data");
     format!("{value:#}\n")
 }
 
-fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> {
-    let folder = Folder::create(&arguments.out)?;
+/// Writes the results and the table of runs into a folder.
+///
+/// # Errors
+/// A folder or file that cannot be written.
+pub fn save(results: &Results, folder: &Path) -> Result<(), Failure> {
+    let folder = Folder::create(folder)?;
     folder.write(RESULTS, to_json(results).as_bytes())?;
-    folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?;
+    Ok(folder.write(TABLE, Runs::of(results).to_csv().as_bytes())?)
+}
+
+fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> {
+    save(results, &arguments.out)?;
     if let Some(file) = &arguments.html {
         html::write(file, &html::of_comparison(results), None)?;
     }

@@ -78,16 +78,30 @@ impl Plan {
         is_over: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Results, Failure> {
-        let runs: Vec<&Point> = self.cells.cells.iter().flat_map(|cell| &cell.runs).collect();
-        let mut records = match &request.out {
-            Some(folder) => {
-                let wanted: HashSet<&str> = runs.iter().map(|run| run.digest.as_str()).collect();
-                Records::open(folder, |digest| wanted.contains(digest))?
-            }
-            None => Records::default(),
-        };
-        Crew::new(request.jobs, is_over).run(&runs, &mut records, tell)?;
-        Ok(assembly::assemble(request, &self.design, &self.cells, &records))
+        let mut records = self.records(request)?;
+        Crew::new(request.jobs, is_over).run(&self.runs(), &mut records, tell)?;
+        Ok(self.results(request, &records))
+    }
+
+    /// The runs of all points, one for each seed. Those that are to be run elsewhere leave as [`Parcel`](crate::sweep::Parcel)s.
+    pub fn runs(&self) -> Vec<&Point> {
+        self.cells.cells.iter().flat_map(|cell| &cell.runs).collect()
+    }
+
+    /// The runs that are finished already, in the folder of `request`; finished ones are kept there.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be read or written.
+    pub fn records(&self, request: &Request) -> Result<Records, Failure> {
+        let Some(folder) = &request.out else { return Ok(Records::default()) };
+        let runs = self.runs();
+        let wanted: HashSet<&str> = runs.iter().map(|run| run.digest.as_str()).collect();
+        Ok(Records::open(folder, |digest| wanted.contains(digest))?)
+    }
+
+    /// What the finished runs show.
+    pub fn results(&self, request: &Request, records: &Records) -> Results {
+        assembly::assemble(request, &self.design, &self.cells, records)
     }
 }
 

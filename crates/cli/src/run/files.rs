@@ -1,6 +1,8 @@
 //! The files that a run leaves in its folder.
 
+use super::{Scenario, Simulated};
 use crate::output::{Folder, OutputError};
+use crate::scenario::{self, Comments};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,6 +40,16 @@ pub struct Saved {
 }
 
 impl Saved {
+    /// What is saved of a run of `scenario`.
+    pub fn new(scenario: &mut Scenario, simulated: &Simulated, skip_bad_lines: bool) -> Saved {
+        Saved {
+            report: simulated.report.clone(),
+            detail: simulated.detail.clone(),
+            skip_bad_lines,
+            scenario: scenario::write(scenario, Comments::Left),
+        }
+    }
+
     /// The JSON text; in one line where it holds a timeline, whose lists have thousands of numbers.
     pub fn to_json(&self) -> String {
         let write = match self.detail.timeline {
@@ -50,7 +62,10 @@ impl Saved {
     }
 }
 
-/// Writes all files of a run into `folder`.
+/// Writes all files of a run into `folder`. `json` is what [`Saved::to_json`] makes of it.
+///
+/// # Errors
+/// A folder or file that cannot be written.
 pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<(), OutputError> {
     let folder = Folder::create(folder)?;
     folder.write(REPORT, json.as_bytes())?;

@@ -12,14 +12,14 @@ use tailcut_sim::world::Limits;
 
 /// Reads the scenario and what the command line says besides.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
-    let settings = arguments.options.settings();
-    scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+    let (source, settings) = (arguments.source()?, arguments.options.settings());
+    scenario::read(scenario, source.clone(), &settings)?;
     choose(scenario, &arguments.options)?;
     if !scenario.is_synthetic() {
         // A trace, a job file and a data-centre workload end by themselves; the limits of the
         // built-in load are not theirs.
         *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
-        scenario::load(scenario, arguments.scenario.as_deref(), &settings)?;
+        scenario::read(scenario, source, &settings)?;
         choose(scenario, &arguments.options)?;
     }
     Ok(())
@@ -95,5 +95,5 @@ fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments
     let found: Vec<(String, String)> =
         problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
     let settings = arguments.options.settings();
-    scenario::blame(arguments.scenario.as_deref(), &settings, &found).into()
+    scenario::blame(arguments.source().ok().flatten(), &settings, &found).into()
 }

@@ -4,10 +4,11 @@ mod files;
 mod input;
 mod simulation;
 
-pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column};
+pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, write};
 pub use input::{read, refuse, trace_failure};
 pub use simulation::{
-    Ending, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server, simulate,
+    Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
+    simulate, simulate_and_keep,
 };
 
 use crate::arguments::{RunArguments, RunOptions, is_stdout};
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::scenario::{self, Comments, keys};
+use crate::scenario::{self, keys};
 use crate::show;
 use crate::terminal::{Tone, window};
 use std::io::Write;
@@ -50,12 +51,7 @@ fn finish(
     options: &RunOptions,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let saved = Saved {
-        report: simulated.report.clone(),
-        detail: simulated.detail.clone(),
-        skip_bad_lines: options.skip_bad_lines,
-        scenario: scenario::write(scenario, Comments::Left),
-    };
+    let saved = Saved::new(scenario, simulated, options.skip_bad_lines);
     let json = saved.to_json();
     // Whoever reads the first lines only still gets the files.
     let printed = print(&saved, &json, scenario, options, out);

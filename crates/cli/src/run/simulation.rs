@@ -7,9 +7,11 @@ use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
 use std::ops::ControlFlow;
 use std::path::Path;
+use tailcut_base::Time;
 use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
+use tailcut_sim::columns::Columns;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end_observed};
 use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
@@ -27,6 +29,8 @@ pub struct Simulated {
     pub detail: Detail,
     /// What was measured, in full.
     pub stats: Stats,
+    /// Its requests, if they were to be kept.
+    pub columns: Option<Columns>,
     /// How it ended.
     pub ending: Ending,
 }
@@ -78,40 +82,71 @@ impl From<Failure> for NotRun {
     }
 }
 
+/// What is kept of a run beside its report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// How it went over time.
+    pub timeline: bool,
+    /// Every request, up to so many.
+    pub requests: Option<usize>,
+}
+
+/// What watches the requests of a run.
+type Watchers = (Option<Requests>, Option<Columns>);
+
 /// Runs a scenario to its end or until it is interrupted; records it over time if that is asked for.
 pub fn simulate(
     scenario: &Scenario,
     options: &RunOptions,
     interrupt: &Interrupt,
 ) -> Result<Simulated, NotRun> {
+    let keep = Keep { timeline: options.is_recorded(), requests: None };
+    let mut progress = Progress::new("run", None, options.quiet);
+    simulate_and_keep(scenario, options, keep, interrupt, &mut |done, all, now| {
+        progress.expect(all);
+        progress.update(done, now);
+    })
+}
+
+/// The same for programs: keeps what they want, and tells them now and then how many requests are done, of how many if that
+/// can be said, at which simulated moment. Of the options those count that say how the run is done.
+pub fn simulate_and_keep(
+    scenario: &Scenario,
+    options: &RunOptions,
+    keep: Keep,
+    interrupt: &Interrupt,
+    tell: &mut dyn FnMut(u64, Option<u64>, Time),
+) -> Result<Simulated, NotRun> {
     let (skip, quiet) = (options.skip_bad_lines, options.quiet);
-    let requests = options.is_recorded().then(Requests::new);
+    let watchers: Watchers = (keep.timeline.then(Requests::new), keep.requests.map(Columns::new));
     if scenario.kv.enabled {
-        let world = prepare_server(scenario, || (), requests, skip, quiet)?;
-        return simulate_world(scenario, world, quiet, interrupt);
+        let world = prepare_server(scenario, || (), watchers, skip, quiet)?;
+        return simulate_world(scenario, world, interrupt, tell);
     }
     if scenario.host.is_on() {
-        let world = prepare_host(scenario, || (), requests, skip, quiet)?;
-        return simulate_world(scenario, world, quiet, interrupt);
+        let world = prepare_host(scenario, || (), watchers, skip, quiet)?;
+        return simulate_world(scenario, world, interrupt, tell);
     }
     if scenario.array.drives > 0 {
-        let world = prepare_array(scenario, || (), requests, skip, quiet)?;
-        return simulate_world(scenario, world, quiet, interrupt);
+        let world = prepare_array(scenario, || (), watchers, skip, quiet)?;
+        return simulate_world(scenario, world, interrupt, tell);
     }
-    let world = prepare(scenario, (), requests, skip, quiet)?;
-    simulate_world(scenario, world, quiet, interrupt)
+    let world = prepare(scenario, (), watchers, skip, quiet)?;
+    simulate_world(scenario, world, interrupt, tell)
 }
 
 fn simulate_world<S: Storage>(
     scenario: &Scenario,
-    mut world: World<S, Option<Requests>>,
-    quiet: bool,
+    mut world: World<S, Watchers>,
     interrupt: &Interrupt,
+    tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
-    let mut devices = world.witness.as_ref().map(|_| Devices::new());
-    let ends = drive_observed(&mut world, scenario, quiet, interrupt, &mut devices)?;
-    let requests = world.witness.take();
+    let mut devices = world.witness.0.as_ref().map(|_| Devices::new());
+    let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut devices)?;
+    let requests = world.witness.0.take();
+    let columns = world.witness.1.take();
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
+    simulated.columns = columns;
     simulated.detail.timeline = requests.zip(devices).map(|(r, devices)| Timeline::new(r, &devices));
     if ends.cut_short && !interrupt.asked() {
         let note = format!("the run was ended at {}, as far as its clock goes", scenario.horizon());
@@ -180,21 +215,24 @@ pub fn drive<S: Storage, W: Witness>(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Ends, Failure> {
-    drive_observed(world, scenario, quiet, interrupt, &mut ())
+    let mut progress = Progress::new("run", None, quiet);
+    let mut tell = |done, all, now| {
+        progress.expect(all);
+        progress.update(done, now);
+    };
+    drive_observed(world, scenario, interrupt, &mut tell, &mut ())
 }
 
 /// The same with somebody who looks at the storage meanwhile.
 fn drive_observed<S: Storage, W: Witness>(
     world: &mut World<S, W>,
     scenario: &Scenario,
-    quiet: bool,
     interrupt: &Interrupt,
+    tell: &mut dyn FnMut(u64, Option<u64>, Time),
     observer: &mut impl Observer<S>,
 ) -> Result<Ends, Failure> {
-    let mut progress = Progress::new("run", None, quiet);
     let mut watch = |at: &world::Progress| {
-        progress.expect(expected(at));
-        progress.update(at.completed, at.now);
+        tell(at.completed, expected(at), at.now);
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     run_to_end_observed(world, scenario.horizon(), &mut watch, observer).map_err(failed)
@@ -230,7 +268,7 @@ fn conclude<S: Storage, W: Witness>(
         _ => Ending::Complete,
     };
     let detail = Detail::new(&world.stats);
-    Simulated { report, detail, stats: world.stats, ending }
+    Simulated { report, detail, stats: world.stats, columns: None, ending }
 }
 
 /// A drive of so many pages takes more than a second to prepare.

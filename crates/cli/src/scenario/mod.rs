@@ -79,8 +79,7 @@ pub fn to_be_read_again(part: &mut dyn Configure) -> String {
 
 /// Problems that were found only after the scenario was read, each with the path of the key to
 /// blame: shown where the key is written, if it is.
-pub fn blame(file: Option<&Path>, sets: &[String], found: &[(String, String)]) -> Problems {
-    let source = file.and_then(|path| source_of(path).ok());
+pub fn blame(source: Option<Source>, sets: &[String], found: &[(String, String)]) -> Problems {
     let Written { sources, document, .. } = Written::parse(source, sets);
     let problem = |(path, message): &(String, String)| {
         let place = document.as_ref().and_then(|document| document.place_of(path));
@@ -92,23 +91,7 @@ pub fn blame(file: Option<&Path>, sets: &[String], found: &[(String, String)]) -
 /// Like [`read`], with the file from the disk. A file that cannot be read or is not UTF-8 is a
 /// problem too.
 pub fn load(part: &mut dyn Configure, file: Option<&Path>, sets: &[String]) -> Result<(), Problems> {
-    let source =
-        file.map(source_of).transpose().map_err(|problem| Problems::new(Vec::new(), vec![problem]))?;
-    read(part, source, sets)
-}
-
-fn source_of(path: &Path) -> Result<Source, Problem> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        Problem::nowhere(format!("cannot read the scenario '{name}': {error}"))
-            .remedy("give the path of a TOML file, or none for the built-in scenario")
-    })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|&byte| byte == b'\n').count();
-        Problem::nowhere(format!("'{name}' is not text: line {line} is not UTF-8"))
-            .remedy("a scenario is a TOML file; a trace is given with --trace")
-    })?;
-    Ok(Source::file(name, text))
+    read(part, file.map(Source::open).transpose()?, sets)
 }
 
 #[cfg(test)]

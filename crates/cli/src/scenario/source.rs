@@ -1,6 +1,8 @@
 //! The texts that a scenario is read from, and places in them.
 
+use super::problem::{Problem, Problems};
 use std::ops::Range;
+use std::path::Path;
 
 /// One text: a scenario file, or one argument of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,14 @@ impl Source {
     /// A file of that name, already read.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Source {
         Source { name: name.into(), text: text.into() }
+    }
+
+    /// The file at `path`, which is read now.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not UTF-8.
+    pub fn open(path: &Path) -> Result<Source, Problems> {
+        read(path).map_err(|problem| Problems::new(Vec::new(), vec![problem]))
     }
 
     /// An argument of the command line, shown as it was written: `--set key=value`.
@@ -75,6 +85,20 @@ impl Source {
         }
         byte
     }
+}
+
+fn read(path: &Path) -> Result<Source, Problem> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| {
+        Problem::nowhere(format!("cannot read the scenario '{name}': {error}"))
+            .remedy("give the path of a TOML file, or none for the built-in scenario")
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|&byte| byte == b'\n').count();
+        Problem::nowhere(format!("'{name}' is not text: line {line} is not UTF-8"))
+            .remedy("a scenario is a TOML file; a trace is given with --trace")
+    })?;
+    Ok(Source::file(name, text))
 }
 
 #[cfg(test)]

@@ -40,20 +40,34 @@ impl Crew<'_> {
         enough: &mut dyn FnMut(&[Run]) -> bool,
     ) -> Result<Vec<Measured>, Failure> {
         let mut progress = Progress::counting("runs", study.id(), None, self.quiet);
+        self.measure_telling(study, options, enough, &mut |done, all| {
+            progress.expect(Some(all));
+            progress.count(done);
+        })
+    }
+
+    /// As [`Crew::measure_until`]; `tell` hears a few times a second how many runs are done, of how many that are known of.
+    pub fn measure_telling(
+        &self,
+        study: &dyn Study,
+        options: &Options,
+        enough: &mut dyn FnMut(&[Run]) -> bool,
+        tell: &mut dyn FnMut(u64, u64),
+    ) -> Result<Vec<Measured>, Failure> {
         let mut done: Vec<Measured> = Vec::new();
         loop {
             let runs = study.next(options, &done);
             if runs.is_empty() || enough(&runs) {
                 return Ok(done);
             }
-            progress.expect(Some((done.len() + runs.len()) as u64));
-            let batch = self.batch(&runs, done.len(), &mut progress)?;
+            let (before, all) = (done.len() as u64, (done.len() + runs.len()) as u64);
+            let batch = self.batch(&runs, &mut |count| tell(before + count as u64, all))?;
             done.extend(batch);
         }
     }
 
     /// The results of `runs` in their order; the first failure in that order where there is one.
-    fn batch(&self, runs: &[Run], before: usize, progress: &mut Progress) -> Result<Vec<Measured>, Failure> {
+    fn batch(&self, runs: &[Run], tell: &mut dyn FnMut(usize)) -> Result<Vec<Measured>, Failure> {
         let (next, gone_wrong) = (AtomicUsize::new(0), AtomicBool::new(false));
         let is_over = || self.interrupt.asked() || gone_wrong.load(Ordering::Relaxed);
         let (found, results) = mpsc::channel::<Found>();
@@ -75,7 +89,7 @@ impl Crew<'_> {
                 });
             }
             drop(found);
-            collect(&results, &mut slots, &mut |count| progress.count((before + count) as u64));
+            collect(&results, &mut slots, tell);
         });
         if self.interrupt.asked() {
             return Err(Failure::Interrupted);

@@ -71,8 +71,8 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     failure.map_or_else(|| all_explained(&tables), Err)
 }
 
-/// The tables as they are read back.
-fn finished(tables: &[Table]) -> Vec<html::Study> {
+/// The tables as they are read back, for a page.
+pub fn finished(tables: &[Table]) -> Vec<html::Study> {
     serde_json::from_value(to_json(tables, true)).expect("what is written can be read")
 }
 
@@ -142,8 +142,11 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
     Ok(out.flush()?)
 }
 
-/// The studies of these names, each once, in the order given; all names that are wrong at once.
-fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
+/// The studies of these names, each once, in the order given.
+///
+/// # Errors
+/// All names that are wrong at once.
+pub fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
     let (mut found, mut unknown): (Vec<&'static dyn Study>, Vec<String>) = (Vec::new(), Vec::new());
     let known: Vec<&str> = study::all().iter().map(|study| study.id()).collect();
     for id in ids {
@@ -167,7 +170,11 @@ fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
     Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
 }
 
-fn options(form: &StudyForm) -> Result<Options, Failure> {
+/// What is run, from the words of the command line.
+///
+/// # Errors
+/// A folder of traces that is none.
+pub fn options(form: &StudyForm) -> Result<Options, Failure> {
     match &form.traces {
         Some(folder) if !folder.is_dir() => Err(Failure::Input(format!(
             "--traces {}: there is no such folder; name the one that holds the traces",

@@ -47,10 +47,7 @@ impl<'c> Crew<'c> {
         records: &mut Records,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(), Failure> {
-        // Different settings may come to the same scenario.
-        let mut seen = HashSet::new();
-        let mut open: Vec<&Point> = points.to_vec();
-        open.retain(|&point| !records.has(&point.digest) && seen.insert(&point.digest));
+        let open = open(points, records);
         let all = points.len() as u64;
         let mut progress = Progress { done: all - open.len() as u64, all };
         tell(progress);
@@ -69,6 +66,14 @@ impl<'c> Crew<'c> {
         });
         Ok(kept?)
     }
+}
+
+/// The points that are not in `records` yet, each once: different settings may come to the same scenario.
+pub fn open<'p>(points: &[&'p Point], records: &Records) -> Vec<&'p Point> {
+    let mut seen = HashSet::new();
+    let mut open: Vec<&Point> = points.to_vec();
+    open.retain(|&point| !records.has(&point.digest) && seen.insert(&point.digest));
+    open
 }
 
 /// The points that are still to be run.
@@ -123,7 +128,7 @@ fn collect(
 }
 
 /// Runs one point; none when somebody asked to stop.
-fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<Ended> {
+pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<Ended> {
     let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
     Ended::of(study::measure(&run, is_over))
 }

@@ -3,6 +3,7 @@
 
 pub mod crew;
 pub mod outcome;
+pub mod parcel;
 pub mod point;
 pub mod quantity;
 pub mod records;
@@ -10,6 +11,7 @@ pub mod unit;
 
 pub use crew::{Crew, Progress};
 pub use outcome::{Ended, Outcome};
+pub use parcel::Parcel;
 pub use point::Point;
 pub use quantity::{Misread, Quantity};
 pub use records::Records;

@@ -1,6 +1,7 @@
 //! The file of finished runs: a line for each, appended as soon as it is finished.
 
 use super::outcome::Ended;
+use crate::failure::Failure;
 use crate::output::OutputError;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -10,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// The name of the file in its folder.
 pub const FILE: &str = "points.jsonl";
+
+/// The version that is written into each line.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What is known by the digests of [`Point`](super::Point)s, in memory or in a file as well.
 #[derive(Debug, Default)]
@@ -64,17 +68,37 @@ impl Records {
     /// # Errors
     /// A file that cannot be written.
     pub fn keep(&mut self, digest: &str, ended: Ended) -> Result<(), OutputError> {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let line = Line { digest: digest.to_owned(), version, ended };
-        let mut text = serde_json::to_string(&line).expect("records are plain data");
-        text.push('\n');
+        self.append(digest.to_owned(), line(digest, ended))
+    }
+
+    /// Keeps a line that [`Parcel::run`](super::Parcel::run) has made, perhaps on another machine. When this returns, killing
+    /// the process does not lose it.
+    ///
+    /// # Errors
+    /// A text that is no such line, or one of another version; a file that cannot be written.
+    pub fn keep_line(&mut self, text: &str) -> Result<(), Failure> {
+        let refuse = |why: String| Failure::Input(format!("this is no finished run: {why}"));
+        let line: Line = serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        if line.version != VERSION {
+            return Err(refuse(format!("it is of version {}, and this is {VERSION}", line.version)));
+        }
+        Ok(self.append(line.digest, format!("{}\n", text.trim_end()))?)
+    }
+
+    fn append(&mut self, digest: String, text: String) -> Result<(), OutputError> {
         if let Some((path, file)) = &mut self.file {
             // One write: several processes may share a folder.
             file.write_all(text.as_bytes()).map_err(|cause| OutputError { path: path.clone(), cause })?;
         }
-        self.known.insert(line.digest, text.into());
+        self.known.insert(digest, text.into());
         Ok(())
     }
+}
+
+/// The line of a run that has ended, with its line end.
+pub(super) fn line(digest: &str, ended: Ended) -> String {
+    let line = Line { digest: digest.to_owned(), version: VERSION.to_owned(), ended };
+    serde_json::to_string(&line).expect("records are plain data") + "\n"
 }
 
 fn read(file: &File, wanted: &dyn Fn(&str) -> bool) -> io::Result<HashMap<String, Box<str>>> {

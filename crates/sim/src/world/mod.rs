@@ -146,6 +146,20 @@ impl<W: Witness> Witness for Option<W> {
     }
 }
 
+/// Both watch.
+impl<A: Witness, B: Witness> Witness for (A, B) {
+    fn begin(&mut self, now: Time) {
+        self.0.begin(now);
+        self.1.begin(now);
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        self.0.request(request);
+        self.1.request(request);
+    }
+}
+
 /// Sources, a device, and what is known of their meeting.
 pub struct World<D: Device, W: Witness = ()> {
     /// The device.

@@ -68,6 +68,28 @@ impl Finished<&Spans> {
     }
 }
 
+impl SlowRequest {
+    /// The request as a [`Witness`](super::Witness) has seen it.
+    pub fn seen(&self) -> Finished<&Spans> {
+        Finished {
+            number: self.number,
+            id: self.id,
+            source: self.source,
+            op: self.op,
+            class: self.class,
+            status: self.status,
+            sector: self.sector,
+            sectors: self.sectors,
+            due: self.due,
+            submitted: self.submitted,
+            completed: self.completed,
+            latency: self.latency,
+            spans: &self.spans,
+            counts: self.counts,
+        }
+    }
+}
+
 /// What is known of all requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct OpStats {

@@ -1,0 +1,47 @@
+//! What a run is made of, as Python says it.
+
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use tailcut::arguments::{RunArguments, RunOptions};
+use tailcut::scenario::Source;
+
+/// The workload and the settings of a run: a dictionary with these keys.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Asked {
+    /// The file of the scenario.
+    path: Option<PathBuf>,
+    /// Or its name for messages, and its text.
+    text: Option<(String, String)>,
+    /// Settings, each as `--set` takes it.
+    sets: Vec<String>,
+    trace: Option<PathBuf>,
+    fio: Option<PathBuf>,
+    seed: Option<u64>,
+    skip_bad_lines: bool,
+}
+
+impl Asked {
+    /// The same as arguments of the command.
+    pub fn arguments(self) -> RunArguments {
+        RunArguments {
+            scenario: self.path,
+            text: self.text.map(|(name, text)| Source::file(name, text)),
+            options: RunOptions {
+                sets: self.sets,
+                trace: self.trace,
+                fio: self.fio,
+                seed: self.seed,
+                skip_bad_lines: self.skip_bad_lines,
+                quiet: true,
+                ..RunOptions::default()
+            },
+        }
+    }
+
+    /// The same for a comparison, whose seed is a setting like any other.
+    pub fn base(mut self) -> RunArguments {
+        self.sets.extend(self.seed.take().map(|seed| format!("seed={seed}")));
+        self.arguments()
+    }
+}

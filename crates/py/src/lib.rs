@@ -1,0 +1,61 @@
+//! The extension module `tailcut._tailcut`: what Python asks of the library behind the `tailcut` command.
+//!
+//! Only what crosses the border is here: arguments in, errors, tables in Arrow's memory layout and texts of JSON out. How it looks
+//! to a user is in `python/tailcut`, what is simulated in the crates below. One line of this crate is unsafe, where a stream of
+//! Arrow's C interface is taken out of the capsule of a data frame (`frame`): what a capsule holds, its name says and no type.
+//! PyO3's macros make the entries that the interpreter calls. `docs/decisions/python.md` says why it is made like this.
+
+mod asked;
+mod away;
+mod cells;
+mod comparison;
+mod frame;
+mod page;
+mod refusal;
+mod requests;
+mod run;
+mod study;
+mod table;
+mod trace;
+
+use pyo3::prelude::*;
+use refusal::{ScenarioError, TailcutError};
+use tailcut::scenario::keys;
+use tailcut_base::config::Choice;
+use tailcut_sim::Scenario;
+use tailcut_ssd::Preset;
+
+/// The names of the drives that a scenario can start from (`device.preset`).
+#[pyfunction]
+fn presets() -> Vec<&'static str> {
+    Preset::NAMES.to_vec()
+}
+
+/// The keys of a scenario as JSON, as `tailcut run --keys --json` lists them.
+#[pyfunction]
+fn scenario_keys() -> String {
+    keys::to_json(&keys::list(&mut Scenario::default())).to_string()
+}
+
+/// What Python loads.
+#[pymodule]
+fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TailcutError", module.py().get_type::<TailcutError>())?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<table::Columns>()?;
+    module.add_class::<run::Run>()?;
+    module.add_class::<comparison::Plan>()?;
+    module.add_class::<comparison::Results>()?;
+    module.add_class::<study::Study>()?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::resolved, module)?)?;
+    module.add_function(wrap_pyfunction!(comparison::run_parcel, module)?)?;
+    module.add_function(wrap_pyfunction!(study::studies, module)?)?;
+    module.add_function(wrap_pyfunction!(study::study, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(frame::write_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario_keys, module)?)
+}

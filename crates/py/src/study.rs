@@ -1,0 +1,59 @@
+//! Studies.
+
+use crate::away::away;
+use crate::page;
+use crate::refusal::raised;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::path::PathBuf;
+use tailcut::arguments::StudyForm;
+use tailcut::html;
+use tailcut::study::crew::Crew;
+use tailcut::study::{chosen, finished, options};
+use tailcut_sim::study::{self as measured, Table};
+
+/// A finished study.
+#[pyclass(frozen, module = "tailcut._tailcut")]
+pub struct Study {
+    table: Table,
+}
+
+/// Every study as JSON, as `tailcut study list --json` lists them.
+#[pyfunction]
+pub fn studies() -> String {
+    let entry = |study: &&dyn measured::Study| json!({"study": study.id(), "title": study.title(), "source": study.source()});
+    measured::all().iter().map(entry).collect::<serde_json::Value>().to_string()
+}
+
+/// Runs a study on `jobs` threads, one for each core where that is left open.
+#[pyfunction]
+pub fn study(
+    py: Python<'_>,
+    id: String,
+    quick: bool,
+    seed: u64,
+    traces: Option<PathBuf>,
+    jobs: Option<usize>,
+    tell: Option<Bound<'_, PyAny>>,
+) -> PyResult<Study> {
+    let study = chosen(&[id]).map_err(raised)?[0];
+    let options = options(&StudyForm { quick, seed, traces }).map_err(raised)?;
+    let done = away(py, tell.as_ref(), |watch| {
+        let crew = Crew::new(jobs, true, &watch.interrupt);
+        crew.measure_telling(study, &options, &mut |_| false, &mut |done, all| watch.note(done, Some(all)))
+    })?;
+    Ok(Study { table: measured::table(study, &options, &done.map_err(raised)?) })
+}
+
+#[pymethods]
+impl Study {
+    /// The rows as JSON, as `tailcut study run --json` writes them.
+    fn json(&self) -> String {
+        serde_json::to_string(&self.table).expect("plain data")
+    }
+
+    /// Writes the figures as a page of HTML, and their data as JSON beside it.
+    fn to_html(&self, path: PathBuf) -> PyResult<()> {
+        page::write(&path, &html::of_studies(&finished(std::slice::from_ref(&self.table))))
+    }
+}

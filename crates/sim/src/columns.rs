@@ -1,0 +1,187 @@
+//! Every request of a run, column by column, for programs that look at the requests themselves.
+
+use crate::world::{Finished, Witness};
+use tailcut_base::cause::CAUSES;
+use tailcut_base::config::Choice;
+use tailcut_base::{Cause, Spans, Status};
+
+/// A witness that keeps the requests of the measurement: a list for each thing that is known of them, all of one length, in
+/// the order of their ends. Times are in ns of virtual time.
+///
+/// A request takes 59 bytes, and 8 more for each cause that some request waited for. There are no more of them than `most`.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    most: usize,
+    /// Requests that were not kept because there were too many.
+    pub left_out: u64,
+    /// Number of the request in the run, from 0.
+    pub number: Vec<u64>,
+    /// Number of the source that it came from, in the order of the report's sources.
+    pub source: Vec<u32>,
+    /// What it asked for: [`Op::index`](tailcut_base::Op::index).
+    pub op: Vec<u8>,
+    /// Its latency class, 1 to 5.
+    pub class: Vec<u8>,
+    /// How it ended: its place in [`STATUSES`].
+    pub status: Vec<u8>,
+    /// First sector of 512 bytes.
+    pub sector: Vec<u64>,
+    /// Number of sectors.
+    pub sectors: Vec<u32>,
+    /// When its latency began.
+    pub due: Vec<u64>,
+    /// When the device took it.
+    pub submitted: Vec<u64>,
+    /// When the host saw its end.
+    pub completed: Vec<u64>,
+    /// From `due` to `completed`: the sum of all waits.
+    pub latency: Vec<u64>,
+    /// What it waited for, by [`Cause`]. Empty for a cause for which no request waited.
+    waits: [Vec<u64>; CAUSES],
+}
+
+/// Every status, in the order of its numbers in [`Columns::status`].
+pub const STATUSES: [Status; 6] = [
+    Status::Success,
+    Status::InvalidField,
+    Status::WriteProtected,
+    Status::MediaError,
+    Status::Contended,
+    Status::Gone,
+];
+
+impl Columns {
+    /// Nothing kept yet, and never more than `most` requests.
+    pub fn new(most: usize) -> Columns {
+        Columns {
+            most,
+            left_out: 0,
+            number: Vec::new(),
+            source: Vec::new(),
+            op: Vec::new(),
+            class: Vec::new(),
+            status: Vec::new(),
+            sector: Vec::new(),
+            sectors: Vec::new(),
+            due: Vec::new(),
+            submitted: Vec::new(),
+            completed: Vec::new(),
+            latency: Vec::new(),
+            waits: [const { Vec::new() }; CAUSES],
+        }
+    }
+
+    /// How many requests are kept.
+    pub fn len(&self) -> usize {
+        self.number.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.number.is_empty()
+    }
+
+    /// How long each request waited for `cause`; none where no request did.
+    pub fn waits(&self, cause: Cause) -> Option<&[u64]> {
+        Some(self.waits[cause as usize].as_slice()).filter(|waits| !waits.is_empty())
+    }
+
+    /// Takes the list of [`Columns::waits`] out, as it was filled.
+    pub fn take_waits(&mut self, cause: Cause) -> Option<Vec<u64>> {
+        Some(std::mem::take(&mut self.waits[cause as usize])).filter(|waits| !waits.is_empty())
+    }
+
+    fn add_waits(&mut self, spans: &Spans) {
+        let rows = self.number.len();
+        for (column, &nanos) in self.waits.iter_mut().zip(spans.nanos()) {
+            if column.is_empty() && nanos > 0 {
+                // Nobody before has waited for this.
+                *column = vec![0; rows];
+            }
+            if nanos > 0 || !column.is_empty() {
+                column.push(nanos);
+            }
+        }
+    }
+}
+
+impl Witness for Columns {
+    fn request(&mut self, request: &Finished<&Spans>) {
+        if !request.counts {
+            return;
+        }
+        if self.number.len() == self.most {
+            self.left_out += 1;
+            return;
+        }
+        self.add_waits(request.spans);
+        self.number.push(request.number);
+        self.source.push(request.source);
+        self.op.push(request.op.index() as u8);
+        self.class.push(request.class.number());
+        self.status.push(request.status as u8);
+        self.sector.push(request.sector);
+        self.sectors.push(request.sectors);
+        self.due.push(request.due.0);
+        self.submitted.push(request.submitted.0);
+        self.completed.push(request.completed.0);
+        self.latency.push(request.latency.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::{Class, CommandId, Nanos, Op, Time};
+
+    fn end(columns: &mut Columns, number: u64, waits: &[(Cause, u64)], counts: bool) {
+        let mut spans = Spans::new();
+        waits.iter().for_each(|&(cause, nanos)| spans.add(cause, Nanos(nanos)));
+        columns.request(&Finished {
+            number,
+            id: CommandId(0),
+            source: 1,
+            op: Op::Write,
+            class: Class::DEFAULT,
+            status: Status::MediaError,
+            sector: 8 * number,
+            sectors: 8,
+            due: Time(100),
+            submitted: Time(110),
+            completed: Time(100 + spans.total().0),
+            latency: spans.total(),
+            spans: &spans,
+            counts,
+        });
+    }
+
+    #[test]
+    fn columns_are_of_one_length_whenever_a_cause_appears() {
+        let mut columns = Columns::new(10);
+        end(&mut columns, 0, &[(Cause::Cell, 5)], true);
+        end(&mut columns, 1, &[(Cause::Cell, 5), (Cause::ChipErase, 90)], true);
+        end(&mut columns, 2, &[], true);
+        assert_eq!(columns.waits(Cause::Cell), Some(&[5, 5, 0][..]));
+        assert_eq!(columns.waits(Cause::ChipErase), Some(&[0, 90, 0][..]));
+        assert_eq!(columns.waits(Cause::Link), None, "nobody has waited for it");
+        assert_eq!(columns.latency, [5, 95, 0]);
+        assert_eq!((columns.op[0], columns.source[0], columns.sector[2]), (1, 1, 16));
+        assert_eq!(STATUSES[usize::from(columns.status[0])], Status::MediaError);
+        assert_eq!(columns.take_waits(Cause::Cell).map(|waits| waits.len()), Some(3));
+    }
+
+    #[test]
+    fn what_does_not_count_and_what_is_too_much_is_not_kept() {
+        let mut columns = Columns::new(2);
+        end(&mut columns, 0, &[], false);
+        assert!(columns.is_empty());
+        (1..=5).for_each(|number| end(&mut columns, number, &[(Cause::Cell, 1)], true));
+        assert_eq!((columns.number.as_slice(), columns.left_out), (&[1, 2][..], 3));
+        assert_eq!(columns.waits(Cause::Cell), Some(&[1, 1][..]));
+    }
+
+    #[test]
+    fn statuses_stand_in_the_order_of_their_numbers() {
+        assert!(STATUSES.iter().enumerate().all(|(place, &status)| status as usize == place));
+    }
+}

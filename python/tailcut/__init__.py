@@ -1,0 +1,47 @@
+"""Shows where the latency tail of flash storage comes from, and cuts it.
+
+    >>> import tailcut
+    >>> run = tailcut.run(set={"run.requests": 100_000})
+    >>> run.percentile(99.9, "read")        # ns
+    >>> run.waits.to_pandas()               # what the slow ones waited for
+
+What there is:
+
+- :func:`run`: one scenario, simulated; the result is a :class:`Run`;
+- :func:`compare`: every combination of settings, on all cores or over a Dask cluster; a :class:`Comparison`;
+- :func:`studies` and :func:`study`: tables and figures of papers, measured again; a :class:`StudyResult`;
+- :func:`trace`: a recorded trace; a :class:`Trace`;
+- :func:`keys`, :func:`presets` and :func:`resolved`: what a scenario can say.
+
+Tables (:class:`Table`) go to pandas, polars and Arrow without being copied. Latencies and moments are in ns
+of virtual time, sizes in bytes, sectors have 512 bytes. What goes wrong is a :class:`TailcutError`; a
+:class:`ScenarioError` is one that names the place of wrong input and what would be right there.
+"""
+
+from ._comparison import Comparison, compare
+from ._run import Run, resolved, run
+from ._scenario import keys, presets
+from ._study import StudyResult, StudyTitle, studies, study
+from ._table import Table
+from ._tailcut import ScenarioError, TailcutError, __version__
+from ._trace import Trace, trace
+
+__all__ = [
+    "Comparison",
+    "Run",
+    "ScenarioError",
+    "StudyResult",
+    "StudyTitle",
+    "Table",
+    "TailcutError",
+    "Trace",
+    "__version__",
+    "compare",
+    "keys",
+    "presets",
+    "resolved",
+    "run",
+    "studies",
+    "study",
+    "trace",
+]

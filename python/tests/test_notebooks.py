@@ -1,0 +1,38 @@
+"""The notebooks, run from top to bottom as scripts, each in an interpreter and a folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+
+
+def code(notebook: Path) -> str:
+    cells = json.loads(notebook.read_text())["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def test_there_are_three():
+    assert len(NOTEBOOKS) == 3
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_a_notebook_runs_as_a_script(notebook: Path, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    script = tmp_path / f"{notebook.stem}.py"
+    script.write_text(code(notebook))
+    environment = os.environ | {"MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::RuntimeWarning"}
+    ended = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_a_notebook_holds_no_output(notebook: Path):
+    for cell in json.loads(notebook.read_text())["cells"]:
+        assert cell["cell_type"] == "markdown" or (cell["outputs"] == [] and cell["execution_count"] is None)

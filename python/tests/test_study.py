@@ -1,0 +1,39 @@
+"""Studies, and that they are those of the command."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tailcut
+
+
+def test_studies_have_names_titles_and_sources():
+    studies = tailcut.studies()
+    assert len({study.id for study in studies}) == len(studies) > 30
+    assert all(study.title and study.source for study in studies)
+
+
+def test_a_study_is_that_of_the_command(command, tmp_path: Path):
+    ours = tailcut.study("sprinkler-1", quick=True, seed=3, progress=False)
+    command(
+        "study", "run", "sprinkler-1", "--quick", "--seed", 3, "--quiet", "--json", tmp_path / "study.json"
+    )
+    assert ours.data == json.loads((tmp_path / "study.json").read_text())
+    rows = ours.rows
+    assert list(rows.rows()) == ours.data["rows"]
+    assert str(rows.to_arrow().schema.field("paper").type) == "double"
+
+
+def test_pages_and_representations(tmp_path: Path):
+    study = tailcut.study("sprinkler-1", quick=True, progress=False)
+    study.to_html(tmp_path / "study.html")
+    assert (tmp_path / "study.html").exists() and (tmp_path / "study.json").exists()
+    assert study.id == "sprinkler-1" and "sprinkler-1" in study._repr_html_()
+
+
+def test_a_study_that_there_is_not_is_refused_with_those_that_there_are():
+    with pytest.raises(tailcut.ScenarioError, match=r"did you mean 'swan-1'\?[\s\S]*swan-eq1"):
+        tailcut.study("swan-9")
+    with pytest.raises(tailcut.ScenarioError, match="there is no such folder"):
+        tailcut.study("swan-8", traces="nowhere")
