@@ -1,7 +1,7 @@
 //! The whole path: application, array, host, controller and flash, with each paper's technique alone and with all of them.
 //!
 //! Every arrangement gets the same load: 70 % of what the combined one sustains. Reads are held against the *bare
-//! read*: one at a time, on the combined path, with nothing else going on. Four `m-32g` drives. How many copies the combination has was chosen for the
+//! read*: one at a time, on the combined path, with nothing else going on; those of a recorded trace, which have sizes, against its own. Four `m-32g` drives. How many copies the combination has was chosen for the
 //! goal; what fewer give, and what each costs, stands beside it.
 
 mod way;
@@ -49,12 +49,20 @@ fn carried(options: &Options, work: &Work, way: Way, sustained: f64) -> Run {
     Run { label: label("carried", work, way), scenario }
 }
 
-const BARE: &str = "bare";
+/// The bare read of a workload: reads of 4 KiB have one in common.
+fn bare_label(work: &Work) -> String {
+    if work.has_sizes() { format!("bare/{}", work.name()) } else { "bare".into() }
+}
 
-fn bare(options: &Options) -> Run {
+fn bare(options: &Options, work: &Work) -> Run {
     let mut scenario = Way::Combined.scenario(options);
-    Work::Mixed.alone(&mut scenario, Way::Combined);
-    Run { label: BARE.into(), scenario }
+    work.alone(options, &mut scenario, Way::Combined);
+    Run { label: bare_label(work), scenario }
+}
+
+/// Those workloads that stand for all bare reads.
+fn bares(works: &[Work]) -> impl Iterator<Item = &Work> {
+    works.iter().filter(|work| **work == Work::Mixed || work.has_sizes())
 }
 
 impl Study for WholePath {
@@ -76,12 +84,12 @@ impl Study for WholePath {
 
     fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run> {
         let works = works(options);
-        let first = 1 + works.len() * all_saturated(options).count();
+        let first = bares(&works).count() + works.len() * all_saturated(options).count();
         if done.is_empty() {
             let all = works
                 .iter()
                 .flat_map(|work| all_saturated(options).map(move |way| saturated(options, work, way)));
-            return std::iter::once(bare(options)).chain(all).collect();
+            return bares(&works).map(|work| bare(options, work)).chain(all).collect();
         }
         if done.len() > first {
             return Vec::new();
@@ -94,8 +102,9 @@ impl Study for WholePath {
     }
 
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
-        let mut rows = bare_rows(done);
-        for work in &works(options) {
+        let works = works(options);
+        let mut rows: Vec<Row> = bares(&works).flat_map(|work| bare_rows(done, work)).collect();
+        for work in &works {
             for way in ways(options) {
                 rows.extend(latencies(done, work, way));
                 rows.extend(costs(done, work, way));
@@ -119,11 +128,12 @@ fn percentile_ns(measured: &Measured, percentile: f64) -> Option<f64> {
     points.iter().find(|point| point.percentile == percentile).map(|point| point.ns as f64)
 }
 
-fn bare_rows(done: &[Measured]) -> Vec<Row> {
-    let alone = find(done, BARE);
+fn bare_rows(done: &[Measured], work: &Work) -> Vec<Row> {
+    let alone = find(done, &bare_label(work));
+    let case = if work.has_sizes() { format!("{}: bare read", work.name()) } else { "bare read".into() };
     let row = |percentile: f64| {
         let seconds = percentile_ns(alone, percentile).map(|ns| ns / 1e9);
-        Row::new("bare read", format!("p{percentile}"), "s", seconds)
+        Row::new(case.clone(), format!("p{percentile}"), "s", seconds)
     };
     [50.0, 99.99].map(row).to_vec()
 }
@@ -134,7 +144,7 @@ fn case(work: &Work, way: Way) -> String {
 
 fn latencies(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
     let measured = find(done, &label("carried", work, way));
-    let alone = find(done, BARE);
+    let alone = find(done, &bare_label(work));
     let row = |(percentile, goal): (f64, Option<f64>)| {
         let ratio = percentile_ns(measured, percentile)
             .zip(percentile_ns(alone, percentile))

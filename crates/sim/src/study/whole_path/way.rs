@@ -8,6 +8,7 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 use tailcut_ssd::config::{ChipPolicy, FailFast};
 use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::flash::bus::Arbitration;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Precondition, Preset};
@@ -167,6 +168,7 @@ fn combine(scenario: &mut Scenario, groups: u32, copies: u32) {
     (scenario.array.groups, scenario.array.epoch.copies) = (groups, copies);
     scenario.array.reads = ReadPolicy::FailFast;
     scenario.device.schedule.fail_fast = FailFast::Anything;
+    scenario.device.bus.arbitration = Arbitration::ReadsFirst;
     // With more cores than requests at a time, a thread that looks after others keeps its own waiting.
     scenario.host.strategy = ANNOUNCED.into();
     scenario.host.window_feedback = true;

@@ -103,6 +103,11 @@ impl Work {
         }
     }
 
+    /// True when its reads are not of one size, so that they are held against their own.
+    pub fn has_sizes(&self) -> bool {
+        matches!(self, Work::Recorded(_))
+    }
+
     /// A share of what was sustained: reads and writes come by clocks of their own, or as they were recorded.
     pub fn carry(&self, options: &Options, scenario: &mut Scenario, way: Way, sustained: f64) {
         let rate = sustained * SHARE;
@@ -136,8 +141,14 @@ impl Work {
         }
     }
 
-    /// One read at a time, and nothing else.
-    pub fn alone(&self, scenario: &mut Scenario, way: Way) {
+    /// One read at a time, and nothing else; of a recorded trace one request at a time, whose writes no read meets.
+    pub fn alone(&self, options: &Options, scenario: &mut Scenario, way: Way) {
+        if let Work::Recorded(load) = self {
+            load.saturate(options, scenario);
+            (scenario.trace.depth, scenario.datacenter.depth) = (1, 1);
+            scenario.trace.read_class = u32::from(way.read_class().number());
+            return;
+        }
         scenario.run = Limits { ramp: Nanos::millis(10), requests: 20_000, ..Limits::NONE };
         scenario.workload = SyntheticConfig { depth: 1, ..closed(1.0) };
         scenario.workload.read_class = u32::from(way.read_class().number());
