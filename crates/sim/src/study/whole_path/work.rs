@@ -30,6 +30,9 @@ const SHARE: f64 = 0.7;
 /// Until the drives collect as much as is written, and drives that are told to collect have the room that they want.
 const RAMP: Nanos = Nanos::secs(15);
 
+/// For how long it is measured what the array sustains: collection comes in waves, some seconds apart.
+const WAVES: Nanos = Nanos::secs(30);
+
 /// Requests at a time that keep the array busy; and writes at a time beside reads, so that those which wait for room take no reader's thread.
 const SATURATED: u32 = 256;
 
@@ -74,8 +77,8 @@ impl Work {
     /// As much as the array takes.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Way) {
         let class = u32::from(way.read_class().number());
-        let seconds = if options.quick { Nanos::secs(2) } else { Nanos::secs(10) };
-        scenario.run = Limits { ramp: RAMP, duration: RAMP + seconds, ..Limits::NONE };
+        let measured = if options.quick { WAVES / 6 } else { WAVES };
+        scenario.run = Limits { ramp: RAMP, duration: RAMP + measured, ..Limits::NONE };
         match self {
             Work::Mixed => scenario.workload = SyntheticConfig { read_class: class, ..closed(READS) },
             Work::Bursts => scenario.workload = SyntheticConfig { read_class: class, ..closed(GETS) },
