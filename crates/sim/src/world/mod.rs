@@ -11,12 +11,14 @@ mod issuer;
 mod observer;
 mod rounds;
 mod stats;
+mod witness;
 
 pub use attribution::{Attribution, Share};
 pub use checker::Checker;
 pub use observer::Observer;
 pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
+pub use witness::Witness;
 
 use crate::workload::Source;
 use issuer::{Due, Issuer};
@@ -113,51 +115,6 @@ struct Flight {
     class: Class,
     sector: u64,
     sectors: u32,
-}
-
-/// Watches requests from outside: for timelines and exports.
-pub trait Witness {
-    /// The measurement begins.
-    #[inline]
-    fn begin(&mut self, _: Time) {}
-
-    /// A request has ended.
-    fn request(&mut self, request: &Finished<&Spans>);
-}
-
-impl Witness for () {
-    #[inline]
-    fn request(&mut self, _: &Finished<&Spans>) {}
-}
-
-/// Watches if there is one.
-impl<W: Witness> Witness for Option<W> {
-    fn begin(&mut self, now: Time) {
-        if let Some(witness) = self {
-            witness.begin(now);
-        }
-    }
-
-    #[inline]
-    fn request(&mut self, request: &Finished<&Spans>) {
-        if let Some(witness) = self {
-            witness.request(request);
-        }
-    }
-}
-
-/// Both watch.
-impl<A: Witness, B: Witness> Witness for (A, B) {
-    fn begin(&mut self, now: Time) {
-        self.0.begin(now);
-        self.1.begin(now);
-    }
-
-    #[inline]
-    fn request(&mut self, request: &Finished<&Spans>) {
-        self.0.request(request);
-        self.1.request(request);
-    }
 }
 
 /// Sources, a device, and what is known of their meeting.

@@ -47,8 +47,9 @@ pub struct Finished<S> {
 /// A finished request that is kept.
 pub type SlowRequest = Finished<Spans>;
 
-impl Finished<&Spans> {
-    fn keep(&self) -> SlowRequest {
+impl<S> Finished<S> {
+    /// The same request with the account of its waits in another form.
+    fn with<T>(&self, spans: T) -> Finished<T> {
         Finished {
             number: self.number,
             id: self.id,
@@ -62,31 +63,22 @@ impl Finished<&Spans> {
             submitted: self.submitted,
             completed: self.completed,
             latency: self.latency,
-            spans: *self.spans,
+            spans,
             counts: self.counts,
         }
+    }
+}
+
+impl Finished<&Spans> {
+    fn keep(&self) -> SlowRequest {
+        self.with(*self.spans)
     }
 }
 
 impl SlowRequest {
     /// The request as a [`Witness`](super::Witness) has seen it.
     pub fn seen(&self) -> Finished<&Spans> {
-        Finished {
-            number: self.number,
-            id: self.id,
-            source: self.source,
-            op: self.op,
-            class: self.class,
-            status: self.status,
-            sector: self.sector,
-            sectors: self.sectors,
-            due: self.due,
-            submitted: self.submitted,
-            completed: self.completed,
-            latency: self.latency,
-            spans: &self.spans,
-            counts: self.counts,
-        }
+        self.with(&self.spans)
     }
 }
 

@@ -1,0 +1,49 @@
+//! Who looks on while requests end.
+
+use super::Finished;
+use tailcut_base::{Spans, Time};
+
+/// Watches requests from outside: for timelines and exports.
+pub trait Witness {
+    /// The measurement begins.
+    #[inline]
+    fn begin(&mut self, _: Time) {}
+
+    /// A request has ended.
+    fn request(&mut self, request: &Finished<&Spans>);
+}
+
+impl Witness for () {
+    #[inline]
+    fn request(&mut self, _: &Finished<&Spans>) {}
+}
+
+/// Watches if there is one.
+impl<W: Witness> Witness for Option<W> {
+    fn begin(&mut self, now: Time) {
+        if let Some(witness) = self {
+            witness.begin(now);
+        }
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        if let Some(witness) = self {
+            witness.request(request);
+        }
+    }
+}
+
+/// Both watch.
+impl<A: Witness, B: Witness> Witness for (A, B) {
+    fn begin(&mut self, now: Time) {
+        self.0.begin(now);
+        self.1.begin(now);
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Finished<&Spans>) {
+        self.0.request(request);
+        self.1.request(request);
+    }
+}
