@@ -33,7 +33,14 @@ def told(progress: Progress, label: str, things: str) -> Iterator[Callable[[int,
 
 
 def _is_watched() -> bool:
-    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return _is_in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _is_in_notebook() -> bool:
+    """This is a notebook's kernel; that its packages are loaded does not make it one: Dask loads them, too."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
 
 
 class _Bar:

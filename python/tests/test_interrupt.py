@@ -121,6 +121,14 @@ def test_who_is_told_hears_how_far_it_is(long):
     assert heard[-1][1] == 1_000_000_000
 
 
+def test_nobody_looks_at_a_file(capsys):
+    from tailcut import _progress
+
+    pytest.importorskip("ipykernel")
+    with _progress.told(None, "run", "requests") as tell:
+        assert tell is None, "that a notebook's packages are loaded makes no notebook"
+
+
 def test_a_bar_appears_after_a_while_and_goes_away(small, monkeypatch, capsys):
     from tailcut import _progress
 
