@@ -102,6 +102,14 @@ pub struct Entry<B> {
     pub copies: [Copy; MOST_COPIES],
 }
 
+impl<B> Entry<B> {
+    /// It has only been read: all drives have the same.
+    #[inline]
+    pub fn is_untouched(&self) -> bool {
+        self.version == 0 && !self.is_dirty
+    }
+}
+
 /// All of them.
 #[derive(Debug)]
 pub struct Cache<B> {
@@ -142,16 +150,23 @@ impl<B: Block> Cache<B> {
         if let Some(id) = self.find(block) {
             return id;
         }
-        let copies = [Copy::default(); MOST_COPIES];
-        let entry =
-            Entry { block, version: 0, held: Held::Unknown, holds: 0, readers: 0, is_dirty: false, copies };
         let id = match self.free.pop() {
             Some(id) => {
-                self.entries[id as usize] = entry;
+                // It was left as new.
+                self.entries[id as usize].block = block;
                 id
             }
             None => {
-                self.entries.push(entry);
+                let (copies, held) = ([Copy::default(); MOST_COPIES], Held::Unknown);
+                self.entries.push(Entry {
+                    block,
+                    version: 0,
+                    held,
+                    holds: 0,
+                    readers: 0,
+                    is_dirty: false,
+                    copies,
+                });
                 (self.entries.len() - 1) as u32
             }
         };
@@ -175,8 +190,14 @@ impl<B: Block> Cache<B> {
     /// All drives have it: it leaves.
     pub fn leave(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
-        assert!(!entry.is_dirty, "it is clean");
-        entry.held = Held::Unknown;
+        assert!(
+            !entry.is_dirty && entry.holds == 0 && entry.readers == 0,
+            "it is clean, and nobody wants it"
+        );
+        if entry.version > 0 {
+            // Most have only been read: there is nothing to forget.
+            (entry.version, entry.held, entry.copies) = (0, Held::Unknown, [Copy::default(); MOST_COPIES]);
+        }
         self.index[entry.block as usize] = 0;
         self.free.push(id);
     }

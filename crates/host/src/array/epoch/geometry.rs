@@ -106,7 +106,7 @@ impl Geometry {
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
         let mut places = [Place { drive, block: first }; MOST_COPIES];
         for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {
-            let (drive, block) = self.copies.copy(drive, first, copy);
+            let (drive, block) = self.copies.copy_from(drive, first, 0, copy);
             *place = Place { drive, block };
         }
         Places { places, count: self.copies.count }
@@ -119,7 +119,7 @@ impl Geometry {
             return None;
         }
         let copy = self.copies.copy_at(place.block);
-        let (drive, block) = self.copies.copy(place.drive, place.block, 0);
+        let (drive, block) = self.copies.copy_from(place.drive, place.block, copy, 0);
         let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
         let chunk = chunk / self.copies.count as u64 * self.chains as u64 + drive as u64;

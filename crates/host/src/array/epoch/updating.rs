@@ -32,6 +32,12 @@ impl<B: Block> Epochs<B> {
     /// for good and nobody wants it to stay.
     pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
         let entry = self.cache.get(id);
+        if entry.is_untouched() {
+            if entry.holds == 0 && entry.readers == 0 {
+                self.cache.leave(id);
+            }
+            return;
+        }
         if entry.copies.iter().any(|copy| copy.is_queued || copy.sent != 0) {
             return;
         }

@@ -66,7 +66,12 @@ impl Copies {
     /// Where copy `wanted` of a block is, of which there is one in this place.
     #[inline]
     pub fn copy(&self, drive: usize, block: u64, wanted: usize) -> (usize, u64) {
-        let here = self.copy_at(block);
+        self.copy_from(drive, block, self.copy_at(block), wanted)
+    }
+
+    /// The same where it is known that this place is copy `here`.
+    #[inline]
+    pub fn copy_from(&self, drive: usize, block: u64, here: usize, wanted: usize) -> (usize, u64) {
         let after = drive + self.drives + wanted - here;
         let drive = if after >= 2 * self.drives {
             after - 2 * self.drives
