@@ -162,7 +162,7 @@ fn what_cannot_be_combined_is_refused() {
             &["array.drives=40", "host.strategy=coop", "host.controller=ahci"],
             &["host.controller", "array.drives"],
         ),
-        (&["kv.enabled=true", "host.strategy=coop"], &["kv.enabled", "host.strategy"]),
+        (&["kv.enabled=true", "host.strategy=coop", "host.drives=2"], &["kv.enabled", "host.drives"]),
     ] {
         let mut arguments = vec!["run", "--quiet"];
         settings.iter().for_each(|setting| arguments.extend(["--set", setting]));

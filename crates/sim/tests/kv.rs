@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use tailcut_base::{Device, Nanos};
 use tailcut_host::Disk;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
-use tailcut_sim::cpu::costs as cores;
+use tailcut_sim::cpu::{Spent, costs as cores};
 use tailcut_sim::ending::run_to_end;
-use tailcut_sim::kv::{Backing, ByteDisk, Kept, KvConfig, Loaded, SimulatedServer, costs, load};
+use tailcut_sim::kv::{Backing, ByteDisk, Kept, KvConfig, Loaded, Path, SimulatedServer, costs, load};
 use tailcut_sim::report::Report;
 use tailcut_sim::study;
 use tailcut_sim::workload::address_config::Distribution;
@@ -82,17 +82,49 @@ fn a_store_is_served_from_a_drive_and_from_every_kind_of_array() {
     }
 }
 
+/// A server whose flash is behind a host: what it asks for is carried out by the host's threads, on cores of theirs.
+fn behind_a_host(mut scenario: Scenario, strategy: &str, threads: u32) -> Scenario {
+    scenario.host.strategy = strategy.into();
+    scenario.host.threads = threads;
+    scenario.host.cores = 2;
+    scenario
+}
+
+#[test]
+fn what_a_server_asks_for_goes_the_path_of_any_strategy() {
+    let layouts = [None, Some(LayoutKind::Epochs), Some(LayoutKind::LogRaid5)];
+    for layout in layouts {
+        for (strategy, threads) in [("nvme", 64), ("coop+precomplete", 64), ("nonblocking", 5), ("poll", 32)]
+        {
+            let scenario = behind_a_host(scenario(layout), strategy, threads);
+            let (world, report) = run(&scenario);
+            let case = format!("{layout:?} {strategy}");
+            assert_eq!((report.all().requests, report.all().errors), (5_000, 0), "{case}");
+            assert!(report.content_checked, "{case}");
+            let (kv, host) = (world.device.kv_figures(), world.device.host_figures());
+            let (kv, host) = (kv.expect("it is a server"), host.expect("it has a host"));
+            assert!(kv.from_flash.count() > 200, "{case}: {}", kv.from_flash.count());
+            assert!(host.time.total() - host.time.of(Spent::Idle) > Nanos::ZERO, "{case}");
+            let (_, again) = run(&scenario);
+            assert_eq!(report, again, "{case}");
+        }
+    }
+}
+
 /// Small, and different in whatever can be.
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let load = (0u32..=100, 1u32..=40, any::<bool>(), 1u64..1000);
     let server = (16u64..6000, any::<bool>(), any::<bool>(), 1u32..=4, any::<bool>());
     let network = (1u32..=3, 0u64..60_000);
-    (load, server, network, 0usize..3).prop_map(
+    let host = prop::sample::select(vec!["", "", "nvme", "coop", "lazy", "poll", "hybrid"]);
+    (load, server, network, 0usize..3, host, 3u32..40).prop_map(
         |(
             (gets, clients, is_open, seed),
             (value, is_cache, durable, cores, siblings),
             (links, moderation),
             layout,
+            strategy,
+            threads,
         )| {
             let layout = [None, Some(LayoutKind::Raid0), Some(LayoutKind::Epochs)][layout];
             let mut scenario = scenario(layout);
@@ -111,7 +143,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             kv.items = 8_000_000 / kv.footprint();
             kv.keep = if is_cache { Kept::WhatIsUsed } else { Kept::Everything };
             kv.memory = 4 << 20;
-            scenario
+            behind_a_host(scenario, strategy, threads)
         },
     )
 }
@@ -140,7 +172,7 @@ fn served_wrongly(scenario: &Scenario, change: impl FnOnce(&mut Loaded)) -> Resu
     let mut loaded = load(&scenario.kv, &Disk { blocks, ..disk }, scenario.seed);
     change(&mut loaded);
     let bytes = ByteDisk::new(drive, checker, std::mem::take(&mut loaded.blocks));
-    let server = SimulatedServer::new(&scenario.kv, loaded, bytes, false, true, Nanos::ZERO);
+    let server = SimulatedServer::new(&scenario.kv, loaded, bytes, Path::Direct, true, Nanos::ZERO);
     let sources = scenario.sources(server.identify().sectors, false).expect("it is a good workload");
     let mut world = World::new(server, Checker::off(), sources, scenario.run.clone());
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {})

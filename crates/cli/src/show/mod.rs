@@ -47,7 +47,7 @@ pub fn machinery(report: &Report, tone: Tone) -> Vec<(&'static str, String)> {
         report.store.as_ref().map(|store| ("store", store::table(store, tone))),
         report.kv.as_ref().map(|server| ("key-value server", kv::part(server, tone))),
         report.array.as_ref().map(|array| ("array", array::tables(array, tone))),
-        report.host.as_ref().map(|host| ("host", host::lines(host))),
+        report.host.as_ref().filter(|_| report.all().requests > 0).map(|host| ("host", host::lines(host))),
         Some((drive, drive::table(report, tone))),
     ];
     parts.into_iter().flatten().collect()

@@ -1,6 +1,7 @@
-//! What a server keeps its items on: one drive, or an array.
+//! What a server keeps its items on: one drive, or an array, by itself or behind a host whose threads carry out what the server asks of it.
 
 use crate::array::SimulatedArray;
+use crate::path::{HostFigures, SimulatedHost};
 use crate::storage::Storage;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -9,14 +10,15 @@ use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
 use tailcut_ssd::{Probe, Ssd};
 
-/// A drive or an array.
-#[derive(Debug)]
+/// A drive or an array, or a host with either.
 #[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Backing<P: Probe = ()> {
     /// A drive.
     Drive(Ssd<P>),
     /// An array.
     Array(SimulatedArray<P>),
+    /// A host: each request is the work of one of its threads.
+    Host(SimulatedHost<P>),
 }
 
 impl<P: Probe> Backing<P> {
@@ -25,6 +27,7 @@ impl<P: Probe> Backing<P> {
         match self {
             Backing::Drive(drive) => vec![drive],
             Backing::Array(array) => array.into_drives(),
+            Backing::Host(host) => host.into_drives(),
         }
     }
 }
@@ -35,6 +38,7 @@ macro_rules! ask {
         match $backing {
             Backing::Drive($one) => $what,
             Backing::Array($one) => $what,
+            Backing::Host($one) => $what,
         }
     };
 }
@@ -78,6 +82,14 @@ impl<P: Probe> Storage for Backing<P> {
 
     fn array(&self) -> Option<&Array<Fingerprint>> {
         ask!(self, one => Storage::array(one))
+    }
+
+    fn checks_content(&self) -> bool {
+        ask!(self, one => Storage::checks_content(one))
+    }
+
+    fn host_figures(&self) -> Option<HostFigures> {
+        ask!(self, one => Storage::host_figures(one))
     }
 
     fn why_stuck(&self) -> String {

@@ -16,8 +16,10 @@ pub struct ByteDisk<S> {
     checker: Checker,
     shape: Disk,
     blocks: Vec<Bytes>,
-    /// What each request in flight is answered with, by its name, and what its fingerprints must be.
+    /// What each request in flight is answered with, by its name below, and what its fingerprints must be.
     in_flight: Vec<Flight>,
+    /// Names below that no request has; the one that was freed last is the first to be used again.
+    free: Vec<u32>,
     /// Requests for which there was no room, and since when.
     waiting: VecDeque<(Time, Request<Bytes>)>,
     completions: Vec<Completion>,
@@ -25,8 +27,11 @@ pub struct ByteDisk<S> {
     asked: u64,
 }
 
+/// A request that what is below has under a name of its own: hosts have a thread for each name, so the lowest will do.
 #[derive(Debug, Default)]
 struct Flight {
+    /// Its name above.
+    id: u32,
     op: Option<Op>,
     data: Vec<Bytes>,
     expected: u64,
@@ -37,8 +42,17 @@ impl<S: Storage> ByteDisk<S> {
     /// Over the first blocks of a drive or an array, which hold these bytes. `checker` knows the fingerprints.
     pub fn new(storage: S, checker: Checker, blocks: Vec<Bytes>) -> ByteDisk<S> {
         let shape = Disk { blocks: blocks.len() as u64, ..Disk::of(&storage.identify()) };
-        let (in_flight, waiting, completions) = (Vec::new(), VecDeque::new(), Vec::new());
-        ByteDisk { storage, checker, shape, blocks, in_flight, waiting, completions, asked: 0 }
+        ByteDisk {
+            storage,
+            checker,
+            shape,
+            blocks,
+            in_flight: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            completions: Vec::new(),
+            asked: 0,
+        }
     }
 
     /// What it says of itself.
@@ -63,7 +77,7 @@ impl<S: Storage> ByteDisk<S> {
 
     /// True while fingerprints are checked.
     pub fn is_checking(&self) -> bool {
-        self.checker.is_on()
+        self.checker.is_on() || self.storage.checks_content()
     }
 
     /// A request; none before it may be in flight under its name.
@@ -84,7 +98,8 @@ impl<S: Storage> ByteDisk<S> {
     /// Hands over what there is room for.
     fn send(&mut self, now: Time) {
         while let Some((since, request)) = self.waiting.front() {
-            let command = command_of(request);
+            let name = self.free.last().copied().unwrap_or(self.in_flight.len() as u32);
+            let command = command_of(request, CommandId(name));
             match self.storage.submit(now, &command) {
                 Submit::Accepted => {}
                 Submit::Busy => return,
@@ -93,12 +108,17 @@ impl<S: Storage> ByteDisk<S> {
             let since = *since;
             let expected = self.checker.submitted(&command);
             let (_, request) = self.waiting.pop_front().expect("it is there");
-            self.carry_out(request, expected, since);
+            let (id, op, data) = self.carry_out(request);
+            if self.free.pop().is_none() {
+                self.in_flight.push(Flight::default());
+            }
+            self.in_flight[name as usize] = Flight { id, op: Some(op), data, expected, since };
+            self.asked += 1;
         }
     }
 
-    /// A request takes effect in the order in which it was submitted.
-    fn carry_out(&mut self, request: Request<Bytes>, expected: u64, since: Time) {
+    /// A request takes effect in the order in which it was submitted: its name, and the blocks that it is answered with.
+    fn carry_out(&mut self, request: Request<Bytes>) -> (u32, Op, Vec<Bytes>) {
         let Request { id, op, block, blocks, mut data, .. } = request;
         let range = block as usize..block as usize + blocks as usize;
         match op {
@@ -107,13 +127,7 @@ impl<S: Storage> ByteDisk<S> {
             Op::Trim => self.blocks[range].fill(Bytes::ZEROS),
             Op::Flush => {}
         }
-        if self.in_flight.len() <= id as usize {
-            self.in_flight.resize_with(id as usize + 1, Flight::default);
-        }
-        let flight = &mut self.in_flight[id as usize];
-        assert!(flight.op.is_none(), "requests in flight have names of their own");
-        *flight = Flight { op: Some(op), data, expected, since };
-        self.asked += 1;
+        (id, op, data)
     }
 
     /// When something happens by itself.
@@ -134,26 +148,28 @@ impl<S: Storage> ByteDisk<S> {
     }
 
     fn answer(&mut self, now: Time, completion: Completion) -> Response<Bytes> {
-        let flight = std::mem::take(&mut self.in_flight[completion.id.0 as usize]);
+        let CommandId(name) = completion.id;
+        let flight = std::mem::take(&mut self.in_flight[name as usize]);
+        self.free.push(name);
         let op = flight.op.expect("the disk answers what it was asked");
         self.checker.completed(op, &completion, flight.expected, self.asked);
         let mut spans = completion.spans;
         let taken = now.since(flight.since);
         spans.add(Cause::Tag, taken.saturating_sub(spans.total()));
         assert_eq!(spans.total(), taken, "the account of the disk is complete");
-        let Completion { id: CommandId(id), status, busy_for, .. } = completion;
+        let Completion { status, busy_for, .. } = completion;
         let mut data = flight.data;
         if op == Op::Read && status != Status::Success {
             data.clear();
         }
-        Response { id, status, data, busy_for, spans }
+        Response { id: flight.id, status, data, busy_for, spans }
     }
 }
 
-fn command_of(request: &Request<Bytes>) -> Command {
+fn command_of(request: &Request<Bytes>, id: CommandId) -> Command {
     let sum = |sum: u32, block: &Bytes| sum.rotate_left(5) ^ block.checksum();
     Command {
-        id: CommandId(request.id),
+        id,
         op: request.op,
         fua: request.fua,
         class: request.class,

@@ -33,8 +33,10 @@ pub use config::{Kept, KvConfig};
 pub use disk::ByteDisk;
 pub use figures::KvFigures;
 pub use loading::{Loaded, load};
+pub use path::Path;
 
 use crate::cpu::{Event, Machine};
+use crate::path::HostFigures;
 use crate::storage::Storage;
 use alarms::{Alarm, Alarms};
 use connection::{Connection, Outcome};
@@ -42,7 +44,6 @@ use figures::Tally;
 use history::History;
 use interrupts::{Port, Soft};
 use link::{Link, Moderation};
-use path::Path;
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -96,12 +97,12 @@ pub struct SimulatedServer<S> {
 
 impl<S: Storage> SimulatedServer<S> {
     /// A server that has been loaded, over the disk that it has been loaded onto. What it does in the first `ramp` does not count in
-    /// its figures. `is_prepared` unless the storage is still to be written to before the server begins.
+    /// its figures. `path` is the way to its storage; `is_prepared` unless the storage is still to be written to before the server begins.
     pub fn new(
         config: &KvConfig,
         loaded: Loaded,
         disk: ByteDisk<S>,
-        is_ahci: bool,
+        path: Path,
         is_prepared: bool,
         ramp: Nanos,
     ) -> SimulatedServer<S> {
@@ -116,7 +117,7 @@ impl<S: Storage> SimulatedServer<S> {
             clients[connection.name as usize] = client as u32;
         }
         let mut server = SimulatedServer {
-            path: if is_ahci { Path::Scsi } else { Path::Direct },
+            path,
             service,
             disk,
             soft: vec![Soft::default(); machine.cpus()],
@@ -380,6 +381,10 @@ impl<S: Storage> Storage for SimulatedServer<S> {
 
     fn checks_content(&self) -> bool {
         true
+    }
+
+    fn host_figures(&self) -> Option<HostFigures> {
+        self.disk.storage().host_figures()
     }
 
     fn kv_figures(&self) -> Option<KvFigures> {

@@ -1,38 +1,42 @@
-//! What a request for the disk costs the server, by the protocol that its drives speak.
+//! What a request for the disk costs the server, by who carries it out.
 
 use crate::cpu::costs;
 use tailcut_base::Nanos;
 
 /// The way of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Path {
+pub enum Path {
     /// SCSI over AHCI.
     Scsi,
     /// One driver, which the drive tells its ends in memory (NVMe).
     Direct,
+    /// A thread of a host, on a core of that host's: what its drives cost is modelled there.
+    Thread,
 }
 
 impl Path {
-    /// From the system call to the drive. An array is a library in the thread, whose own work and further requests (copies of what is written, once
+    /// From the system call to the drive, or to the thread that is to run. An array is a library in the thread, whose own work and further requests (copies of what is written, once
     /// for many items) are not counted.
-    pub fn issue(self) -> Nanos {
-        let build = match self {
-            Path::Scsi => costs::BUILD_SCSI,
-            Path::Direct => costs::BUILD_DIRECT,
-        };
-        costs::ENTER + build + costs::ISSUE
+    pub(super) fn issue(self) -> Nanos {
+        costs::ENTER
+            + match self {
+                Path::Scsi => costs::BUILD_SCSI + costs::ISSUE,
+                Path::Direct => costs::BUILD_DIRECT + costs::ISSUE,
+                Path::Thread => costs::WAKE + costs::IPI_SEND,
+            }
     }
 
-    /// The software interrupt's work for a request that has ended.
-    pub fn end(self) -> Nanos {
+    /// The software interrupt's work for a request that has ended; a thread has left it in memory.
+    pub(super) fn end(self) -> Nanos {
         match self {
             Path::Scsi => costs::FETCH_SCSI + costs::FINISH_SCSI,
             Path::Direct => costs::FETCH_DIRECT + costs::FINISH_DIRECT,
+            Path::Thread => costs::CHECK,
         }
     }
 
     /// Interrupts have to be acknowledged over the bus.
-    pub fn acknowledges(self) -> bool {
+    pub(super) fn acknowledges(self) -> bool {
         self == Path::Scsi
     }
 }

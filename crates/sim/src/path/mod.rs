@@ -65,7 +65,7 @@ pub struct SimulatedHost<P: Probe = ()> {
     strategy: Strategy,
     modes: Modes,
     drives: Vec<Ssd<P>>,
-    /// The last event.
+    /// The last event, or request.
     now: Time,
     /// Sectors of each drive that can be addressed.
     drive_sectors: u64,
@@ -395,6 +395,7 @@ impl<P: Probe> Device for SimulatedHost<P> {
         if thread as usize >= self.workers.len() {
             return Submit::Busy;
         }
+        self.now = now;
         match &mut self.array {
             Some(array) if !array.takes(command) => return Submit::Refused(Status::InvalidField),
             Some(array) => array.note(thread, command),

@@ -7,7 +7,36 @@ use tailcut_host::array;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::path::{Strategy, ahci};
 
+/// What the clients of a key-value server ask for at a time, to the workload.
+const ITEM: &str = "4KiB";
+
 impl Scenario {
+    /// What does not fit together of a key-value server, its clients and its storage: the key to blame, what is wrong and what
+    /// would be right.
+    pub(super) fn check_server(&self) -> Option<(&'static str, String)> {
+        if !self.kv.enabled {
+            return None;
+        }
+        if !self.is_synthetic() {
+            let message = "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or \
+                           set kv.enabled = false";
+            return Some(("kv.enabled", message.into()));
+        }
+        if [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM) {
+            let message = format!(
+                "each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is \
+                 the size of items"
+            );
+            return Some(("kv.enabled", message));
+        }
+        if self.host.is_on() && self.array.drives == 0 && self.host.drives > 1 {
+            let message = "a server (kv.enabled) keeps its items on one disk: set host.drives = 1, or make an array of the \
+                           drives (array.drives)";
+            return Some(("host.drives", message.into()));
+        }
+        None
+    }
+
     /// What does not fit together of a drive's sets and its array: the key to blame, what is wrong and what
     /// would be right.
     pub fn check_sets(&self) -> Option<(&'static str, String)> {

@@ -240,13 +240,7 @@ impl Configure for Scenario {
         visit.section("array", "The array that such drives form.", &mut self.array);
         visit.section("host", "The host between workload and drives.", &mut self.host);
         visit.section("kv", "The key-value server between workload and drives.", &mut self.kv);
-        if self.kv.enabled && self.host.is_on() {
-            visit.problem(
-                "kv.enabled",
-                "a server has cores of its own: set host.strategy = \"\", or kv.enabled = false".into(),
-            );
-        }
-        let together = [self.check_host_of_array(), self.check_control()];
+        let together = [self.check_server(), self.check_host_of_array(), self.check_control()];
         for (key, message) in together.into_iter().flatten() {
             visit.problem(key, message);
         }
@@ -258,21 +252,6 @@ impl Configure for Scenario {
                 "datacenter.workload",
                 "a run has one workload: set datacenter.workload = \"none\", or leave trace.file and fio.file empty"
                     .into(),
-            );
-        }
-        if self.kv.enabled && !self.is_synthetic() {
-            visit.problem(
-                "kv.enabled",
-                "clients of a server do what [workload] says: run no trace, job file, data-centre workload or store, or set kv.enabled = false"
-                    .into(),
-            );
-        }
-        if self.kv.enabled
-            && [&self.workload.read_size, &self.workload.write_size].iter().any(|size| *size != ITEM)
-        {
-            visit.problem(
-                "kv.enabled",
-                format!("each request is for one item, of {ITEM}: set workload.read_size and workload.write_size so; kv.value is the size of items"),
             );
         }
         if self.beside.enabled && !self.is_synthetic() {
@@ -295,9 +274,6 @@ impl Configure for Scenario {
         }
     }
 }
-
-/// What the clients of a key-value server ask for at a time, to the workload.
-const ITEM: &str = "4KiB";
 
 /// What the built-in scenario fills and uses of the drive: pages that nobody has written would be
 /// read in no time.

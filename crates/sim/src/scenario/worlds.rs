@@ -2,7 +2,7 @@
 
 use super::{InputError, Scenario};
 use crate::array::{Fill, Members, SimulatedArray};
-use crate::kv::{Backing, ByteDisk, SimulatedServer, load};
+use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
 use crate::workload::Source;
 use crate::world::{Checker, Witness, World};
@@ -102,14 +102,27 @@ impl Scenario {
         let sectors = self.kv.items * BLOCK_SECTORS;
         let mut sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
+        let (ramp, has_host) = (self.run.ramp, self.host.is_on());
+        // A host checks what is below it: only it knows the order in which requests reach that.
         let (backing, checker, fill) = if self.array.drives > 0 {
             let mut array = self.new_array(probe)?;
             let (checker, fill) = self.prepare_array(&mut array)?;
-            array.start();
-            (Backing::Array(array), checker, fill)
+            if has_host {
+                let host =
+                    SimulatedHost::with_array(&self.host, array.into_parts(), checker, ramp, self.seed);
+                (Backing::Host(host), Checker::off(), fill)
+            } else {
+                array.start();
+                (Backing::Array(array), checker, fill)
+            }
         } else {
             let (drive, checker) = self.prepare(probe())?;
-            (Backing::Drive(drive), checker, None)
+            if has_host {
+                let host = SimulatedHost::new(&self.host, vec![drive], vec![checker], ramp, self.seed);
+                (Backing::Host(host), Checker::off(), None)
+            } else {
+                (Backing::Drive(drive), checker, None)
+            }
         };
         let is_prepared = fill.is_none();
         sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
@@ -121,8 +134,12 @@ impl Scenario {
         let blocks = self.kv.blocks(prepared, &disk).map_err(|problem| InputError::Kv(vec![problem]))?;
         let mut loaded = load(&self.kv, &Disk { blocks, ..disk }, self.seed);
         let disk = ByteDisk::new(backing, checker, std::mem::take(&mut loaded.blocks));
-        let is_ahci = self.device.queue.protocol == Protocol::Ahci;
-        let server = SimulatedServer::new(&self.kv, loaded, disk, is_ahci, is_prepared, self.run.ramp);
+        let path = match self.device.queue.protocol {
+            _ if has_host => Path::Thread,
+            Protocol::Ahci => Path::Scsi,
+            Protocol::Nvme => Path::Direct,
+        };
+        let server = SimulatedServer::new(&self.kv, loaded, disk, path, is_prepared, ramp);
         // The server checks every value: only it knows what was acknowledged when.
         Ok(World::witnessed(server, Checker::off(), sources, self.run.clone(), witness))
     }
