@@ -48,7 +48,7 @@ const BURST: Nanos = Nanos::millis(10);
 
 /// Reads that are measured: enough for 99.99 %, and in the full form for 99.9999 %.
 fn measured_reads(options: &Options) -> f64 {
-    if options.quick { 60_000.0 } else { 3_000_000.0 }
+    if options.quick { 800_000.0 } else { 3_000_000.0 }
 }
 
 /// All workloads.
@@ -77,8 +77,7 @@ impl Work {
     /// As much as the array takes.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Way) {
         let class = u32::from(way.read_class().number());
-        let measured = if options.quick { WAVES / 6 } else { WAVES };
-        scenario.run = Limits { ramp: RAMP, duration: RAMP + measured, ..Limits::NONE };
+        scenario.run = Limits { ramp: RAMP, duration: RAMP + WAVES, ..Limits::NONE };
         match self {
             Work::Mixed => scenario.workload = SyntheticConfig { read_class: class, ..closed(READS) },
             Work::Bursts => scenario.workload = SyntheticConfig { read_class: class, ..closed(GETS) },
