@@ -170,12 +170,20 @@ fn recovery(test: &Procedure) -> Option<Row> {
     let groups: Vec<Vec<&Record>> = series(test).map(|(_, records)| records).collect();
     let [first, _, third] = groups.as_slice() else { return None };
     let mean = first.iter().map(|record| record.figures.throughput()).sum::<f64>() / first.len() as f64;
+    // To a hundredth: a mean is above half of what it is made of.
+    let is_quick = |record: &&&Record| record.figures.throughput() >= 0.99 * mean;
     let mut spent = 0.0;
-    let back = third.iter().find_map(|record| {
+    let mut samples = third.iter();
+    let back = samples.find(|record| {
         spent += record.figures.took.as_secs_f64();
-        // To a hundredth: a mean is above half of what it is made of.
-        (record.figures.throughput() >= 0.99 * mean).then_some(spent)
+        is_quick(record)
     });
-    let row = Row::new("recovery", "until group 3 is as quick as group 1", "s", back);
-    Some(if back.is_none() { row.note("not within the group") } else { row })
+    let row = Row::new("recovery", "until group 3 is as quick as group 1", "s", back.map(|_| spent));
+    Some(match back {
+        None => row.note("not within the group"),
+        Some(_) if samples.any(|record| !is_quick(&record)) => {
+            row.note("for the first time: later samples are slower again")
+        }
+        Some(_) => row,
+    })
 }
