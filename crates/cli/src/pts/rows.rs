@@ -187,3 +187,37 @@ fn recovery(test: &Procedure) -> Option<Row> {
         Some(_) => row,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::Nanos;
+    use tailcut_host::pts::{Figures, Form, Outcome, Settings, Step};
+
+    /// The recovery of a third group with these bytes in its samples, of which the first group had 100 each.
+    fn recovered(third: [u64; 8]) -> Row {
+        let mut test = Procedure::new(Test::CrossStimulusRecovery, Settings::quick(Form::Client, 1 << 30));
+        let samples = [100; 8].into_iter().chain([10; 6]).chain(third);
+        let mut bytes = samples.map(|bytes| Figures { bytes, took: Nanos::secs(1), ..Figures::default() });
+        while let Some(step) = test.next() {
+            test.told(match step {
+                Step::Load(_) => {
+                    Outcome::Measured { figures: bytes.next().expect("22 samples"), latency: None }
+                }
+                Step::Purge | Step::Rest(_) => Outcome::Done,
+            });
+        }
+        rows(&test).pop().expect("it has rows")
+    }
+
+    #[test]
+    fn a_recovery_that_does_not_last_says_so() {
+        let lasting = recovered([50, 80, 100, 99, 101, 100, 100, 100]);
+        assert_eq!((lasting.measured, lasting.note), (Some(3.0), None));
+        let passing = recovered([50, 100, 100, 60, 100, 100, 100, 100]);
+        assert_eq!(passing.measured, Some(2.0));
+        assert!(passing.note.is_some_and(|note| note.ends_with("slower again")));
+        let none = recovered([50; 8]);
+        assert_eq!((none.measured, none.note.as_deref()), (None, Some("not within the group")));
+    }
+}
