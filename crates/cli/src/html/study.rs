@@ -59,16 +59,22 @@ pub fn page(studies: &[Finished]) -> Page {
     let data = serde_json::to_string(studies).expect("plain data");
     let title = match studies {
         [one] => format!("tailcut study {}", one.study),
-        _ => format!("tailcut: {} studies beside their papers", studies.len()),
+        _ if has_ratios(studies) => format!("tailcut: {} studies beside their papers", studies.len()),
+        _ => format!("tailcut: {} studies", studies.len()),
     };
     let mut page = Page::new(&title, lead(studies), data);
-    if studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some())) {
+    if has_ratios(studies) {
         page.section("All figures", overview(studies));
     }
     for (number, study) in studies.iter().enumerate() {
         page.section_named(&study.study, &heading(study), section(number, study));
     }
     page
+}
+
+/// Whether there is a paper to be compared with.
+fn has_ratios(studies: &[Finished]) -> bool {
+    studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some()))
 }
 
 fn lead(studies: &[Finished]) -> String {
@@ -85,8 +91,11 @@ fn lead(studies: &[Finished]) -> String {
         (off, "further away"),
         (noted, "of these with the reason"),
     ];
-    let tiles: String =
-        tiles.iter().map(|(count, what)| format!("<li><b>{count}</b><span>{what}</span></li>")).collect();
+    let shown = if ratios.is_empty() { 1 } else { tiles.len() };
+    let tiles: String = tiles[..shown]
+        .iter()
+        .map(|(count, what)| format!("<li><b>{count}</b><span>{what}</span></li>"))
+        .collect();
     let forms = match (studies.iter().all(|study| study.quick), studies.iter().any(|study| study.quick)) {
         (true, true) => "quick forms: fewer cases and shorter runs",
         (false, true) => "some in their quick form",
