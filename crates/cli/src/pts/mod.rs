@@ -23,6 +23,7 @@ use arguments::PtsArguments;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use subject::Subject;
+use tailcut_base::Nanos;
 use tailcut_host::pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
 use tailcut_sim::study::Row;
@@ -68,16 +69,21 @@ impl Tested {
 
     /// What a reader should know of this test, each as a sentence.
     pub fn notes(&self) -> Vec<String> {
+        let brief = (self.procedure.settings.minute < BRIEF_MINUTE).then(|| BRIEF.to_owned());
         let widened = self.cells().iter().any(Cell::is_widened).then(|| WIDENED.to_owned());
         let ended = match self.end {
             Some(End::Stopped) => Some("stopped: what was measured until then is shown".into()),
             Some(End::Failed(why)) => Some(format!("it ended before its time: {why}")),
             Some(End::Complete) | None => None,
         };
-        widened.into_iter().chain(ended).collect()
+        brief.into_iter().chain(widened).chain(ended).collect()
     }
 }
 
+/// A minute that is shorter than this is no longer than a drive needs to empty its buffer: 64 MiB at a few hundred MB/s.
+const BRIEF_MINUTE: Nanos = Nanos::secs(1);
+const BRIEF: &str = "in so short a minute a drive's buffer is much of what is seen: writes go to it, and reads after them wait for it \
+                     to be emptied";
 const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then \
                        writes it";
 
