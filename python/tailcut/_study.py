@@ -1,4 +1,4 @@
-"""Studies: tables and figures of papers, measured again."""
+"""Studies: tables and figures of papers, measured again, and tests of drives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StudyTitle(NamedTuple):
 
 
 def studies() -> list[StudyTitle]:
-    """Every study."""
+    """Every study: of papers, and the tests of drives behind them."""
     return [StudyTitle(one["study"], one["title"], one["source"]) for one in json.loads(_tailcut.studies())]
 
 
@@ -44,14 +44,14 @@ def study(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> StudyResult:
-    """Measures a table or figure of a paper again, on all cores.
+    """Measures a table or figure of a paper again, on all cores; or tests a simulated drive (``pts-lat`` and others).
 
     :param id: its name; see :func:`studies`.
     :param quick: fewer cases and shorter runs: seconds instead of minutes.
     :param seed: seed of every random stream.
     :param traces: the folder of recorded traces, for studies that can use them.
     :param jobs: how many runs at a time; one for each core when left out.
-    :param progress: as in :func:`run`, in runs.
+    :param progress: as in :func:`run`, in runs; for the test of a drive in loads.
     :raises ScenarioError: a study that there is not; the text has the names of all.
     """
     with told(progress, id, "runs") as tell:
@@ -74,6 +74,11 @@ class StudyResult:
     def data(self) -> dict[str, Any]:
         """All that ``tailcut study run --json`` writes."""
         return self._data
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know of all rows: of a test of a drive, how it was carried out."""
+        return list(self._data.get("notes", []))
 
     @property
     def rows(self) -> Table:

@@ -25,6 +25,16 @@ def test_a_study_is_that_of_the_command(command, tmp_path: Path):
     assert str(rows.to_arrow().schema.field("paper").type) == "double"
 
 
+def test_a_test_of_a_drive_is_a_study(command, tmp_path: Path):
+    ours = tailcut.study("pts-lat", quick=True, progress=False)
+    command("pts", "lat", "--quick", "--quiet", "--json", tmp_path / "pts.json")
+    theirs = json.loads((tmp_path / "pts.json").read_text())
+    assert ours.data["rows"] == theirs["tests"][0]["rows"]
+    assert ours.notes[0] == theirs["departure"]
+    assert tailcut.study("sprinkler-1", quick=True, progress=False).notes == []
+    assert "pts-lat" in {study.id for study in tailcut.studies()}
+
+
 def test_pages_and_representations(tmp_path: Path):
     study = tailcut.study("sprinkler-1", quick=True, progress=False)
     study.to_html(tmp_path / "study.html")

@@ -6,9 +6,11 @@ use std::sync::atomic::Ordering;
 use support::{Place, golden, json, stderr, stdout};
 use tailcut::failure::Failure;
 use tailcut::interrupt::Interrupt;
+use tailcut::pts::Watcher;
 use tailcut::study::crew::Crew;
-use tailcut::study::page;
+use tailcut::study::{Entry, page};
 use tailcut::terminal::Tone;
+use tailcut_host::pts::Procedure;
 use tailcut_sim::Scenario;
 use tailcut_sim::study::{self, Measured, Options, Row, Run, Study, find};
 use tailcut_sim::world::Limits;
@@ -91,7 +93,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&version), "{text}");
     golden("study.json", &text.replace(&version, "\"version\": \"…\""));
-    golden("study.txt", &page::table(&Tiny { requests: 0 }, &one, 100, Tone::Plain));
+    golden("study.txt", &page::table(Entry::Paper(&Tiny { requests: 0 }), &one, 100, Tone::Plain));
 }
 
 #[test]
@@ -144,7 +146,12 @@ fn studies_are_listed_for_people_and_programs() {
     let text = place.text(&["study", "list"]);
     let all = json(&place.text(&["study", "list", "--json"]));
     let all = all.as_array().expect("a list");
-    assert_eq!(all.len(), study::all().len());
+    assert_eq!(all.len(), study::all().len() + 8, "the drive tests stand behind the papers");
+    let drive: Vec<&str> =
+        all[study::all().len()..].iter().filter_map(|entry| entry["study"].as_str()).collect();
+    let names = ["pts-iops", "pts-tp", "pts-lat", "pts-wsat", "pts-hir", "pts-xsr", "pts-cbw", "pts-dirth"];
+    assert_eq!(drive, names);
+    assert_eq!(all[all.len() - 1]["source"], "SNIA SSS PTS 2.0, section 14");
     for entry in all {
         for key in ["study", "title", "source"] {
             let value = entry[key].as_str().expect("a text");
@@ -159,6 +166,8 @@ fn an_unknown_study_gets_a_suggestion_and_the_list() {
     let report = place.refused(2, &["study", "run", "sprinkler-51", "nonsense"]);
     assert!(report.contains("there is no study 'sprinkler-51'; did you mean 'sprinkler-1"), "{report}");
     assert!(report.contains("there is no study 'nonsense'\n"), "all at once: {report}");
+    let report = place.refused(2, &["study", "run", "pts-iop"]);
+    assert!(report.contains("there is no study 'pts-iop'; did you mean 'pts-iops'?"), "{report}");
     for study in study::all() {
         assert!(report.contains(study.id()) && report.contains(study.title()), "{report}");
     }
@@ -187,6 +196,108 @@ fn the_scenario_behind_a_row_can_be_run_alone() {
     assert_eq!(alone["drive"]["chip_utilisation"], measured.figures.unit_utilisation());
     let report = place.refused(2, &["study", "show", "sprinkler-15", "--case", "64-chips/vas/4kib"]);
     assert!(report.contains("did you mean '64-chips/vas/4KiB'?"), "{report}");
+}
+
+#[test]
+fn drive_tests_are_studies_with_the_rows_of_their_own_command() {
+    let place = Place::new();
+    let form = ["--quick", "--seed", "5", "--json"];
+    let tests = ["tp", "lat", "wsat", "hir", "xsr"];
+    let ids = tests.map(|test| format!("pts-{test}"));
+    let line: Vec<&str> = ["study", "run"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+    place.text(&[&line[..], &form, &["studies.json"]].concat());
+    let studies = place.json("studies.json");
+    for (number, (test, id)) in tests.into_iter().zip(&ids).enumerate() {
+        place.text(&[&["pts", test], &form[..], &["pts.json"]].concat());
+        let (theirs, study) = (place.json("pts.json"), &studies[number]);
+        assert_eq!((&study["study"], &study["seed"]), (&id.as_str().into(), &5.into()));
+        assert_eq!(study["rows"], theirs["tests"][0]["rows"], "{id}");
+        let rows = study["rows"].as_array().expect("a list");
+        assert!(!rows.is_empty() && rows.iter().all(|row| row["paper"].is_null()), "{id}");
+        assert_eq!(study["notes"][0], theirs["departure"], "a short form says that it does not conform");
+    }
+}
+
+#[test]
+fn drive_tests_stand_in_one_list_with_papers() {
+    let place = Place::new();
+    let line =
+        ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "both.json", "--html", "both.html"];
+    let text = place.text(&line);
+    let both = place.json("both.json");
+    assert_eq!((&both[0]["study"], &both[1]["study"]), (&"shin-4.1".into(), &"pts-xsr".into()));
+    assert!(both[0].get("notes").is_none() && both[1]["rows"][0]["measured"].as_f64() > Some(0.0), "{both}");
+    for words in
+        ["pts-xsr: Cross stimulus", "NOT A CONFORMING RUN", "tailcut pts xsr", "--real-time", "--device PATH"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let page = std::fs::read_to_string(place.path("both.html")).expect("it was written");
+    assert!(
+        page.contains("pts-xsr: Cross stimulus") && page.contains("<p class=\"soft\">NOT A CONFORMING RUN")
+    );
+}
+
+#[test]
+fn the_stages_of_a_drive_test_are_shown() {
+    let place = Place::new();
+    let text = place.text(&["study", "show", "pts-lat"]);
+    let names: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    assert_eq!(names, ["purge", "precondition SEQ 128KiB", "rounds", "histogram"], "{text}");
+    assert!(text.contains("20min of RND 4KiB 0/100 at T1Q1"), "{text}");
+    assert!(place.text(&["study", "show", "pts-lat", "--quick"]).contains("50ms of RND 4KiB 0/100 at T1Q1"));
+    let report = place.refused(2, &["study", "show", "pts-lat", "--case", "rounds"]);
+    assert!(report.contains("pts-lat has no run") && report.contains("tailcut pts lat --json"), "{report}");
+}
+
+#[test]
+fn a_drive_test_that_is_stopped_keeps_what_was_measured() {
+    let interrupt = Interrupt::default();
+    let watcher = Watcher::new(interrupt.clone(), true);
+    let options = Options { quick: true, ..Options::default() };
+    let Some(Entry::Drive(test)) = Entry::by_id("pts-hir") else { panic!("it is there") };
+    let stopped_after = |loads: usize| {
+        interrupt.flag().store(loads == 0, Ordering::Relaxed);
+        let mut stop =
+            |test: &Procedure| interrupt.flag().store(test.records().len() >= loads, Ordering::Relaxed);
+        test.measure(&options, &watcher, &mut stop).expect("the drive is there")
+    };
+    let carried = stopped_after(3);
+    assert!(matches!(carried.ended, Err(Failure::Interrupted)));
+    let table = carried.table.expect("something was measured");
+    assert!(
+        !table.rows.is_empty() && table.notes.iter().any(|note| note.starts_with("stopped:")),
+        "{table:?}"
+    );
+    assert!(stopped_after(0).table.is_none(), "nothing was measured");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_finished_before_a_drive_test_is_stopped_is_kept() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let line = ["study", "run", "shin-4.1", "pts-xsr", "--json", "rows.json"];
+    let mut child =
+        place.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut shown = BufReader::new(child.stdout.take().expect("it was asked for"));
+    shown.read_line(&mut String::new()).expect("the first study is shown");
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .expect("there is a kill")
+            .success()
+    );
+    std::io::copy(&mut shown, &mut std::io::sink()).expect("it can be read");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let rows = place.json("rows.json");
+    assert_eq!(rows[0]["study"], "shin-4.1");
+    assert!(rows[1]["notes"].as_array().is_none_or(|notes| {
+        notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with("stopped:")))
+    }));
 }
 
 #[cfg(target_os = "linux")]

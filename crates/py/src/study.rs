@@ -4,12 +4,12 @@ use crate::away::away;
 use crate::page;
 use crate::refusal::raised;
 use pyo3::prelude::*;
-use serde_json::json;
 use std::path::PathBuf;
 use tailcut::arguments::StudyForm;
 use tailcut::html;
+use tailcut::pts::Watcher;
 use tailcut::study::crew::Crew;
-use tailcut::study::{chosen, finished, options};
+use tailcut::study::{Entry, chosen, finished, options};
 use tailcut_sim::study::{self as measured, Table};
 
 /// A finished study.
@@ -21,8 +21,7 @@ pub struct Study {
 /// Every study as JSON, as `tailcut study list --json` lists them.
 #[pyfunction]
 pub fn studies() -> String {
-    let entry = |study: &&dyn measured::Study| json!({"study": study.id(), "title": study.title(), "source": study.source()});
-    measured::all().iter().map(entry).collect::<serde_json::Value>().to_string()
+    Entry::all().into_iter().map(Entry::to_json).collect::<serde_json::Value>().to_string()
 }
 
 /// Runs a study on `jobs` threads, one for each core where that is left open.
@@ -36,13 +35,25 @@ pub fn study(
     jobs: Option<usize>,
     tell: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Study> {
-    let study = chosen(&[id]).map_err(raised)?[0];
+    let entry = chosen(&[id]).map_err(raised)?[0];
     let options = options(&StudyForm { quick, seed, traces }).map_err(raised)?;
-    let done = away(py, tell.as_ref(), |watch| {
-        let crew = Crew::new(jobs, true, &watch.interrupt);
-        crew.measure_telling(study, &options, &mut |_| false, &mut |done, all| watch.note(done, Some(all)))
+    let table = away(py, tell.as_ref(), |watch| match entry {
+        Entry::Paper(study) => {
+            let mut note = |done, all| watch.note(done, Some(all));
+            let crew = Crew::new(jobs, true, &watch.interrupt);
+            let done = crew.measure_telling(study, &options, &mut |_| false, &mut note)?;
+            Ok(measured::table(study, &options, &done))
+        }
+        Entry::Drive(test) => {
+            let watcher = Watcher::new(watch.interrupt.clone(), true);
+            // How many loads there will be follows from what is measured.
+            let carried = test.measure(&options, &watcher, &mut |test| {
+                watch.note(test.records().len() as u64, None);
+            })?;
+            carried.ended.map(|()| carried.table.expect("a test that has ended has figures"))
+        }
     })?;
-    Ok(Study { table: measured::table(study, &options, &done.map_err(raised)?) })
+    Ok(Study { table: table.map_err(raised)? })
 }
 
 #[pymethods]

@@ -2,10 +2,9 @@
 
 use super::markup::{Column, Table, chart, escape, figure, folded};
 use super::page::Page;
-use crate::study::figure as shown;
+use crate::study::{Entry, figure as shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailcut_sim::study;
 
 /// A finished study as `study run --json` writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +17,9 @@ pub struct Finished {
     pub seed: u64,
     /// Whether this is the short form.
     pub quick: bool,
+    /// What a reader should know of all rows, each as a sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
 }
@@ -57,16 +59,22 @@ pub fn page(studies: &[Finished]) -> Page {
     let data = serde_json::to_string(studies).expect("plain data");
     let title = match studies {
         [one] => format!("tailcut study {}", one.study),
-        _ => format!("tailcut: {} studies beside their papers", studies.len()),
+        _ if has_ratios(studies) => format!("tailcut: {} studies beside their papers", studies.len()),
+        _ => format!("tailcut: {} studies", studies.len()),
     };
     let mut page = Page::new(&title, lead(studies), data);
-    if studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some())) {
+    if has_ratios(studies) {
         page.section("All figures", overview(studies));
     }
     for (number, study) in studies.iter().enumerate() {
         page.section_named(&study.study, &heading(study), section(number, study));
     }
     page
+}
+
+/// Whether there is a paper to be compared with.
+fn has_ratios(studies: &[Finished]) -> bool {
+    studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some()))
 }
 
 fn lead(studies: &[Finished]) -> String {
@@ -83,8 +91,11 @@ fn lead(studies: &[Finished]) -> String {
         (off, "further away"),
         (noted, "of these with the reason"),
     ];
-    let tiles: String =
-        tiles.iter().map(|(count, what)| format!("<li><b>{count}</b><span>{what}</span></li>")).collect();
+    let shown = if ratios.is_empty() { 1 } else { tiles.len() };
+    let tiles: String = tiles[..shown]
+        .iter()
+        .map(|(count, what)| format!("<li><b>{count}</b><span>{what}</span></li>"))
+        .collect();
     let forms = match (studies.iter().all(|study| study.quick), studies.iter().any(|study| study.quick)) {
         (true, true) => "quick forms: fewer cases and shorter runs",
         (false, true) => "some in their quick form",
@@ -120,7 +131,7 @@ fn overview(studies: &[Finished]) -> String {
         let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
         table.row(&[
             study.study.clone(),
-            study::by_id(&study.study).map_or(String::new(), |known| known.title().into()),
+            Entry::by_id(&study.study).map_or(String::new(), |known| known.title().into()),
             study.rows.len().to_string(),
             ratios.len().to_string(),
             within(NEAR).to_string(),
@@ -132,14 +143,19 @@ fn overview(studies: &[Finished]) -> String {
 }
 
 fn heading(study: &Finished) -> String {
-    study::by_id(&study.study)
+    Entry::by_id(&study.study)
         .map_or_else(|| study.study.clone(), |known| format!("{}: {}", study.study, known.title()))
 }
 
 fn section(number: usize, study: &Finished) -> String {
-    let source = study::by_id(&study.study).map_or("", |known| known.source());
+    let source = Entry::by_id(&study.study).map_or("", |known| known.source());
     let form = if study.quick { "; quick form" } else { "" };
     let mut html = format!("<p class=\"soft\">{}; seed {}{form}</p>\n", escape(source), study.seed);
+    html += &study
+        .notes
+        .iter()
+        .map(|note| format!("<p class=\"soft\">{}</p>\n", escape(note)))
+        .collect::<String>();
     html += "<div class=\"charts\">\n";
     for (quantity, unit) in groups(study) {
         let attributes =
@@ -186,7 +202,8 @@ fn table(study: &Finished) -> String {
         rows(study, &study.rows.iter().collect::<Vec<_>>(), &notes)
     } else {
         let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
-        let title = format!("{} figures that the paper does not give", others.len());
+        let which = if given.is_empty() { "" } else { " that the paper does not give" };
+        let title = format!("{} figures{which}", others.len());
         shown + &folded(&title, &rows(study, &others, &notes))
     };
     let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();
@@ -247,7 +264,14 @@ mod tests {
             row("16 chips", "bandwidth", Some(3.0)),
             row("all", "gain", None),
         ];
-        Finished { study: "none-1".into(), version: "0".into(), seed: 1, quick: true, rows }
+        Finished {
+            study: "none-1".into(),
+            version: "0".into(),
+            seed: 1,
+            quick: true,
+            notes: vec!["short & quick".into()],
+            rows,
+        }
     }
 
     #[test]
@@ -256,6 +280,7 @@ mod tests {
         assert!(html.contains(
             "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td>"
         ));
+        assert!(html.contains("<p class=\"soft\">short &amp; quick</p>"));
         assert!(html.contains("<li>a &lt;wider&gt; bus</li>"));
         assert!(html.contains("<b>1</b><span>within 10 % of the paper</span>"));
     }

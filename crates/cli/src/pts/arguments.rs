@@ -74,6 +74,29 @@ pub struct Tests(Vec<Test>);
 const USUAL: [Test; 4] = [Test::Iops, Test::Throughput, Test::Latency, Test::WriteSaturation];
 
 impl PtsArguments {
+    /// A test of the built-in scenario's drive in virtual time, of which nothing is written to files.
+    pub fn simulated(test: Test, quick: bool, seed: u64) -> PtsArguments {
+        PtsArguments {
+            tests: vec![Tests(vec![test])],
+            client: false,
+            enterprise: false,
+            scenario: None,
+            sets: Vec::new(),
+            real_time: false,
+            device: None,
+            destroy_data: false,
+            quick,
+            minute: None,
+            range: None,
+            rounds: Settings::ROUNDS,
+            seed,
+            against: None,
+            json: None,
+            csv: None,
+            quiet: false,
+        }
+    }
+
     /// The tests in the order in which they were named, each once.
     pub fn tests(&self) -> Vec<Test> {
         let mut tests = Vec::new();

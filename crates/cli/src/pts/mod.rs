@@ -5,9 +5,12 @@ pub mod arguments;
 mod csv;
 mod form;
 mod page;
+pub mod plan;
 mod rows;
 mod subject;
 mod watcher;
+
+pub use watcher::Watcher;
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
@@ -19,10 +22,11 @@ use against::Other;
 use arguments::PtsArguments;
 use std::io::Write;
 use std::time::{Duration, Instant};
+use subject::Subject;
+use tailcut_base::Nanos;
 use tailcut_host::pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
 use tailcut_sim::study::Row;
-use watcher::Watcher;
 
 /// What is known of a drive and of how it is tested.
 #[derive(Clone, Debug)]
@@ -65,16 +69,21 @@ impl Tested {
 
     /// What a reader should know of this test, each as a sentence.
     pub fn notes(&self) -> Vec<String> {
+        let brief = (self.procedure.settings.minute < BRIEF_MINUTE).then(|| BRIEF.to_owned());
         let widened = self.cells().iter().any(Cell::is_widened).then(|| WIDENED.to_owned());
         let ended = match self.end {
             Some(End::Stopped) => Some("stopped: what was measured until then is shown".into()),
             Some(End::Failed(why)) => Some(format!("it ended before its time: {why}")),
             Some(End::Complete) | None => None,
         };
-        widened.into_iter().chain(ended).collect()
+        brief.into_iter().chain(widened).chain(ended).collect()
     }
 }
 
+/// A minute that is shorter than this is no longer than a drive needs to empty its buffer: 64 MiB at a few hundred MB/s.
+const BRIEF_MINUTE: Nanos = Nanos::secs(1);
+const BRIEF: &str = "in so short a minute a drive's buffer is much of what is seen: writes go to it, and reads after them wait for it \
+                     to be emptied";
 const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks: a read reads the block, a write reads it and then \
                        writes it";
 
@@ -119,6 +128,21 @@ impl Report {
         (!departures.is_empty()).then(|| format!("NOT A CONFORMING RUN: {}", departures.join(", ")))
     }
 
+    /// How it came to its end.
+    ///
+    /// # Errors
+    /// What failed; that somebody stopped it.
+    pub fn ended(&self) -> Result<(), Failure> {
+        match self.tests.last().and_then(|tested| tested.end) {
+            Some(End::Failed(why)) => Err(Failure::Operation(format!(
+                "pts: {}: {why}; what was measured before is shown",
+                self.platform.name
+            ))),
+            Some(End::Stopped) => Err(Failure::Interrupted),
+            Some(End::Complete) | None => Ok(()),
+        }
+    }
+
     /// The results of a test, beside those of the other file.
     pub fn rows(&self, tested: &Tested) -> Vec<Row> {
         let rows = rows::rows(&tested.procedure);
@@ -139,38 +163,56 @@ pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure>
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let watcher = Watcher::new(interrupt, arguments.quiet);
-    let mut subject = subject::Subject::open(arguments, &watcher)?;
+    let mut keeper = Keeper { arguments, kept: Instant::now() };
+    let mut told = |report: &mut Report, procedure: &Procedure| keeper.keep(report, procedure);
+    let report = measure(arguments, other, &watcher, &mut told)?;
+    drop(watcher);
+    tell(&report, arguments, out)?;
+    report.ended()
+}
+
+/// Carries the tests out one after another, up to the first that does not come to its end. After each step `told` hears of the test
+/// that is under way, which stands in the report as it began.
+///
+/// # Errors
+/// A drive that cannot be tested. A test that fails is in the report: see [`Report::ended`].
+pub fn measure(
+    arguments: &PtsArguments,
+    other: Option<Other>,
+    watcher: &Watcher,
+    told: &mut dyn FnMut(&mut Report, &Procedure),
+) -> Result<Report, Failure> {
+    let mut subject = Subject::open(arguments, watcher)?;
     let settings = arguments.settings(subject.platform.capacity);
     let platform = subject.platform.clone();
     let mut report = Report { platform, settings, seed: arguments.seed, tests: Vec::new(), other };
-    let mut keeper = Keeper { arguments, kept: Instant::now() };
     for test in arguments.tests() {
-        carry_out(test, &mut subject, &mut report, &watcher, &mut keeper);
+        carry_out(test, &mut subject, &mut report, watcher, told);
         if report.tests.last().is_some_and(|tested| tested.end != Some(End::Complete)) {
             break;
         }
     }
     report.platform.notes = subject.notes();
-    drop(subject);
-    drop(watcher);
-    tell(&report, arguments, out)?;
-    match report.tests.last().and_then(|tested| tested.end) {
-        Some(End::Failed(why)) => Err(Failure::Operation(format!(
-            "pts: {}: {why}; what was measured before is shown",
-            report.platform.name
-        ))),
-        Some(End::Stopped) => Err(Failure::Interrupted),
-        Some(End::Complete) | None => Ok(()),
-    }
+    Ok(report)
+}
+
+/// The tests as they would be carried out, not yet begun.
+///
+/// # Errors
+/// A drive that cannot be tested.
+pub fn procedures(arguments: &PtsArguments) -> Result<Vec<Procedure>, Failure> {
+    let watcher = Watcher::new(Interrupt::default(), true);
+    let settings = arguments.settings(Subject::open(arguments, &watcher)?.platform.capacity);
+    Ok(arguments.tests().into_iter().map(|test| Procedure::new(test, settings)).collect())
 }
 
 /// Carries one test out; the report has it from its first step on.
 fn carry_out(
     test: Test,
-    subject: &mut subject::Subject,
+    subject: &mut Subject,
     report: &mut Report,
     watcher: &Watcher,
-    keeper: &mut Keeper,
+    told: &mut dyn FnMut(&mut Report, &Procedure),
 ) {
     let procedure = Procedure::new(test, report.settings);
     watcher.begins_test(&procedure);
@@ -178,7 +220,7 @@ fn carry_out(
     report.tests.push(Tested { procedure, end: None, purged: None });
     let end = subject.carry_out(&mut running, |procedure| {
         watcher.show(procedure);
-        keeper.keep(report, procedure);
+        told(report, procedure);
     });
     let purged = subject.purged();
     let tested = report.tests.last_mut().expect("it was just put there");

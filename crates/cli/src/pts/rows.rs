@@ -170,12 +170,54 @@ fn recovery(test: &Procedure) -> Option<Row> {
     let groups: Vec<Vec<&Record>> = series(test).map(|(_, records)| records).collect();
     let [first, _, third] = groups.as_slice() else { return None };
     let mean = first.iter().map(|record| record.figures.throughput()).sum::<f64>() / first.len() as f64;
+    // To a hundredth: a mean is above half of what it is made of.
+    let is_quick = |record: &&&Record| record.figures.throughput() >= 0.99 * mean;
     let mut spent = 0.0;
-    let back = third.iter().find_map(|record| {
+    let mut samples = third.iter();
+    let back = samples.find(|record| {
         spent += record.figures.took.as_secs_f64();
-        // To a hundredth: a mean is above half of what it is made of.
-        (record.figures.throughput() >= 0.99 * mean).then_some(spent)
+        is_quick(record)
     });
-    let row = Row::new("recovery", "until group 3 is as quick as group 1", "s", back);
-    Some(if back.is_none() { row.note("not within the group") } else { row })
+    let row = Row::new("recovery", "until group 3 is as quick as group 1", "s", back.map(|_| spent));
+    Some(match back {
+        None => row.note("not within the group"),
+        Some(_) if samples.any(|record| !is_quick(&record)) => {
+            row.note("for the first time: later samples are slower again")
+        }
+        Some(_) => row,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::Nanos;
+    use tailcut_host::pts::{Figures, Form, Outcome, Settings, Step};
+
+    /// The recovery of a third group with these bytes in its samples, of which the first group had 100 each.
+    fn recovered(third: [u64; 8]) -> Row {
+        let mut test = Procedure::new(Test::CrossStimulusRecovery, Settings::quick(Form::Client, 1 << 30));
+        let samples = [100; 8].into_iter().chain([10; 6]).chain(third);
+        let mut bytes = samples.map(|bytes| Figures { bytes, took: Nanos::secs(1), ..Figures::default() });
+        while let Some(step) = test.next() {
+            test.told(match step {
+                Step::Load(_) => {
+                    Outcome::Measured { figures: bytes.next().expect("22 samples"), latency: None }
+                }
+                Step::Purge | Step::Rest(_) => Outcome::Done,
+            });
+        }
+        rows(&test).pop().expect("it has rows")
+    }
+
+    #[test]
+    fn a_recovery_that_does_not_last_says_so() {
+        let lasting = recovered([50, 80, 100, 99, 101, 100, 100, 100]);
+        assert_eq!((lasting.measured, lasting.note), (Some(3.0), None));
+        let passing = recovered([50, 100, 100, 60, 100, 100, 100, 100]);
+        assert_eq!(passing.measured, Some(2.0));
+        assert!(passing.note.is_some_and(|note| note.ends_with("slower again")));
+        let none = recovered([50; 8]);
+        assert_eq!((none.measured, none.note.as_deref()), (None, Some("not within the group")));
+    }
 }

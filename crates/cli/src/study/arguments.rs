@@ -12,9 +12,9 @@ pub enum StudyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Run studies and show the paper's figures beside the measured ones
+    /// Run studies and show the paper's figures beside the measured ones; drive tests (pts-iops and others) run on a simulated drive
     Run(StudyRun),
-    /// List the runs behind a study, or print one of them as a scenario for `tailcut run`
+    /// List the runs behind a study, or print one of them as a scenario for `tailcut run`; of a drive test, list its stages
     Show {
         /// The study
         id: String,
@@ -30,10 +30,10 @@ pub enum StudyCommand {
 /// `tailcut study run`.
 #[derive(Debug, Args)]
 pub struct StudyRun {
-    /// The studies, such as sprinkler-1
+    /// The studies, such as sprinkler-1, or drive tests, such as pts-lat
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub ids: Vec<String>,
-    /// Run every study
+    /// Run everything that papers reported: all but the drive tests, which are run by name
     #[arg(long)]
     pub all: bool,
     /// How they are run.

@@ -1,21 +1,25 @@
-//! `tailcut study`: tables and figures of papers, measured again.
+//! `tailcut study`: tables and figures of papers, measured again, and drive tests.
 
 pub mod arguments;
 pub mod crew;
+pub mod drive;
+pub mod entry;
 pub mod page;
 
+pub use entry::Entry;
 pub use page::figure;
 
 use crate::arguments::{StudyCommand, StudyForm, StudyRun, is_stdout};
 use crate::failure::Failure;
 use crate::html;
 use crate::interrupt::Interrupt;
+use crate::pts::Watcher;
 use crate::run::write_json;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{Tone, window};
 use crew::Crew;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::Write;
 use tailcut_sim::study::{self, Options, Study, Table};
 
@@ -29,36 +33,35 @@ pub fn study(command: &StudyCommand, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 fn list(as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let all = Entry::all();
     if as_json {
-        let entry = |s: &&dyn Study| json!({"study": s.id(), "title": s.title(), "source": s.source()});
-        let all: Vec<Value> = study::all().iter().map(entry).collect();
-        writeln!(out, "{:#}", Value::from(all))?;
+        writeln!(out, "{:#}", all.into_iter().map(Entry::to_json).collect::<Value>())?;
     } else {
-        out.write_all(page::list(study::all(), Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::list(&all, Tone::of_stdout()).as_bytes())?;
     }
     Ok(out.flush()?)
 }
 
 fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
-    let chosen = if arguments.all { study::all().to_vec() } else { chosen(&arguments.ids)? };
+    let chosen = if arguments.all { Entry::papers() } else { chosen(&arguments.ids)? };
     let is_list = arguments.all || chosen.len() > 1;
     let options = options(&arguments.form)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let crew = Crew::new(arguments.jobs.map(usize::from), arguments.quiet, &interrupt);
     let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
     let mut tables = Vec::new();
-    let mut failure = None;
-    for study in chosen {
-        match crew.measure(study, &options) {
-            Ok(done) => tables.push(study::table(study, &options, &done)),
-            Err(why) => {
-                failure = Some(why);
-                break;
+    let mut ended = Ok(());
+    for entry in chosen {
+        let (table, end) = measure(entry, &options, arguments, &interrupt);
+        if let Some(table) = table {
+            tables.push(table);
+            if !to_stdout {
+                print(entry, &tables, out)?;
             }
         }
-        if !to_stdout {
-            print(study, &tables, out)?;
+        ended = end;
+        if ended.is_err() {
+            break;
         }
     }
     // What is finished is kept, whatever became of the rest.
@@ -68,7 +71,27 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(file) = arguments.html.as_deref().filter(|_| !tables.is_empty()) {
         html::write(file, &html::of_studies(&finished(&tables)), None)?;
     }
-    failure.map_or_else(|| all_explained(&tables), Err)
+    ended.and_then(|()| all_explained(&tables))
+}
+
+/// What was measured, and how that ended: of a drive test that is stopped there is what was measured until then.
+fn measure(
+    entry: Entry,
+    options: &Options,
+    arguments: &StudyRun,
+    interrupt: &Interrupt,
+) -> (Option<Table>, Result<(), Failure>) {
+    let measured = match entry {
+        Entry::Paper(study) => {
+            let crew = Crew::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
+            crew.measure(study, options).map(|done| (Some(study::table(study, options, &done)), Ok(())))
+        }
+        Entry::Drive(test) => {
+            let watcher = Watcher::new(interrupt.clone(), arguments.quiet);
+            test.measure(options, &watcher, &mut |_| {}).map(|carried| (carried.table, carried.ended))
+        }
+    };
+    measured.unwrap_or_else(|failure| (None, Err(failure)))
 }
 
 /// The tables as they are read back, for a page.
@@ -77,10 +100,10 @@ pub fn finished(tables: &[Table]) -> Vec<html::Study> {
 }
 
 /// Prints the last of the tables, behind a blank line where it is not the first.
-fn print(study: &dyn Study, tables: &[Table], out: &mut dyn Write) -> Result<(), Failure> {
+fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Failure> {
     let Some(table) = tables.last() else { return Ok(()) };
     let gap = if tables.len() > 1 { "\n" } else { "" };
-    let text = page::table(study, table, usize::from(window()), Tone::of_stdout());
+    let text = page::table(entry, table, usize::from(window()), Tone::of_stdout());
     out.write_all(format!("{gap}{text}").as_bytes())?;
     Ok(out.flush()?)
 }
@@ -108,9 +131,25 @@ fn all_explained(tables: &[Table]) -> Result<(), Failure> {
 }
 
 fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> Result<(), Failure> {
-    let study = chosen(&[id.to_string()])?[0];
+    let entry = chosen(&[id.to_string()])?[0];
     let options = options(form)?;
-    let mut runs = study.next(&options, &[]);
+    match (entry, case) {
+        (Entry::Paper(study), _) => show_runs(study, case, &options, out),
+        (Entry::Drive(test), Some(_)) => Err(test.no_case()),
+        (Entry::Drive(test), None) => {
+            writeln!(out, "{}", test.stages(&options)?.join("\n"))?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+fn show_runs(
+    study: &dyn Study,
+    case: Option<&str>,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut runs = study.next(options, &[]);
     let Some(case) = case else {
         for run in &runs {
             writeln!(out, "{}", run.label)?;
@@ -125,7 +164,7 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         runs.clear();
-        Crew::new(None, false, &interrupt).measure_until(study, &options, &mut |batch| {
+        Crew::new(None, false, &interrupt).measure_until(study, options, &mut |batch| {
             runs.extend_from_slice(batch);
             batch.iter().any(|run| run.label == case)
         })?;
@@ -135,7 +174,7 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
         let guess = nearest(case, labels.iter().copied());
         let guess = guess.map_or(String::new(), |label| format!("; did you mean '{label}'?"));
         let all = enumerate(&labels);
-        return Err(Failure::Input(format!("{id} has no run '{case}'{guess}\n  its runs: {all}")));
+        return Err(Failure::Input(format!("{} has no run '{case}'{guess}\n  its runs: {all}", study.id())));
     };
     let mut scenario = run.scenario.clone();
     out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
@@ -146,27 +185,27 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
 ///
 /// # Errors
 /// All names that are wrong at once.
-pub fn chosen(ids: &[String]) -> Result<Vec<&'static dyn Study>, Failure> {
-    let (mut found, mut unknown): (Vec<&'static dyn Study>, Vec<String>) = (Vec::new(), Vec::new());
-    let known: Vec<&str> = study::all().iter().map(|study| study.id()).collect();
+pub fn chosen(ids: &[String]) -> Result<Vec<Entry>, Failure> {
+    let (mut found, mut unknown): (Vec<Entry>, Vec<String>) = (Vec::new(), Vec::new());
+    let all = Entry::all();
     for id in ids {
-        match study::by_id(id) {
-            Some(study) if found.iter().all(|other| other.id() != study.id()) => found.push(study),
+        match all.iter().find(|entry| entry.id() == id) {
+            Some(&entry) if found.iter().all(|other| other.id() != entry.id()) => found.push(entry),
             Some(_) => {}
             None => {
-                let guess = nearest(id, known.iter().copied());
+                let guess = nearest(id, all.iter().map(|entry| entry.id()));
                 let guess = guess.map_or(String::new(), |known| format!("; did you mean '{known}'?"));
                 unknown.push(format!("there is no study '{id}'{guess}"));
             }
         }
     }
     if ids.is_empty() {
-        unknown.push(String::from("name the studies to run, or run all of them with --all"));
+        unknown.push(String::from("name the studies to run, or run all of the papers' with --all"));
     }
     if unknown.is_empty() {
         return Ok(found);
     }
-    let list = page::list(study::all(), Tone::of_stderr());
+    let list = page::list(&all, Tone::of_stderr());
     Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
 }
 
@@ -187,6 +226,7 @@ pub fn options(form: &StudyForm) -> Result<Options, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use tailcut_sim::study::Row;
 
     #[test]

@@ -1,36 +1,47 @@
 //! Studies as a person reads them.
 
+use super::Entry;
 use crate::show::waits::wrapped;
 use crate::terminal::{self, Align, Ink, Tone};
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
-use tailcut_sim::study::{Row, Study, Table};
+use tailcut_sim::study::{Row, Table};
 
 /// The studies with their titles and sources.
-pub fn list(studies: &[&dyn Study], tone: Tone) -> String {
+pub fn list(studies: &[Entry], tone: Tone) -> String {
     let mut text = String::new();
-    for study in studies {
-        let id = tone.paint(Ink::Heading, study.id());
-        let source = tone.paint(Ink::Faint, study.source());
-        text += &format!("{id}\n  {}\n  {source}\n", study.title());
+    for entry in studies {
+        let id = tone.paint(Ink::Heading, entry.id());
+        let source = tone.paint(Ink::Faint, entry.source());
+        text += &format!("{id}\n  {}\n  {source}\n", entry.title());
     }
     text
 }
 
-/// A finished study: what it shows and where that comes from, the rows, and the notes below them.
-pub fn table(study: &dyn Study, table: &Table, width: usize, tone: Tone) -> String {
-    let form = if table.quick { ", quick form" } else { "" };
-    let heading = tone.paint(Ink::Heading, &format!("{}: {}", study.id(), study.title()));
-    let source = format!("{}; seed {}{form}", study.source(), table.seed);
+/// A finished study: what it shows and where that comes from, the rows, and the notes below them. Below a drive test stands how the
+/// same is done with other drives.
+pub fn table(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
+    let width = width.min(PAGE);
     let notes = notes(&table.rows);
-    let mut text =
-        format!("{heading}\n{}\n\n{}\n", tone.paint(Ink::Faint, &source), rows(&table.rows, &notes, tone));
+    let mut text = format!("{}\n{}\n", head(entry, table, width, tone), rows(&table.rows, &notes, tone));
     if !notes.is_empty() {
         text.push('\n');
     }
     for (number, note) in notes.iter().enumerate() {
-        text += &wrapped(&format!("{:>4} ", format!("[{}]", number + 1)), note, width.min(PAGE));
+        text += &wrapped(&format!("{:>4} ", format!("[{}]", number + 1)), note, width);
+    }
+    if let Entry::Drive(test) = entry {
+        text += &format!("\n{}", wrapped("", &test.elsewhere(), width));
     }
     text
+}
+
+/// What stands above the rows.
+fn head(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
+    let form = if table.quick { ", quick form" } else { "" };
+    let heading = tone.paint(Ink::Heading, &format!("{}: {}", entry.id(), entry.title()));
+    let source = format!("{}; seed {}{form}", entry.source(), table.seed);
+    let notes: String = table.notes.iter().map(|note| wrapped("- ", note, width)).collect();
+    format!("{heading}\n{}\n{notes}", tone.paint(Ink::Faint, &source))
 }
 
 fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
@@ -105,7 +116,7 @@ const PAGE: usize = 110;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailcut_sim::study::{Measured, Options, Run};
+    use tailcut_sim::study::{Measured, Options, Run, Study};
 
     struct Empty;
 
@@ -148,14 +159,14 @@ case      quantity      paper  measured  ratio    limit  note
  [1] the queue is deeper than
      the paper's
 ";
-        let shown = table(&Empty, &Table::new("empty-1", 7, true, all), 30, Tone::Plain);
+        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 7, true, all), 30, Tone::Plain);
         assert_eq!(shown, want, "\n{shown}");
     }
 
     #[test]
     fn columns_without_a_figure_are_left_out() {
         let rows = vec![Row::new("a", "bandwidth", "B/s", 2.5e9)];
-        let shown = table(&Empty, &Table::new("empty-1", 1, false, rows), 80, Tone::Plain);
+        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 1, false, rows), 80, Tone::Plain);
         assert!(shown.contains("case  quantity    measured\n"), "\n{shown}");
     }
 

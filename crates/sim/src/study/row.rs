@@ -13,6 +13,9 @@ pub struct Table {
     pub seed: u64,
     /// Whether this is the short form.
     pub quick: bool,
+    /// What a reader should know of all rows, each as a sentence; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
 }
@@ -20,7 +23,14 @@ pub struct Table {
 impl Table {
     /// A table with these rows.
     pub fn new(study: &str, seed: u64, quick: bool, rows: Vec<Row>) -> Table {
-        Table { study: study.to_string(), version: env!("CARGO_PKG_VERSION"), seed, quick, rows }
+        let (study, version) = (study.to_string(), env!("CARGO_PKG_VERSION"));
+        Table { study, version, seed, quick, notes: Vec::new(), rows }
+    }
+
+    /// With remarks on all rows.
+    pub fn notes(mut self, notes: Vec<String>) -> Table {
+        self.notes = notes;
+        self
     }
 
     /// The rows that differ from the paper by more than a quarter without a word why.

@@ -1,0 +1,141 @@
+//! Drive tests among the studies: their loads follow one another on one drive, and so do not run as a study's scenarios do; their
+//! rows are those of `tailcut pts`.
+
+use crate::failure::Failure;
+use crate::pts::arguments::PtsArguments;
+use crate::pts::{self, Platform, Report, Watcher};
+use tailcut_base::quantity::show_bytes;
+use tailcut_host::pts::{Procedure, Test};
+use tailcut_sim::study::{Options, Table};
+
+/// A drive test as a study: on the drive of the built-in scenario, in virtual time.
+#[derive(Debug)]
+pub struct DriveTest {
+    test: Test,
+    /// Its name on the command line.
+    pub id: &'static str,
+    /// What it shows, in one line.
+    pub title: &'static str,
+    /// The specification and the section.
+    pub source: &'static str,
+}
+
+/// All of them in the order of the specification.
+pub const ALL: [DriveTest; 8] = [
+    DriveTest {
+        test: Test::Iops,
+        id: "pts-iops",
+        title: "IOPS of a drive at random places, by size and mix of reads and writes",
+        source: "SNIA SSS PTS 2.0, section 7",
+    },
+    DriveTest {
+        test: Test::Throughput,
+        id: "pts-tp",
+        title: "Throughput of a drive in order, reading and writing, by size",
+        source: "SNIA SSS PTS 2.0, section 8",
+    },
+    DriveTest {
+        test: Test::Latency,
+        id: "pts-lat",
+        title: "Latency of I/Os one after another, by size and mix, and the histogram of writes",
+        source: "SNIA SSS PTS 2.0, section 9",
+    },
+    DriveTest {
+        test: Test::WriteSaturation,
+        id: "pts-wsat",
+        title: "Write saturation: random writes on a fresh drive until their rate is steady",
+        source: "SNIA SSS PTS 2.0, section 10",
+    },
+    DriveTest {
+        test: Test::HostIdleRecovery,
+        id: "pts-hir",
+        title: "Host idle recovery: what rests do for a saturated drive",
+        source: "SNIA SSS PTS 2.0, section 11",
+    },
+    DriveTest {
+        test: Test::CrossStimulusRecovery,
+        id: "pts-xsr",
+        title: "Cross stimulus recovery: large writes in order before and after small ones at random",
+        source: "SNIA SSS PTS 2.0, section 12",
+    },
+    DriveTest {
+        test: Test::CompositeBlockSize,
+        id: "pts-cbw",
+        title: "Composite block size workload: many sizes at uneven places, by threads and queue depth",
+        source: "SNIA SSS PTS 2.0, section 13",
+    },
+    DriveTest {
+        test: Test::DemandIntensity,
+        id: "pts-dirth",
+        title: "Demand intensity: IOPS by threads and queue depth, and response time histograms at three of these points",
+        source: "SNIA SSS PTS 2.0, section 14",
+    },
+];
+
+/// What became of a drive test.
+pub struct Carried {
+    /// What was measured, also of a test that did not come to its end; none without any figure.
+    pub table: Option<Table>,
+    /// How it ended.
+    pub ended: Result<(), Failure>,
+}
+
+impl DriveTest {
+    /// Carries the test out; `told` hears of it after each step. Of the options traces mean nothing to it.
+    ///
+    /// # Errors
+    /// A drive that cannot be tested.
+    pub fn measure(
+        &self,
+        options: &Options,
+        watcher: &Watcher,
+        told: &mut dyn FnMut(&Procedure),
+    ) -> Result<Carried, Failure> {
+        let report = pts::measure(&self.arguments(options), None, watcher, &mut |_, test| told(test))?;
+        let tested = &report.tests[0];
+        let rows = report.rows(tested);
+        let table = Table::new(self.id, options.seed, options.quick, rows).notes(notes(&report));
+        Ok(Carried { table: (!table.rows.is_empty()).then_some(table), ended: report.ended() })
+    }
+
+    /// Its stages, in words.
+    ///
+    /// # Errors
+    /// A drive that cannot be tested.
+    pub fn stages(&self, options: &Options) -> Result<Vec<String>, Failure> {
+        let tests = pts::procedures(&self.arguments(options))?;
+        Ok(tests[0].stages().iter().map(pts::plan::line).collect())
+    }
+
+    /// How the same is done with other drives.
+    pub fn elsewhere(&self) -> String {
+        let test = self.test.name();
+        format!(
+            "Other drives: 'tailcut pts {test} --set device.preset=NAME', an emulated one with --real-time, a real one with --device PATH"
+        )
+    }
+
+    /// Why its loads are no runs that could be had alone.
+    pub fn no_case(&self) -> Failure {
+        let (id, test) = (self.id, self.test.name());
+        Failure::Input(format!(
+            "{id} has no run that is a scenario by itself: its loads follow one another on one drive\n  \
+             'tailcut study show {id}' has its stages, 'tailcut pts {test} --json FILE' the figures of every load"
+        ))
+    }
+
+    fn arguments(&self, options: &Options) -> PtsArguments {
+        PtsArguments::simulated(self.test, options.quick, options.seed)
+    }
+}
+
+/// What the page of a drive test says above its tables.
+fn notes(report: &Report) -> Vec<String> {
+    let Platform { model, kind, capacity, .. } = &report.platform;
+    let (size, form) = (show_bytes(*capacity as f64), report.settings.form.name());
+    let drive = format!("{form} on {model}, {size}, {kind}");
+    let mut notes: Vec<String> = report.departure().into_iter().chain([drive]).collect();
+    notes.extend_from_slice(&report.platform.notes);
+    notes.extend(report.tests[0].notes());
+    notes
+}

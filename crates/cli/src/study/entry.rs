@@ -1,0 +1,78 @@
+//! What the list of studies holds.
+
+use super::drive::{self, DriveTest};
+use serde_json::{Value, json};
+use tailcut_sim::study::{self, Study};
+
+/// What can be run by a name: scenarios that measure a paper's figure, or a drive test.
+#[derive(Clone, Copy)]
+pub enum Entry {
+    /// A table or figure of a paper.
+    Paper(&'static dyn Study),
+    /// A test of a drive.
+    Drive(&'static DriveTest),
+}
+
+impl Entry {
+    /// Every one, in the order in which they are listed: drive tests behind the papers.
+    pub fn all() -> Vec<Entry> {
+        Entry::papers().into_iter().chain(drive::ALL.iter().map(Entry::Drive)).collect()
+    }
+
+    /// What papers reported.
+    pub fn papers() -> Vec<Entry> {
+        study::all().iter().copied().map(Entry::Paper).collect()
+    }
+
+    /// The one of that name.
+    pub fn by_id(id: &str) -> Option<Entry> {
+        Entry::all().into_iter().find(|entry| entry.id() == id)
+    }
+
+    /// Its name on the command line.
+    pub fn id(self) -> &'static str {
+        match self {
+            Entry::Paper(study) => study.id(),
+            Entry::Drive(test) => test.id,
+        }
+    }
+
+    /// What it shows, in one line.
+    pub fn title(self) -> &'static str {
+        match self {
+            Entry::Paper(study) => study.title(),
+            Entry::Drive(test) => test.title,
+        }
+    }
+
+    /// Where that comes from: paper or specification, and the place in it.
+    pub fn source(self) -> &'static str {
+        match self {
+            Entry::Paper(study) => study.source(),
+            Entry::Drive(test) => test.source,
+        }
+    }
+
+    /// As programs read it.
+    pub fn to_json(self) -> Value {
+        json!({ "study": self.id(), "title": self.title(), "source": self.source() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let all = Entry::all();
+        let ids: BTreeSet<&str> = all.iter().map(|entry| entry.id()).collect();
+        assert_eq!(ids.len(), all.len());
+        assert!(
+            all.iter()
+                .all(|entry| Entry::by_id(entry.id()).is_some_and(|found| found.title() == entry.title()))
+        );
+        assert!(Entry::by_id("pts").is_none());
+    }
+}
