@@ -54,6 +54,8 @@ impl Default for Doors {
 pub struct Limits {
     /// Threads that serve; at least 1.
     pub threads: u32,
+    /// Each thread stays on one of the cores that the process may use, as long as there is one for each.
+    pub pinned: bool,
     /// Connections at a time.
     pub connections: usize,
     /// How long a connection may say nothing; for ever if nothing is said.
@@ -68,6 +70,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             threads: 1,
+            pinned: false,
             connections: 1024,
             idle: None,
             patience: Nanos::secs(10),

@@ -9,7 +9,7 @@ use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Doors, Limits};
 
 fn limits(threads: u32) -> Limits {
-    Limits { threads, patience: Nanos::secs(3600), ..Limits::default() }
+    Limits { threads, pinned: true, patience: Nanos::secs(3600), ..Limits::default() }
 }
 
 fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {

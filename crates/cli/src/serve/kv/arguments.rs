@@ -59,6 +59,9 @@ pub struct KvArguments {
     /// Threads that serve; by default half as many as there are cores, from one to four
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
+    /// Let the system move threads from core to core; by default each of several stays on its own where there are as many as cores
+    #[arg(long)]
+    pub no_pin: bool,
     /// Size of the largest item, with its key, such as 512k or 2m
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
@@ -189,9 +192,21 @@ pub struct Listen {
     pub port: Option<u16>,
 }
 
+/// Cores that the process may use.
+fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
+}
+
 /// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps clients need.
 fn some_threads() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4) as u32)
+    (cores() / 2).clamp(1, 4)
+}
+
+impl KvArguments {
+    /// A thread that has a core anyway is not moved from it: clients that it wakes come to rest there, too.
+    pub fn pinned(&self) -> bool {
+        !self.no_pin && self.threads > 1 && self.threads == cores()
+    }
 }
 
 fn listen(text: &str) -> Result<Listen, String> {

@@ -60,6 +60,7 @@ fn serve_with(
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
+        pinned: arguments.pinned(),
         connections: arguments.conn_limit as usize,
         idle: options.idle,
         busy_poll: arguments.busy_poll,

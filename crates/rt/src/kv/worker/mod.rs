@@ -22,7 +22,9 @@ use super::shards::{Common, Notice, Reach};
 use crate::Clock;
 use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
+use crate::path::placement;
 use crate::serve::spin::Spin;
+use crate::system;
 use datagrams::Letters;
 use ending::Stopping;
 use questions::Checkup;
@@ -178,6 +180,7 @@ impl<D: Steered> Worker<D> {
 
     /// Serves until it is told to stop. The first one sees to it that what was written is durable then.
     pub fn run(mut self) -> Ended<D> {
+        self.settle();
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
@@ -187,6 +190,14 @@ impl<D: Steered> Worker<D> {
                 return Ended { traffic: self.traffic, latencies, is_durable, unreadable, drive: self.drive };
             }
             self.rest();
+        }
+    }
+
+    /// Takes a core, if threads have cores of their own. Where the system refuses that, it goes on as it is.
+    fn settle(&self) {
+        let cores = placement::cores();
+        if self.limits.pinned && cores.len() >= self.limits.threads as usize {
+            let _ = system::stay_on(cores[self.thread as usize]);
         }
     }
 
