@@ -4,7 +4,7 @@
 //! [`Block`](crate::Block)s, so the same code moves bytes and fingerprints.
 
 use tailcut_base::device::Identify;
-use tailcut_base::{Class, Nanos, Op, Spans, Status};
+use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
 
 /// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -57,6 +57,24 @@ pub struct Request<B> {
     pub blocks: u32,
     /// Of a write: the content of each block. Otherwise empty; its memory is used for the answer.
     pub data: Vec<B>,
+}
+
+impl<B> Request<B> {
+    /// What it is to a drive, under another name: the blocks count from the drive's first sector, and what is written has no fingerprint yet.
+    #[inline]
+    pub fn command(&self, id: CommandId) -> Command {
+        Command {
+            id,
+            op: self.op,
+            fua: self.fua,
+            class: self.class,
+            fail_fast: self.fail_fast,
+            stream: 0,
+            sector: self.block * BLOCK_SECTORS,
+            sectors: self.blocks * BLOCK_SECTORS as u32,
+            content: 0,
+        }
+    }
 }
 
 /// How it ended.

@@ -31,7 +31,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
-use tailcut_base::{Cause, Class, Command, CommandId, Completion, Nanos, Op, Spans, Status, Time};
+use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 use tailcut_ssd::Ssd;
 use timing::{Ask, Timing, Told};
@@ -196,24 +196,9 @@ impl EmulatedSsd {
         let blocks = most.min(rest.end - block) as u32;
         rest.start += u64::from(blocks);
         let class = Class::DEFAULT;
-        let data = Vec::new();
+        let data: Vec<Bytes> = Vec::new();
         let piece = Request { id: 0, op: Op::Trim, fua: false, class, fail_fast: false, block, blocks, data };
-        self.ask(Ask::Command { asked: now, command: command(slot, &piece) });
-    }
-}
-
-/// What a request is to the model.
-fn command(slot: u32, request: &Request<Bytes>) -> Command {
-    Command {
-        id: CommandId(slot),
-        op: request.op,
-        fua: request.fua,
-        class: request.class,
-        fail_fast: request.fail_fast,
-        stream: 0,
-        sector: request.block * BLOCK_SECTORS,
-        sectors: request.blocks * BLOCK_SECTORS as u32,
-        content: 0,
+        self.ask(Ask::Command { asked: now, command: piece.command(CommandId(slot)) });
     }
 }
 
@@ -236,7 +221,7 @@ impl Drive for EmulatedSsd {
         let rest = request.block + u64::from(request.blocks)..end;
         let data = std::mem::take(&mut request.data);
         let slot = self.take_off(Flight { id: request.id, data, rest, spans: Spans::new() });
-        self.ask(Ask::Command { asked: now, command: command(slot, &request) });
+        self.ask(Ask::Command { asked: now, command: request.command(CommandId(slot)) });
     }
 
     fn control(&mut self, now: Time, call: Control) {

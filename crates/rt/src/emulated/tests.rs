@@ -43,7 +43,7 @@ fn answers_come_when_the_model_says() {
     for (id, op) in [(3, Op::Write), (4, Op::Flush), (900_000, Op::Read)] {
         let data = if op == Op::Write { vec![content(1); 2] } else { Vec::new() };
         let asked = request(id, op, 5, 2, data);
-        assert_eq!(model.submit(now, &command(0, &asked)), Submit::Accepted);
+        assert_eq!(model.submit(now, &asked.command(CommandId(0))), Submit::Accepted);
         drive.submit(now, asked);
         let mut completions = Vec::new();
         while model.advance(Time(u64::MAX), &mut completions) {}

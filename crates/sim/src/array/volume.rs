@@ -94,17 +94,8 @@ impl Volume {
         }
         let (member, request) = self.sent.pop_front()?;
         let Member { drive, first_sector, .. } = self.members.get(member);
-        let command = Command {
-            id: CommandId(request.id),
-            op: request.op,
-            fua: request.fua,
-            class: request.class,
-            fail_fast: request.fail_fast,
-            stream: 0,
-            sector: first_sector + request.block * BLOCK_SECTORS,
-            sectors: request.blocks * BLOCK_SECTORS as u32,
-            content: 0,
-        };
+        let mut command = request.command(CommandId(request.id));
+        command.sector += first_sector;
         self.members.asked(member, request.id);
         self.contents[member].submitted(request);
         Some((drive, command))

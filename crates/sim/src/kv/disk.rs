@@ -8,7 +8,7 @@ use crate::storage::Storage;
 use crate::world::Checker;
 use std::collections::VecDeque;
 use tailcut_base::{Cause, Command, CommandId, Completion, Op, Status, Submit, Time};
-use tailcut_host::{BLOCK_SECTORS, Block, Bytes, Disk, Request, Response};
+use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A disk of bytes.
 pub struct ByteDisk<S> {
@@ -99,7 +99,7 @@ impl<S: Storage> ByteDisk<S> {
     fn send(&mut self, now: Time) {
         while let Some((since, request)) = self.waiting.front() {
             let name = self.free.last().copied().unwrap_or(self.in_flight.len() as u32);
-            let command = command_of(request, CommandId(name));
+            let command = Command { content: fingerprint_of(request), ..request.command(CommandId(name)) };
             match self.storage.submit(now, &command) {
                 Submit::Accepted => {}
                 Submit::Busy => return,
@@ -166,17 +166,8 @@ impl<S: Storage> ByteDisk<S> {
     }
 }
 
-fn command_of(request: &Request<Bytes>, id: CommandId) -> Command {
+/// What a write writes, as a fingerprint.
+fn fingerprint_of(request: &Request<Bytes>) -> u32 {
     let sum = |sum: u32, block: &Bytes| sum.rotate_left(5) ^ block.checksum();
-    Command {
-        id,
-        op: request.op,
-        fua: request.fua,
-        class: request.class,
-        fail_fast: request.fail_fast,
-        stream: 0,
-        sector: request.block * BLOCK_SECTORS,
-        sectors: request.blocks * BLOCK_SECTORS as u32,
-        content: if request.op == Op::Write { request.data.iter().fold(0, sum) } else { 0 },
-    }
+    if request.op == Op::Write { request.data.iter().fold(0, sum) } else { 0 }
 }
