@@ -54,7 +54,7 @@ impl Default for Doors {
 pub struct Limits {
     /// Threads that serve; at least 1.
     pub threads: u32,
-    /// Each thread stays on one of the cores that the process may use, as long as there is one for each.
+    /// Each of several threads stays on its core, if the process may use as many cores as there are threads.
     pub pinned: bool,
     /// Connections at a time.
     pub connections: usize,

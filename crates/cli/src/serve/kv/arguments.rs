@@ -192,21 +192,9 @@ pub struct Listen {
     pub port: Option<u16>,
 }
 
-/// Cores that the process may use.
-fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
-}
-
 /// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps clients need.
 fn some_threads() -> u32 {
-    (cores() / 2).clamp(1, 4)
-}
-
-impl KvArguments {
-    /// A thread that has a core anyway is not moved from it: clients that it wakes come to rest there, too.
-    pub fn pinned(&self) -> bool {
-        !self.no_pin && self.threads > 1 && self.threads == cores()
-    }
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4) as u32)
 }
 
 fn listen(text: &str) -> Result<Listen, String> {

@@ -60,7 +60,7 @@ fn serve_with(
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
-        pinned: arguments.pinned(),
+        pinned: !arguments.no_pin,
         connections: arguments.conn_limit as usize,
         idle: options.idle,
         busy_poll: arguments.busy_poll,

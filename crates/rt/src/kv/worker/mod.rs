@@ -193,10 +193,10 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Takes a core, if threads have cores of their own. Where the system refuses that, it goes on as it is.
+    /// Takes a core that it has anyway, so that clients that it wakes come to rest there, too. Where the system refuses that, it goes on as it is.
     fn settle(&self) {
-        let cores = placement::cores();
-        if self.limits.pinned && cores.len() >= self.limits.threads as usize {
+        let (cores, threads) = (placement::cores(), self.limits.threads as usize);
+        if self.limits.pinned && threads > 1 && cores.len() == threads {
             let _ = system::stay_on(cores[self.thread as usize]);
         }
     }
