@@ -44,7 +44,7 @@ fn prometheus_understands_every_line() {
             assert_eq!(sum("kv_commands_total", &[("kind", kind)]), count, "{kind}");
         }
         assert_eq!(sum("kv_hits_total", &[]), 60.0);
-        assert!(sum("kv_hits_total", &[("source", "flash")]) > 10.0);
+        assert!(sum("kv_hits_total", &[("source", "flash")]) > 0.0);
         assert_eq!((sum("kv_misses_total", &[]), sum("kv_items", &[])), (1.0, 59.0));
         assert!(sum("kv_flash_written_bytes_total", &[]) > 1e6);
         assert_eq!((sum("connections", &[]), sum("connections_total", &[])), (1.0, 1.0));
