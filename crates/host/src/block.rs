@@ -1,6 +1,7 @@
 //! The content of a block: bytes, or a fingerprint in place of them.
 
 use crate::disk::BLOCK_BYTES;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The content of a block of 4 KiB with its *seal*: what a drive keeps beside the data of each
@@ -57,10 +58,10 @@ impl Block for Fingerprint {
     }
 }
 
-/// 4 KiB of bytes. Copies share them; a block of zeros holds none.
+/// 4 KiB of bytes. Copies share them; a block of zeros holds none. Memory that nobody has any more is used again by the thread that has let go of it.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
-    bytes: Option<Arc<[u8; BLOCK_BYTES as usize]>>,
+    bytes: Option<Arc<Content>>,
     seal: Seal,
 }
 
@@ -76,7 +77,41 @@ enum Seal {
     NotKept,
 }
 
-static ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
+type Content = [u8; BLOCK_BYTES as usize];
+
+static ZEROS: Content = [0; BLOCK_BYTES as usize];
+
+thread_local! {
+    /// Memory that is not needed at the moment: blocks come and go too fast for an allocator that looks for room each time.
+    static SPARE: RefCell<Vec<Arc<Content>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Of a thread: 1 MiB.
+const MOST_SPARE: usize = 256;
+
+/// Memory with this content.
+fn shared(content: &Content) -> Arc<Content> {
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+    let Some(mut spare) = spare else { return Arc::new(*content) };
+    Arc::get_mut(&mut spare).expect("nobody else has it").copy_from_slice(content);
+    spare
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        let Some(mut bytes) = self.bytes.take() else { return };
+        if Arc::get_mut(&mut bytes).is_none() {
+            return;
+        }
+        // A thread that ends keeps nothing.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < MOST_SPARE {
+                spare.push(bytes);
+            }
+        });
+    }
+}
 
 impl Bytes {
     /// A block of zeros without a seal, which takes no memory.
@@ -85,7 +120,7 @@ impl Bytes {
     /// What a drive returns that keeps no seals beside its blocks: such a block counts as intact, whatever
     /// seal is asked for, and what was flipped or misplaced is noticed by nobody.
     pub fn unsealed(bytes: &[u8; BLOCK_BYTES as usize]) -> Bytes {
-        let bytes = (*bytes != ZEROS).then(|| Arc::new(*bytes));
+        let bytes = (*bytes != ZEROS).then(|| shared(bytes));
         Bytes { bytes, seal: Seal::NotKept }
     }
 
@@ -101,12 +136,12 @@ impl Bytes {
 
     /// The bytes, to be changed behind the back of their seal.
     pub fn as_mut_slice(&mut self) -> &mut [u8; BLOCK_BYTES as usize] {
-        Arc::make_mut(self.bytes.get_or_insert_with(|| Arc::new(ZEROS)))
+        Arc::make_mut(self.bytes.get_or_insert_with(|| shared(&ZEROS)))
     }
 
     /// A block of zeros that holds bytes of its own, to be changed.
     pub fn zeroed() -> Bytes {
-        Bytes { bytes: Some(Arc::new(ZEROS)), seal: Seal::Missing }
+        Bytes { bytes: Some(shared(&ZEROS)), seal: Seal::Missing }
     }
 
     /// The block without its seal, if it holds bytes that no copy shares: it can be written without a copy.

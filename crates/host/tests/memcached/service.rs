@@ -109,7 +109,7 @@ impl Client {
     }
 
     fn collect(&mut self) {
-        self.received.append(self.service.output(self.name));
+        self.service.outbox(self.name).empty_into(&mut self.received);
         self.closed = self.closed.or(self.service.closing(self.name));
     }
 

@@ -89,7 +89,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
         while let Some(reply) = taken.replies.pop_front() {
             clients.take(reply, &mut taken);
         }
-        received.append(clients.output(client));
+        clients.outbox(client).empty_into(&mut received);
         closed = closed.or(clients.closing(client));
         if is_at_rest && clients.is_answered(client) && (clients.is_willing(client) || closed.is_some()) {
             return compare((&received, closed), &session);

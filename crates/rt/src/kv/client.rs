@@ -1,9 +1,11 @@
 //! A connection, as far as its socket goes.
 
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};
+use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use tailcut_base::Time;
+use tailcut_host::kv::session::outbox::Outbox;
 use tailcut_host::wire::memcached::Login;
 
 /// A connection. What is said on it is the service's business.
@@ -72,7 +74,7 @@ impl Client {
     /// Receives into `room`, once.
     pub fn receive(&mut self, room: &mut [u8]) -> Moved {
         let offered = room.len();
-        match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
+        match net::recv(&self.socket, room, RecvFlags::empty()) {
             Ok((_, 0)) => {
                 (self.has_ended, self.is_readable) = (true, false);
                 Moved::Nothing
@@ -90,26 +92,42 @@ impl Client {
         }
     }
 
-    /// Sends from the front of `out` what the socket takes, and takes it away there.
-    pub fn send(&mut self, out: &mut Vec<u8>) -> Moved {
+    /// Sends of what is there as much as the socket takes, from the front.
+    pub fn send(&mut self, outbox: &Outbox) -> Moved {
         let mut sent = 0;
-        while self.is_writable && sent < out.len() {
-            match rustix::net::send(&self.socket, &out[sent..], SendFlags::NOSIGNAL) {
+        let mut pieces = outbox.pieces().peekable();
+        while self.is_writable
+            && let Some(first) = pieces.next()
+        {
+            let (wanted, taken) = match pieces.peek() {
+                None => (first.len(), retry_on_intr(|| net::send(&self.socket, first, SendFlags::NOSIGNAL))),
+                Some(_) => self.send_several(first, &mut pieces),
+            };
+            match taken {
                 Ok(count) => {
                     sent += count;
-                    self.is_writable = sent == out.len();
+                    self.is_writable = count == wanted;
                 }
                 Err(Errno::AGAIN) => self.is_writable = false,
-                Err(Errno::INTR) => {}
                 Err(_) => return Moved::Gone,
             }
         }
-        out.drain(..sent);
-        // Who is sent much now will be sent much again.
-        if out.is_empty() && out.capacity() > MOST_KEPT.max(sent * 4) {
-            *out = Vec::new();
-        }
         Moved::Bytes(sent)
+    }
+
+    /// Sends a piece and those behind it with one call. How many bytes these are, and how many were taken.
+    fn send_several<'p>(
+        &self,
+        first: &'p [u8],
+        more: &mut impl Iterator<Item = &'p [u8]>,
+    ) -> (usize, Result<usize, Errno>) {
+        let mut slices = [IoSlice::new(first); MOST_PIECES];
+        let places = slices[1..].iter_mut().zip(more);
+        let count = 1 + places.map(|(place, piece)| *place = IoSlice::new(piece)).count();
+        let slices = &slices[..count];
+        let send =
+            || net::sendmsg(&self.socket, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL);
+        (slices.iter().map(|slice| slice.len()).sum(), retry_on_intr(send))
     }
 
     /// Keeps what was not taken.
@@ -122,7 +140,7 @@ impl Client {
     }
 }
 
-/// Memory for answers that a client keeps between its commands.
-const MOST_KEPT: usize = 64 << 10;
+/// Of answers that leave with one call.
+const MOST_PIECES: usize = 32;
 /// Memory for half commands that a client keeps.
 const LEAST_INPUT: usize = 4 << 10;

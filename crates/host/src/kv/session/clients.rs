@@ -3,8 +3,9 @@
 use super::about::About;
 use super::errand::{Reply, Shards};
 use super::latency::{Latencies, Stopwatch};
+use super::outbox::{Outbox, Texts};
 use super::shard::ServiceSettings;
-use super::{Session, Texts, Ways};
+use super::{Session, Ways};
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
 
@@ -84,7 +85,7 @@ impl Clients {
         assert!(!session.is_gone, "a client goes once");
         self.tally.clients -= 1;
         session.is_gone = true;
-        session.out = Vec::new();
+        session.out = Outbox::default();
         self.forget_if_over(client);
     }
 
@@ -144,9 +145,15 @@ impl Clients {
         session.is_some_and(|session| !session.is_gone).then_some(asker.client)
     }
 
-    /// What a client is to be sent: taken from the front as it is sent.
-    pub fn output(&mut self, client: u32) -> &mut Vec<u8> {
+    /// What a client is to be sent.
+    pub fn outbox(&mut self, client: u32) -> &mut Outbox {
         &mut self.sessions[client as usize].as_mut().expect("a client that is sent something is there").out
+    }
+
+    /// So many bytes of it were sent.
+    pub fn note_sent(&mut self, client: u32, bytes: usize) {
+        let session = self.sessions[client as usize].as_mut();
+        session.expect("a client that was sent something is there").out.note_sent(bytes, &mut self.texts);
     }
 
     /// True while a client's input is taken.

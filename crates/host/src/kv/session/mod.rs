@@ -12,6 +12,7 @@
 //! - [`clients`]: everybody whose bytes come in one place, such as a thread;
 //! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
 //! - [`latency`]: how long commands take;
+//! - [`outbox`]: what a client is to be sent;
 //! - [`service`]: clients with one shard, for one thread.
 
 mod about;
@@ -19,6 +20,7 @@ mod carry_out;
 pub mod clients;
 pub mod errand;
 pub mod latency;
+pub mod outbox;
 pub mod service;
 pub mod shard;
 mod statistics;
@@ -38,6 +40,7 @@ use about::About;
 use carry_out::counted_bytes;
 use errand::{Asker, Content, Errand, Progress};
 use latency::{Kind, Stopwatch};
+use outbox::{MOST_PART, Outbox, Texts};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use verb::{Answer, KeptKey, Store, Verb};
@@ -47,7 +50,7 @@ use verb::{Answer, KeptKey, Store, Verb};
 struct Session {
     receiver: Receiver,
     /// What can be sent.
-    pub out: Vec<u8>,
+    pub out: Outbox,
     /// Answers that are not complete, in their order.
     waiting: VecDeque<Waiting>,
     /// The number of the first of them.
@@ -69,8 +72,10 @@ struct Session {
 #[derive(Debug)]
 struct Waiting {
     what: What,
-    /// The answers of the commands behind it, and its own in front of them as soon as it is known.
-    text: Vec<u8>,
+    /// The answer, as soon as it is known.
+    reply: Vec<u8>,
+    /// Those of the commands behind it.
+    behind: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -105,24 +110,6 @@ struct Ways<'a, S> {
     pub texts: &'a mut Texts,
 }
 
-/// Memory for answers that wait, used again and again.
-#[derive(Debug, Default)]
-struct Texts(Vec<Vec<u8>>);
-
-impl Texts {
-    fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_default()
-    }
-
-    /// It is not needed any more.
-    fn give_back(&mut self, mut text: Vec<u8>) {
-        if self.0.len() < MOST_SPARE && (1..=MOST_KEPT_TEXT).contains(&text.capacity()) {
-            text.clear();
-            self.0.push(text);
-        }
-    }
-}
-
 impl Session {
     /// True while it takes more input.
     pub fn is_willing(&self) -> bool {
@@ -135,7 +122,8 @@ impl Session {
 
     /// Bytes of answers that can be sent, or wait for others.
     fn answer_bytes(&self) -> usize {
-        self.out.len() + self.waiting.iter().map(|waiting| waiting.text.len()).sum::<usize>()
+        let waiting = self.waiting.iter().map(|waiting| waiting.reply.len() + waiting.behind.len());
+        self.out.bytes() + waiting.sum::<usize>()
     }
 
     /// True when everything was answered.
@@ -146,7 +134,11 @@ impl Session {
     /// Does what the input says, as far as it goes.
     pub fn receive<S: Shards>(&mut self, input: &mut &[u8], ways: &mut Ways<'_, S>) {
         let mut receiver = std::mem::take(&mut self.receiver);
+        // Data that are there in one piece are not copied.
+        let mut whole: &[u8] = &[];
         while self.is_willing() {
+            self.begin_answer(ways);
+            let front = *input;
             match receiver.next(input) {
                 Step::More => break,
                 Step::Command(command) => {
@@ -154,8 +146,12 @@ impl Session {
                         receiver.refuse();
                     }
                 }
-                Step::Data(data) => self.data.extend_from_slice(data),
-                Step::End { is_sound } => self.end_store(is_sound, ways),
+                Step::Data(data) if self.data.is_empty() && whole.is_empty() => whole = &front[..data.len()],
+                Step::Data(data) => {
+                    self.data.extend_from_slice(std::mem::take(&mut whole));
+                    self.data.extend_from_slice(data);
+                }
+                Step::End { is_sound } => self.end_store(std::mem::take(&mut whole), is_sound, ways),
                 Step::Refused(refusal) => self.tail().extend_from_slice(refusal.line()),
                 Step::Close(reason) => {
                     self.closing = Some(reason);
@@ -163,12 +159,25 @@ impl Session {
                 }
             }
         }
+        self.data.extend_from_slice(whole);
         self.receiver = receiver;
+    }
+
+    /// Makes room for an answer.
+    fn begin_answer<S>(&mut self, ways: &mut Ways<'_, S>) {
+        match self.waiting.back() {
+            None => self.out.begin_part(ways.texts),
+            Some(last) if last.behind.len() >= MOST_PART => self.wait(What::Others, ways),
+            Some(_) => {}
+        }
     }
 
     /// Where the next answer goes.
     fn tail(&mut self) -> &mut Vec<u8> {
-        self.waiting.back_mut().map_or(&mut self.out, |waiting| &mut waiting.text)
+        match self.waiting.back_mut() {
+            Some(waiting) => &mut waiting.behind,
+            None => self.out.tail(),
+        }
     }
 
     /// False if data follow that are not wanted.
@@ -287,13 +296,16 @@ impl Session {
         false
     }
 
-    fn end_store<S: Shards>(&mut self, is_sound: bool, ways: &mut Ways<'_, S>) {
+    /// The data of a command have come: in one piece, or as they were collected.
+    fn end_store<S: Shards>(&mut self, whole: &[u8], is_sound: bool, ways: &mut Ways<'_, S>) {
         let (kept, store) = self.storing.take().expect("data follow a command");
         let verb = if is_sound { Verb::Store(store) } else { Verb::Unsound(store.answer) };
-        let data = std::mem::take(&mut self.data);
-        self.carry_out(kept.key(), &verb, &data, ways);
-        if data.capacity() <= MOST_KEPT {
-            self.data = data;
+        let mut collected = std::mem::take(&mut self.data);
+        let data = if whole.is_empty() { &collected[..] } else { whole };
+        self.carry_out(kept.key(), &verb, data, ways);
+        if collected.capacity() <= MOST_KEPT {
+            collected.clear();
+            self.data = collected;
         }
     }
 
@@ -306,7 +318,7 @@ impl Session {
     }
 
     fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
-        self.waiting.push_back(Waiting { what, text: ways.texts.take() });
+        self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
     }
 
     /// An answer has come.
@@ -328,14 +340,7 @@ impl Session {
                     ways.watch.note_late(kind, source, since);
                 }
                 *what = What::Others;
-                if at == 0 {
-                    self.out.extend_from_slice(&text);
-                    ways.texts.give_back(text);
-                } else {
-                    let behind = std::mem::replace(&mut waiting.text, text);
-                    waiting.text.extend_from_slice(&behind);
-                    ways.texts.give_back(behind);
-                }
+                waiting.reply = text;
             }
             (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
         }
@@ -357,13 +362,13 @@ impl Session {
                 }
                 What::All { left: 0, then } => {
                     let about = ways.about.with(&ways.shards.elsewhere());
-                    then.tell(&about, |out| ways.shards.tell_of_disk(out), &mut self.out);
+                    then.tell(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
                 }
                 _ => break,
             }
-            self.out.extend_from_slice(&waiting.text);
-            let answered = self.waiting.pop_front().expect("it is at the front");
-            ways.texts.give_back(answered.text);
+            let Waiting { reply, behind, .. } = self.waiting.pop_front().expect("it is at the front");
+            self.out.push(reply, ways.texts);
+            self.out.push(behind, ways.texts);
             self.first += 1;
         }
         if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others)) {
@@ -376,7 +381,7 @@ impl Session {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
         self.awaited = 0;
-        reply::server_error(&mut self.out, "the disk has failed");
+        reply::server_error(self.out.tail(), "the disk has failed");
         self.closing = Some(Reason::Quit);
     }
 }
@@ -413,6 +418,3 @@ const MOST_AWAITED: u64 = 4 << 20;
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.
 const MOST_KEPT: usize = 64 << 10;
-/// Answers that wait whose memory is kept, and the most of each, for all clients of one place together.
-const MOST_SPARE: usize = 512;
-const MOST_KEPT_TEXT: usize = 16 << 10;

@@ -3,10 +3,11 @@
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
 //! [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
 //! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
-//! what [`Service::output`] holds.
+//! what [`Service::outbox`] holds.
 
 use super::clients::Clients;
 use super::latency::Latencies;
+use super::outbox::Outbox;
 use super::shard::{ServiceSettings, Shard};
 use super::statistics::Statistics;
 use crate::block::Bytes;
@@ -65,9 +66,9 @@ impl Service {
         }
     }
 
-    /// What a client is to be sent: taken from the front as it is sent.
-    pub fn output(&mut self, client: u32) -> &mut Vec<u8> {
-        self.clients.output(client)
+    /// What a client is to be sent.
+    pub fn outbox(&mut self, client: u32) -> &mut Outbox {
+        self.clients.outbox(client)
     }
 
     /// True while a client's input is taken.

@@ -30,6 +30,8 @@ struct Yields {
     mail: Vec<Vec<Reply>>,
     /// For the drive.
     requests: Vec<(u32, Request<Bytes>)>,
+    /// Shards that may want something of the drive, and have not been asked.
+    touched: Vec<u32>,
     /// A shard wants to go on by itself, and did not before.
     has_appointment: bool,
 }
@@ -38,8 +40,8 @@ impl Reach {
     /// For the thread with this number.
     pub fn new(common: Arc<Common>, thread: u32) -> Reach {
         let mail = (0..common.threads()).map(|_| Vec::new()).collect();
-        let (replies, requests) = (VecDeque::new(), Vec::new());
-        let yields = Yields { thread, replies, mail, requests, has_appointment: false };
+        let (replies, requests, touched) = (VecDeque::new(), Vec::new(), Vec::new());
+        let yields = Yields { thread, replies, mail, requests, touched, has_appointment: false };
         Reach { common, now: Time::ZERO, unix: 0, yields }
     }
 
@@ -61,6 +63,21 @@ impl Reach {
     /// Answers have come from another thread.
     pub fn take_replies(&mut self, replies: Vec<Reply>) {
         self.yields.replies.extend(replies);
+    }
+
+    /// Asks the shards that were used what they want: once for many commands. Who has used some does this before it sleeps.
+    pub fn ask_touched(&mut self) {
+        while let Some(shard) = self.yields.touched.pop() {
+            let place = &self.common.places[shard as usize];
+            let Some(mut seized) = place.seize() else {
+                self.leave(shard, Left::Tick);
+                continue;
+            };
+            self.yields.ask(place, shard, &mut seized);
+            self.yields.collect(place, &mut seized);
+            drop(seized);
+            self.see_to_what_was_left(shard);
+        }
     }
 
     /// What shards want of the drive since the last time.
@@ -140,15 +157,24 @@ impl Reach {
             seized.tick(self.now, self.unix);
             self.yields.do_what_was_left(place, &mut seized);
             let result = work(&mut seized);
-            self.yields.collect(place, shard, &mut seized);
+            self.yields.note_touch(shard, &seized);
+            self.yields.collect(place, &mut seized);
             result
         };
+        self.see_to_what_was_left(shard);
+        Some(result)
+    }
+
+    /// Does what others have left for a shard that was let go, unless somebody else has it by now.
+    #[inline]
+    fn see_to_what_was_left(&mut self, shard: u32) {
+        let place = &self.common.places[shard as usize];
         while place.has_left() {
             let Some(mut seized) = place.seize() else { break };
             self.yields.do_what_was_left(place, &mut seized);
-            self.yields.collect(place, shard, &mut seized);
+            self.yields.note_touch(shard, &seized);
+            self.yields.collect(place, &mut seized);
         }
-        Some(result)
     }
 
     /// Leaves something for a shard that is taken.
@@ -188,23 +214,33 @@ impl Yields {
         }
     }
 
+    /// A shard that was used may want something.
+    #[inline]
+    fn note_touch(&mut self, number: u32, shard: &Shard) {
+        if shard.is_touched() && !self.touched.contains(&number) {
+            self.touched.push(number);
+        }
+    }
+
+    /// Takes what a shard wants of the drive.
+    fn ask(&mut self, place: &Place, number: u32, shard: &mut Shard) {
+        for _ in 0..MOST_TURNS {
+            while let Some(request) = shard.next_request() {
+                self.requests.push((number, request));
+            }
+            // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
+            shard.turn();
+            if !shard.is_touched() {
+                break;
+            }
+        }
+        let before = place.set_next_event(shard.next_event());
+        self.has_appointment |= before > shard.next_event();
+    }
+
     /// Takes what a shard has for others.
     #[inline]
-    fn collect(&mut self, place: &Place, number: u32, shard: &mut Shard) {
-        if shard.is_touched() {
-            for _ in 0..MOST_TURNS {
-                while let Some(request) = shard.next_request() {
-                    self.requests.push((number, request));
-                }
-                // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
-                shard.turn();
-                if !shard.is_touched() {
-                    break;
-                }
-            }
-            let before = place.set_next_event(shard.next_event());
-            self.has_appointment |= before > shard.next_event();
-        }
+    fn collect(&mut self, place: &Place, shard: &mut Shard) {
         place.note_recovery(shard);
         while let Some(reply) = shard.next_reply() {
             self.sort(reply);

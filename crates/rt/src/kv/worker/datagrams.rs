@@ -153,7 +153,8 @@ impl<D: Steered> Worker<D> {
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.letters.open[place as usize].take() else { return };
         self.letters.vacant.push(place);
-        let answer = std::mem::take(self.clients.output(open.name));
+        let mut answer = Vec::new();
+        self.clients.outbox(open.name).empty_into(&mut answer);
         match is_whole {
             true => self.traffic.sent += self.letters.send(&open, &answer) as u64,
             false => self.traffic.dropped += 1,

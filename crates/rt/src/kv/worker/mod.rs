@@ -229,6 +229,7 @@ impl<D: Steered> Worker<D> {
             self.reach.go_on();
         }
         loop {
+            self.reach.ask_touched();
             let mut has_moved = self.give_replies();
             if let Some(drive) = &mut self.drive {
                 for (shard, request) in self.reach.take_requests() {

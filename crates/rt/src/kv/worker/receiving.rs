@@ -83,11 +83,11 @@ impl Intake<'_> {
                 Attempt::More => return,
                 Attempt::Welcome => {
                     client.login = None;
-                    reply::stored(self.clients.output(client.name), Stored::Stored, false);
+                    reply::stored(self.clients.outbox(client.name).tail(), Stored::Stored, false);
                 }
                 Attempt::Refused(line) => {
                     self.not_let_in += 1;
-                    self.clients.output(client.name).extend_from_slice(line);
+                    self.clients.outbox(client.name).tail().extend_from_slice(line);
                 }
                 Attempt::Close => {
                     (client.has_ended, client.is_readable) = (true, false);

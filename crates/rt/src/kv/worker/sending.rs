@@ -27,9 +27,10 @@ impl<D: Steered> Worker<D> {
     fn send_to(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         client.is_answering = false;
-        let out = self.clients.output(client.name);
-        let Moved::Bytes(sent) = client.send(out) else { return self.close(seat) };
-        let is_sent = out.is_empty();
+        let outbox = self.clients.outbox(client.name);
+        let Moved::Bytes(sent) = client.send(outbox) else { return self.close(seat) };
+        let is_sent = sent == outbox.bytes();
+        self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
         if is_sent && self.is_over(seat) {
             return self.close(seat);

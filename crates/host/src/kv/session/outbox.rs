@@ -1,0 +1,163 @@
+//! What a client is to be sent, in parts that leave as they are: an item that has come late is not copied behind what was
+//! answered before it.
+
+use std::collections::VecDeque;
+
+/// Answers on their way to a client.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// None of them is empty but the last.
+    parts: VecDeque<Vec<u8>>,
+    /// Bytes of the first one that were sent.
+    sent: usize,
+}
+
+impl Outbox {
+    /// Bytes that are to be sent.
+    pub fn bytes(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum::<usize>() - self.sent
+    }
+
+    /// True when nothing is to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// Where the next answer is appended.
+    pub fn tail(&mut self) -> &mut Vec<u8> {
+        if self.parts.is_empty() {
+            self.parts.push_back(Vec::new());
+        }
+        self.parts.back_mut().expect("there is one")
+    }
+
+    /// What is to be sent, one piece after the other.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let from = |at| if at == 0 { self.sent } else { 0 };
+        let pieces = self.parts.iter().enumerate().map(move |(at, part)| &part[from(at)..]);
+        pieces.filter(|piece| !piece.is_empty())
+    }
+
+    /// Appends all of it to `out`, as if that had sent it.
+    pub fn empty_into(&mut self, out: &mut Vec<u8>) {
+        self.pieces().for_each(|piece| out.extend_from_slice(piece));
+        *self = Outbox::default();
+    }
+
+    /// Begins another part if the last one is long enough, so that none has to move to grow.
+    pub(super) fn begin_part(&mut self, texts: &mut Texts) {
+        if self.parts.back().is_none_or(|part| part.len() >= MOST_PART) {
+            self.parts.push_back(texts.take());
+        }
+    }
+
+    /// Takes a text behind what there is.
+    pub(super) fn push(&mut self, text: Vec<u8>, texts: &mut Texts) {
+        match self.parts.back_mut() {
+            Some(last) if text.len() <= MOST_COPIED && last.len() < MOST_PART => {
+                last.extend_from_slice(&text);
+                texts.give_back(text);
+            }
+            Some(last) if last.is_empty() => texts.give_back(std::mem::replace(last, text)),
+            _ => self.parts.push_back(text),
+        }
+    }
+
+    /// So many bytes of its front were sent.
+    pub(super) fn note_sent(&mut self, bytes: usize, texts: &mut Texts) {
+        self.sent += bytes;
+        while let Some(first) = self.parts.front().filter(|first| self.sent >= first.len()) {
+            self.sent -= first.len();
+            let first = self.parts.pop_front().expect("it is there");
+            texts.give_back(first);
+        }
+    }
+}
+
+/// Memory for answers, used again and again.
+#[derive(Debug, Default)]
+pub struct Texts(Vec<Vec<u8>>);
+
+impl Texts {
+    /// An empty one.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// It is not needed any more.
+    pub(super) fn give_back(&mut self, mut text: Vec<u8>) {
+        if self.0.len() < MOST_SPARE && (LEAST_KEPT..=MOST_KEPT).contains(&text.capacity()) {
+            text.clear();
+            self.0.push(text);
+        }
+    }
+}
+
+/// A part that is so long gets no further answers.
+pub const MOST_PART: usize = 16 << 10;
+/// What is no longer than this is copied behind what is there: that costs less than to send it as a piece of its own.
+const MOST_COPIED: usize = 1 << 10;
+/// Texts that are kept, and the memory of each: as much as makes it worth the while, and no more than a part and an item of 4 KiB behind it
+/// may come to need.
+const MOST_SPARE: usize = 256;
+const LEAST_KEPT: usize = 4 << 10;
+const MOST_KEPT: usize = 32 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Append(usize),
+        Push(usize),
+        Begin,
+        Send(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0usize..9000).prop_map(Step::Append),
+            prop_oneof![0usize..2000, 0usize..40_000].prop_map(Step::Push),
+            Just(Step::Begin),
+            (0usize..30_000).prop_map(Step::Send),
+        ]
+    }
+
+    proptest! {
+        /// What goes in comes out, in its order, however it is cut.
+        #[test]
+        fn it_is_a_stream(steps in prop::collection::vec(step(), 1..200)) {
+            let (mut outbox, mut texts) = (Outbox::default(), Texts::default());
+            let (mut said, mut heard) = (Vec::new(), Vec::new());
+            for step in steps {
+                let more = |bytes: usize| (0..bytes).map(|at| (said.len() + at * 7) as u8).collect::<Vec<u8>>();
+                match step {
+                    Step::Append(bytes) => {
+                        let more = more(bytes);
+                        outbox.tail().extend_from_slice(&more);
+                        said.extend(more);
+                    }
+                    Step::Push(bytes) => {
+                        let more = more(bytes);
+                        said.extend_from_slice(&more);
+                        outbox.push(more, &mut texts);
+                    }
+                    Step::Begin => outbox.begin_part(&mut texts),
+                    Step::Send(bytes) => {
+                        let ready: Vec<u8> = outbox.pieces().flatten().copied().collect();
+                        prop_assert_eq!(ready.len(), outbox.bytes());
+                        let bytes = bytes.min(ready.len());
+                        heard.extend_from_slice(&ready[..bytes]);
+                        outbox.note_sent(bytes, &mut texts);
+                    }
+                }
+                prop_assert_eq!(heard.len() + outbox.bytes(), said.len());
+                prop_assert_eq!(outbox.is_empty(), heard.len() == said.len());
+            }
+            outbox.empty_into(&mut heard);
+            prop_assert!(outbox.is_empty() && heard == said);
+        }
+    }
+}
