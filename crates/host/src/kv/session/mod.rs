@@ -55,6 +55,8 @@ struct Session {
     waiting: VecDeque<Waiting>,
     /// The number of the first of them.
     first: u64,
+    /// Bytes of these answers, but for those behind the last.
+    set_aside: usize,
     /// The command whose data are received.
     storing: Option<(KeptKey, Store)>,
     data: Vec<u8>,
@@ -122,8 +124,8 @@ impl Session {
 
     /// Bytes of answers that can be sent, or wait for others.
     fn answer_bytes(&self) -> usize {
-        let waiting = self.waiting.iter().map(|waiting| waiting.reply.len() + waiting.behind.len());
-        self.out.bytes() + waiting.sum::<usize>()
+        let behind = self.waiting.back().map_or(0, |last| last.behind.len());
+        self.out.bytes() + self.set_aside + behind
     }
 
     /// True when everything was answered.
@@ -318,6 +320,7 @@ impl Session {
     }
 
     fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
+        self.set_aside += self.waiting.back().map_or(0, |last| last.behind.len());
         self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
     }
 
@@ -340,6 +343,7 @@ impl Session {
                     ways.watch.note_late(kind, source, since);
                 }
                 *what = What::Others;
+                self.set_aside += text.len();
                 waiting.reply = text;
             }
             (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
@@ -367,6 +371,8 @@ impl Session {
                 _ => break,
             }
             let Waiting { reply, behind, .. } = self.waiting.pop_front().expect("it is at the front");
+            let is_last = self.waiting.is_empty();
+            self.set_aside -= reply.len() + if is_last { 0 } else { behind.len() };
             self.out.push(reply, ways.texts);
             self.out.push(behind, ways.texts);
             self.first += 1;
@@ -380,7 +386,7 @@ impl Session {
     fn give_up(&mut self) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
-        self.awaited = 0;
+        (self.set_aside, self.awaited) = (0, 0);
         reply::server_error(self.out.tail(), "the disk has failed");
         self.closing = Some(Reason::Quit);
     }

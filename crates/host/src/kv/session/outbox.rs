@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 pub struct Outbox {
     /// None of them is empty but the last.
     parts: VecDeque<Vec<u8>>,
+    /// Bytes of all but the last.
+    settled: usize,
     /// Bytes of the first one that were sent.
     sent: usize,
 }
@@ -15,7 +17,7 @@ pub struct Outbox {
 impl Outbox {
     /// Bytes that are to be sent.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(Vec::len).sum::<usize>() - self.sent
+        self.settled + self.parts.back().map_or(0, Vec::len) - self.sent
     }
 
     /// True when nothing is to be sent.
@@ -47,8 +49,13 @@ impl Outbox {
     /// Begins another part if the last one is long enough, so that none has to move to grow.
     pub(super) fn begin_part(&mut self, texts: &mut Texts) {
         if self.parts.back().is_none_or(|part| part.len() >= MOST_PART) {
-            self.parts.push_back(texts.take());
+            self.append(texts.take());
         }
+    }
+
+    fn append(&mut self, part: Vec<u8>) {
+        self.settled += self.parts.back().map_or(0, Vec::len);
+        self.parts.push_back(part);
     }
 
     /// Takes a text behind what there is.
@@ -59,17 +66,23 @@ impl Outbox {
                 texts.give_back(text);
             }
             Some(last) if last.is_empty() => texts.give_back(std::mem::replace(last, text)),
-            _ => self.parts.push_back(text),
+            _ => self.append(text),
         }
     }
 
-    /// So many bytes of its front were sent.
+    /// So many bytes of its front were sent. The last part stays, for the next answers.
     pub(super) fn note_sent(&mut self, bytes: usize, texts: &mut Texts) {
         self.sent += bytes;
-        while let Some(first) = self.parts.front().filter(|first| self.sent >= first.len()) {
+        while self.parts.len() > 1 && self.sent >= self.parts[0].len() {
+            let first = self.parts.pop_front().expect("there are two");
             self.sent -= first.len();
-            let first = self.parts.pop_front().expect("it is there");
+            self.settled -= first.len();
             texts.give_back(first);
+        }
+        if let Some(last) = self.parts.front_mut().filter(|part| self.sent == part.len()) {
+            self.sent = 0;
+            last.clear();
+            last.shrink_to(MOST_KEPT);
         }
     }
 }

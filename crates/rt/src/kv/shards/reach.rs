@@ -161,12 +161,14 @@ impl Reach {
             self.yields.collect(place, &mut seized);
             result
         };
-        self.see_to_what_was_left(shard);
+        if place.has_left() {
+            self.see_to_what_was_left(shard);
+        }
         Some(result)
     }
 
     /// Does what others have left for a shard that was let go, unless somebody else has it by now.
-    #[inline]
+    #[cold]
     fn see_to_what_was_left(&mut self, shard: u32) {
         let place = &self.common.places[shard as usize];
         while place.has_left() {
