@@ -54,7 +54,8 @@ fn check_flash<D: Steered + Send + 'static>(drive: D, is_durable: bool) {
     let rig = Rig::with(served.drive, SMALL, Doors::default(), limits, is_durable);
     let mut client = rig.client();
     check_present(&mut client, 300);
-    assert_eq!(rig.stop().figures.sums.items, 300);
+    let sums = rig.stop().figures.sums;
+    assert_eq!((sums.items, sums.engine.hits_on_flash), (300, 300), "nothing is in memory yet");
 }
 
 #[test]
