@@ -5,10 +5,10 @@ use super::flash::Flash;
 use super::front::Front;
 use super::ghost::Ghost;
 use super::hash::KeyHash;
-use super::index::Index;
+use super::index::{Entry, Index};
 use super::item::Item;
 use super::place::Place;
-use super::record::State;
+use super::record::{Header, State};
 use super::recovery::Recovery;
 use super::settings::Settings;
 use crate::pool::Pool;
@@ -40,6 +40,8 @@ pub struct Engine {
     /// Bytes that may be moved to the main queue from the segment that is given up.
     pub(super) move_budget: u64,
     pub(super) fetched: VecDeque<Fetched>,
+    /// Memory for keys that are fetched.
+    pub(super) spare_keys: Vec<Vec<u8>>,
     pub(super) figures: Figures,
 }
 
@@ -170,6 +172,7 @@ impl Engine {
             last_cas: u64::from(run) << RUN_SHIFT,
             move_budget: 0,
             fetched: VecDeque::new(),
+            spare_keys: Vec::new(),
             figures: Figures::default(),
         }
     }
@@ -197,6 +200,27 @@ impl Engine {
         KeyHash::of(self.seed, key)
     }
 
+    /// These keys are likely to be asked for next: what the index and memory say of the first [`MOST_FORESEEN`] of them is fetched from memory to the processor. It changes
+    /// nothing, and each is waited for no longer than all of them.
+    pub fn foresee<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+        let mut hashes = [KeyHash(0); MOST_FORESEEN];
+        let mut count = 0;
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash(key);
+            count += 1;
+        }
+        let hashes = &hashes[..count];
+        for &hash in hashes {
+            self.index.draw_near(hash);
+            self.ghost.draw_near(hash);
+        }
+        for &hash in hashes {
+            if let Some(Entry { place: Place::Front { unit }, .. }) = self.index.find(hash) {
+                self.front.draw_near(unit);
+            }
+        }
+    }
+
     /// Looks for an item, because somebody asks for it (`counts`), or to change it. What is said of it is what was true before.
     #[inline]
     pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
@@ -211,14 +235,17 @@ impl Engine {
             self.drop_expired(hash, entry);
             return Found::Nothing;
         }
-        if self.front.item(unit).key != key {
+        if self.front.item_with(unit, header).key != key {
             return Found::Nothing;
         }
         if counts {
             self.figures.hits_in_memory += 1;
-            self.front.note_access(unit, header.state.with(State::FETCHED), self.unix);
+            let (state, accessed) = (header.state.with(State::FETCHED), self.unix);
+            if (state, accessed) != (header.state, header.accessed) {
+                self.front.set_header(unit, &Header { state, accessed, ..header });
+            }
         }
-        Found::Item(Item { header, ..self.front.item(unit) })
+        Found::Item(self.front.item_with(unit, header))
     }
 
     /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it was on flash; nothing may have
@@ -274,5 +301,7 @@ impl Engine {
 
 /// The ghost remembers a key for so many bytes of memory.
 const GHOST_BYTES: u64 = 512;
+/// Keys that are looked for at a time before their turn comes: as many as a processor waits for at once, more or less.
+pub const MOST_FORESEEN: usize = 16;
 /// CAS values of different runs differ.
 pub(super) const RUN_SHIFT: u32 = 40;

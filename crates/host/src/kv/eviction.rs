@@ -25,7 +25,7 @@ impl Engine {
         let mut left = 2 * bytes + STEP_BYTES;
         while self.front.is_short() && self.may_evict() && left > 0 {
             let Some(victim) = self.front.next_victim() else { break };
-            left = left.saturating_sub(self.front.header(victim.unit).record_bytes());
+            left = left.saturating_sub(u64::from(victim.bytes));
             self.evict(victim);
         }
     }
@@ -42,6 +42,7 @@ impl Engine {
             // At least half of a segment comes free, whatever is in it.
             self.move_budget = self.front.segment_bytes() / 2;
         }
+        self.look_ahead();
         let item = self.front.item(victim.unit);
         let (header, hash) = (item.header, KeyHash::of(self.seed, item.key));
         let place = Place::Front { unit: victim.unit };
@@ -53,27 +54,33 @@ impl Engine {
             Queue::Small => (entry.heat > 1, 0),
             Queue::Main => (entry.heat > 0, entry.heat.saturating_sub(1)),
         };
-        if stays && self.move_within(hash, victim.unit, heat) {
+        if stays && self.move_within(hash, victim, heat) {
             return;
         }
-        self.leave(hash, victim, entry);
+        self.leave(hash, victim, entry, header.home);
     }
 
-    fn move_within(&mut self, hash: KeyHash, from: u32, heat: u8) -> bool {
-        let bytes = self.front.header(from).record_bytes();
+    /// What the index says of the next victims comes from memory while this one is moved.
+    fn look_ahead(&mut self) {
+        while let Some(unit) = self.front.next_soon() {
+            self.index.draw_near(self.hash(self.front.item(unit).key));
+        }
+    }
+
+    fn move_within(&mut self, hash: KeyHash, victim: Victim, heat: u8) -> bool {
+        let bytes = u64::from(victim.bytes);
         if bytes > self.move_budget {
             return false;
         }
         let Some(to) = self.front.reserve(Queue::Main, bytes, true) else { return false };
         self.move_budget -= bytes;
-        self.front.copy(from, to);
+        self.front.copy(victim.unit, to, victim.bytes);
         self.index.set(hash, Entry { place: Place::Front { unit: to }, heat });
         true
     }
 
     /// A record leaves memory: it has a place on flash, or gets one, or is given up.
-    fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry) {
-        let home = self.front.header(victim.unit).home;
+    fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry, home: u64) {
         if home != 0 {
             self.index.set(hash, Entry { place: Place::decode(home), heat: 0 });
             return;

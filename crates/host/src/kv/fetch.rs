@@ -9,6 +9,7 @@ use super::jobs::Haste;
 use super::log::format::UNITS;
 use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{Checksum, Header, State};
+use super::writing::fill;
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 
@@ -16,7 +17,7 @@ use crate::disk::BLOCK_BYTES;
 #[derive(Debug)]
 pub(super) struct Fetching {
     ticket: u32,
-    key: Key,
+    key: Vec<u8>,
     place: Place,
     counts: bool,
     segment: u32,
@@ -24,18 +25,11 @@ pub(super) struct Fetching {
 }
 
 /// Somebody who wants an item.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Asking {
     ticket: u32,
-    key: Key,
+    key: Vec<u8>,
     counts: bool,
-}
-
-/// The bytes of a key, kept in place.
-#[derive(Clone, Copy, Debug)]
-struct Key {
-    bytes: [u8; MOST_KEY],
-    length: u8,
 }
 
 /// What came of a read.
@@ -45,7 +39,7 @@ pub struct Fetched {
     pub ticket: u32,
     /// The disk has failed to read it: whether there is an item is not known.
     pub is_lost: bool,
-    key: Key,
+    key: Vec<u8>,
     place: Place,
     header: Header,
     /// Empty if there is none.
@@ -70,7 +64,7 @@ impl Fetched {
 
     /// The key that was asked for.
     pub fn key(&self) -> &[u8] {
-        self.key.as_slice()
+        &self.key
     }
 
     /// Its header; only if it is there.
@@ -82,19 +76,7 @@ impl Fetched {
     pub fn item(&self) -> Item<'_> {
         let at = self.place.offset() + self.header.value_at();
         let value = Value::Blocks { blocks: &self.blocks, at, bytes: self.header.value as usize };
-        Item { header: self.header, key: self.key.as_slice(), value }
-    }
-}
-
-impl Key {
-    fn new(key: &[u8]) -> Key {
-        let mut bytes = [0; MOST_KEY];
-        bytes[..key.len()].copy_from_slice(key);
-        Key { bytes, length: key.len() as u8 }
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
+        Item { header: self.header, key: &self.key, value }
     }
 }
 
@@ -122,7 +104,9 @@ impl Engine {
     /// returned.
     pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) -> u64 {
         let hash = self.hash(key);
-        let asking = Asking { ticket, key: Key::new(key), counts };
+        let mut kept = self.spare_keys.pop().unwrap_or_default();
+        kept.extend_from_slice(key);
+        let asking = Asking { ticket, key: kept, counts };
         if self.is_unknown(hash) {
             self.ask_later(hash, asking);
             return self.settings.most_item;
@@ -199,7 +183,7 @@ impl Engine {
             return self.end_damaged(fetching);
         }
         let key = pieces_of(&fetching.blocks, at + Header::BYTES, usize::from(header.key));
-        if !key.flatten().eq(fetching.key.as_slice()) {
+        if !key.flatten().eq(&fetching.key) {
             self.figures.strangers += 1;
             return self.end_fetch(fetching, None, false);
         }
@@ -222,7 +206,7 @@ impl Engine {
     }
 
     fn forget_fetched(&mut self, fetching: &Fetching) {
-        let hash = self.hash(fetching.key.as_slice());
+        let hash = self.hash(&fetching.key);
         if let Some(entry) = self.index.find(hash).filter(|entry| entry.place == fetching.place) {
             self.drop_entry(hash, entry);
         }
@@ -254,11 +238,7 @@ impl Engine {
         let header = Header { state: header.state.with(State::FETCHED), ..header };
         let Some(unit) = self.reserve_for_copy(header.record_bytes()) else { return };
         self.front.begin(unit, &header, fetched.key());
-        let mut at = 0;
-        for piece in fetched.item().value.pieces() {
-            self.front.value_mut(unit)[at..at + piece.len()].copy_from_slice(piece);
-            at += piece.len();
-        }
+        fill(self.front.value_mut(unit, &header), fetched.item().value);
         // Making room has written nothing to where the record is, but may have given it up.
         if self.index.find(hash).is_some_and(|entry| entry.place == fetched.place) {
             self.index.set(hash, Entry { place: Place::Front { unit }, heat: entry.heat });
@@ -282,7 +262,12 @@ impl Engine {
 
     /// A fetched item is not needed any more.
     pub fn give_back(&mut self, fetched: Fetched) {
-        self.pool.take_back(fetched.blocks);
+        let Fetched { mut key, blocks, .. } = fetched;
+        self.pool.take_back(blocks);
+        if self.spare_keys.len() < MOST_SPARE_KEYS {
+            key.clear();
+            self.spare_keys.push(key);
+        }
     }
 }
 
@@ -306,7 +291,7 @@ pub(super) fn record_in(blocks: &[Bytes], at: usize, sequence: u64, within: u64)
 
 /// True if the record at a byte of blocks, which hold all of it, is what was written.
 pub(super) fn is_intact(blocks: &[Bytes], at: usize, header: &Header) -> bool {
-    let mut sum = Checksum::of(&header.encode());
+    let mut sum = Checksum::of(header);
     let content = usize::from(header.key) + header.value as usize;
     pieces_of(blocks, at + Header::BYTES, content).for_each(|piece| sum.add(piece));
     gather::<4>(blocks, at).is_some_and(|first| u32::from_le_bytes(first) == sum.value())
@@ -325,3 +310,5 @@ fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]
 
 /// Longest key (memcached's `protocol.txt`: 250 characters).
 pub const MOST_KEY: usize = 250;
+/// Keys whose memory is kept.
+const MOST_SPARE_KEYS: usize = 256;

@@ -27,7 +27,6 @@ pub(super) struct Flash {
 
 /// What becomes of an answer of the disk.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "jobs are kept in a table whose places are used again")]
 pub(super) enum Job {
     /// A user wants a record.
     Fetch(Fetching),

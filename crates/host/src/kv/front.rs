@@ -7,7 +7,8 @@
 
 use super::item::{Item, Value};
 use super::place::UNIT;
-use super::record::{Header, State};
+use super::record::Header;
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// The memory.
@@ -21,7 +22,7 @@ pub struct Front {
     small: VecDeque<u32>,
     main: VecDeque<u32>,
     free: Vec<u32>,
-    /// Where the next victim is.
+    /// What is given up at the moment.
     cursor: Option<Cursor>,
 }
 
@@ -41,6 +42,8 @@ pub struct Victim {
     pub unit: u32,
     /// In which queue.
     pub queue: Queue,
+    /// Its bytes.
+    pub bytes: u32,
     /// It is the first of its segment.
     pub is_first: bool,
 }
@@ -49,7 +52,11 @@ pub struct Victim {
 struct Cursor {
     segment: u32,
     queue: Queue,
+    /// Where the next victim is.
     at: u32,
+    /// How far was looked ahead, and how many victims are there up to that.
+    ahead: u32,
+    lead: u32,
 }
 
 impl Front {
@@ -116,12 +123,17 @@ impl Front {
         if self.cursor.is_none() {
             self.cursor = self.oldest();
         }
-        let Cursor { segment, queue, at } = self.cursor?;
+        let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
         if at < self.fills[segment as usize] {
-            let unit = ((segment as usize * self.segment + at as usize) as u64 / UNIT) as u32;
-            let next = at + self.header(unit).record_bytes() as u32;
-            self.cursor = Some(Cursor { segment, queue, at: next });
-            return Some(Victim { unit, queue, is_first: at == 0 });
+            let (unit, next) = self.record_at(segment, at);
+            self.cursor = Some(Cursor {
+                segment,
+                queue,
+                at: next,
+                ahead: ahead.max(next),
+                lead: lead.saturating_sub(1),
+            });
+            return Some(Victim { unit, queue, bytes: next - at, is_first: at == 0 });
         }
         self.cursor = None;
         let place = self.queue(queue).iter().position(|&other| other == segment);
@@ -130,12 +142,36 @@ impl Front {
         None
     }
 
+    /// A record that has to leave its place soon, each once; nothing when [`LEAD`] were told of, or the segment has no more.
+    pub fn next_soon(&mut self) -> Option<u32> {
+        let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
+        if lead >= LEAD || ahead >= self.fills[segment as usize] {
+            return None;
+        }
+        let (unit, next) = self.record_at(segment, ahead);
+        self.cursor = Some(Cursor { segment, queue, at, ahead: next, lead: lead + 1 });
+        if next < self.fills[segment as usize] {
+            self.draw_near(self.unit_at(segment, next));
+        }
+        Some(unit)
+    }
+
+    /// The record at a byte of a segment, and where the next one is.
+    fn record_at(&self, segment: u32, at: u32) -> (u32, u32) {
+        let unit = self.unit_at(segment, at);
+        (unit, at + self.header(unit).record_bytes() as u32)
+    }
+
+    fn unit_at(&self, segment: u32, at: u32) -> u32 {
+        ((segment as usize * self.segment + at as usize) as u64 / UNIT) as u32
+    }
+
     fn oldest(&self) -> Option<Cursor> {
         let total = self.fills.len() - self.free.len();
         let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
         let queue = if is_small { Queue::Small } else { Queue::Main };
         let oldest = if is_small { self.small.front() } else { self.main.front() };
-        oldest.map(|&segment| Cursor { segment, queue, at: 0 })
+        oldest.map(|&segment| Cursor { segment, queue, at: 0, ahead: 0, lead: 0 })
     }
 
     fn queue(&mut self, queue: Queue) -> &mut VecDeque<u32> {
@@ -160,21 +196,25 @@ impl Front {
     #[inline]
     pub fn set_header(&mut self, unit: u32, header: &Header) {
         let at = at(unit);
-        self.memory[at..at + Header::BYTES].copy_from_slice(&header.encode());
+        header.write(&mut self.memory[at..at + Header::BYTES]);
     }
 
-    /// Somebody has asked for the item there.
+    /// Fetches the beginning of a record from memory to the processor, for who uses it soon.
     #[inline]
-    pub fn note_access(&mut self, unit: u32, state: State, unix: u32) {
-        let at = at(unit);
-        self.memory[at + 9] = state.0;
-        self.memory[at + 20..at + 24].copy_from_slice(&unix.to_le_bytes());
+    pub fn draw_near(&self, unit: u32) {
+        prefetch_index(&self.memory, at(unit));
+        prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }
 
     /// The item there.
     #[inline]
     pub fn item(&self, unit: u32) -> Item<'_> {
-        let header = self.header(unit);
+        self.item_with(unit, self.header(unit))
+    }
+
+    /// The same, of which the header is known.
+    #[inline]
+    pub fn item_with(&self, unit: u32, header: Header) -> Item<'_> {
         let record = &self.memory[at(unit)..];
         let (key, value) = (Header::BYTES, header.value_at());
         Item {
@@ -192,9 +232,9 @@ impl Front {
         self.memory[to..to + key.len()].copy_from_slice(key);
     }
 
-    /// The bytes of the value there, to be changed; as many as the header says.
-    pub fn value_mut(&mut self, unit: u32) -> &mut [u8] {
-        let header = self.header(unit);
+    /// The bytes of the value there, to be changed; as many as its header says.
+    #[inline]
+    pub fn value_mut(&mut self, unit: u32, header: &Header) -> &mut [u8] {
         let from = at(unit) + header.value_at();
         &mut self.memory[from..from + header.value as usize]
     }
@@ -206,10 +246,9 @@ impl Front {
         self.memory.copy_within(from..from + source.value as usize, at(to) + target.value_at() + offset);
     }
 
-    /// Copies a record to another place that was reserved for it.
-    pub fn copy(&mut self, from: u32, to: u32) {
-        let bytes = self.header(from).record_bytes() as usize;
-        self.memory.copy_within(at(from)..at(from) + bytes, at(to));
+    /// Copies a record of so many bytes to another place that was reserved for it.
+    pub fn copy(&mut self, from: u32, to: u32, bytes: u32) {
+        self.memory.copy_within(at(from)..at(from) + bytes as usize, at(to));
     }
 
     /// Forgets everything.
@@ -229,7 +268,39 @@ fn at(unit: u32) -> usize {
 /// 64 KiB: with less, a segment holds too few items to be worth its bookkeeping.
 const LEAST_SEGMENT: u64 = 64 << 10;
 const LEAST_SEGMENTS: u64 = 16;
+/// Bytes that come together from memory.
+const CACHE_LINE: usize = 64;
+/// Victims that are told of before it is their turn.
+const LEAD: u32 = 4;
 /// Segments that only moved records may use; two of them, as a large record may leave the rest of one empty.
 const RESERVE: usize = 4;
 /// The small queue has a tenth of the memory (S3-FIFO, §4.1).
 const SMALL_SHARE: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn victims_are_told_of_in_their_order_before_their_turn(sizes in prop::collection::vec(0u32..3000, 1..400)) {
+            let mut front = Front::new(1 << 20, 4096);
+            for value in sizes {
+                let header = Header { key: 1, value, ..Header::default() };
+                let Some(unit) = front.reserve(Queue::Small, header.record_bytes(), false) else { break };
+                front.begin(unit, &header, b"k");
+            }
+            let (mut told, mut gone) = (Vec::new(), Vec::new());
+            while front.oldest().is_some() {
+                let Some(victim) = front.next_victim() else { continue };
+                gone.push(victim.unit);
+                told.extend(std::iter::from_fn(|| front.next_soon()));
+                prop_assert!(told.len() <= gone.len() + LEAD as usize);
+            }
+            // The first of each segment come without a word.
+            gone.retain(|&unit| !at(unit).is_multiple_of(front.segment));
+            prop_assert_eq!(told, gone);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Keys that were given up lately.
 
 use super::hash::KeyHash;
+use prefetch_index::prefetch_index;
 
 /// Remembers the last keys that were not kept (S3-FIFO's ghost queue, Yang and others 2023, §4.1), by 32 bits of their hashes in a table
 /// in which a newer one takes the place of an older one. Errors cost an unnecessary write or a miss.
@@ -29,6 +30,12 @@ impl Ghost {
             self.marks[at] = 0;
         }
         is_there
+    }
+
+    /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
+    #[inline]
+    pub fn draw_near(&self, hash: KeyHash) {
+        prefetch_index(&self.marks, self.split(hash).0);
     }
 
     fn split(&self, hash: KeyHash) -> (usize, u32) {

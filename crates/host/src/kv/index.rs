@@ -11,6 +11,7 @@
 
 use super::hash::KeyHash;
 use super::place::Place;
+use prefetch_index::prefetch_index;
 
 /// The table.
 #[derive(Debug)]
@@ -124,7 +125,10 @@ impl Index {
     pub fn draw_near(&self, hash: KeyHash) {
         let (partition, tag) = self.split(hash);
         let partition = &self.partitions[partition];
-        std::hint::black_box(partition.slots.get(partition.home(tag)));
+        let home = partition.home(tag);
+        prefetch_index(&partition.slots, home);
+        // Entries stand up to some places behind their own.
+        prefetch_index(&partition.slots, home + LINE_SLOTS);
     }
 
     /// Forgets a key; what was known of it is returned.
@@ -300,6 +304,8 @@ impl Slot {
 
 const TAG_BITS: u32 = 52;
 const PLACE_BITS: u32 = Place::BITS;
+/// Slots in the 64 bytes that come together from memory.
+const LINE_SLOTS: usize = 64 / size_of::<Slot>();
 const LEAST_HOMES: u32 = 16;
 /// The fuller a partition, the more entries make room for a new one: here about twenty.
 const MOST_PERCENT: u64 = 85;

@@ -48,7 +48,7 @@ impl<'a> Value<'a> {
     }
 
     /// Its pieces, one after the other.
-    pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
+    pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         let (slice, blocks, at, bytes) = match self {
             Value::Slice(slice) => (Some(slice), &[][..], 0, 0),
             Value::Blocks { blocks, at, bytes } => (None, blocks, at, bytes),
@@ -63,7 +63,7 @@ impl<'a> Value<'a> {
 }
 
 /// The parts of blocks that hold `bytes` bytes from `at` on.
-pub(super) fn pieces_of(blocks: &[Bytes], at: usize, bytes: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn pieces_of(blocks: &[Bytes], at: usize, bytes: usize) -> impl Iterator<Item = &[u8]> + Clone {
     const BLOCK: usize = BLOCK_BYTES as usize;
     let end = at + bytes;
     let (first, last) = (at / BLOCK, end.div_ceil(BLOCK).min(blocks.len()));

@@ -40,7 +40,7 @@ pub mod session;
 mod settings;
 mod writing;
 
-pub use engine::{Change, Content, Engine, Figures, Found, Put, Refused};
+pub use engine::{Change, Content, Engine, Figures, Found, MOST_FORESEEN, Put, Refused};
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
 pub use opening::{CannotOpen, Making, Opening};

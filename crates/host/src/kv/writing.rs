@@ -48,7 +48,7 @@ impl Engine {
             // It has left memory to make room for itself.
             return Err(Refused::Busy);
         }
-        self.fill_value(unit, before, fetched, put.content);
+        self.fill_value((unit, &header), before, fetched, put.content);
         self.establish(hash, unit, before)?;
         self.last_cas += u64::from(put.cas.is_none());
         self.figures.puts += 1;
@@ -69,24 +69,26 @@ impl Engine {
 
     fn fill_value(
         &mut self,
-        unit: u32,
+        (unit, header): (u32, &Header),
         before: Option<Entry>,
         fetched: Option<&Fetched>,
         content: Content<'_>,
     ) {
         let (added, kept_at) = match content {
-            Content::New(bytes) => return self.front.value_mut(unit).copy_from_slice(bytes),
+            Content::New(bytes) => return self.front.value_mut(unit, header).copy_from_slice(bytes),
             Content::After(bytes) => (bytes, 0),
             Content::Before(bytes) => (bytes, bytes.len()),
         };
         match (fetched, before) {
-            (Some(fetched), _) => fill(&mut self.front.value_mut(unit)[kept_at..], fetched.item().value),
+            (Some(fetched), _) => {
+                fill(&mut self.front.value_mut(unit, header)[kept_at..], fetched.item().value)
+            }
             (None, Some(Entry { place: Place::Front { unit: from }, .. })) => {
                 self.front.copy_value(from, unit, kept_at);
             }
             _ => {}
         }
-        let value = self.front.value_mut(unit);
+        let value = self.front.value_mut(unit, header);
         let at = if kept_at == 0 { value.len() - added.len() } else { 0 };
         value[at..at + added.len()].copy_from_slice(added);
     }
@@ -272,7 +274,7 @@ impl Engine {
     }
 }
 
-fn fill(to: &mut [u8], value: Value<'_>) {
+pub(super) fn fill(to: &mut [u8], value: Value<'_>) {
     let mut at = 0;
     for piece in value.pieces() {
         to[at..at + piece.len()].copy_from_slice(piece);

@@ -1,5 +1,6 @@
 //! memcached's protocol: word for word as the program speaks it, however a stream is cut, and whatever is in it.
 
+mod ahead;
 mod dialogues;
 #[path = "../kv/disk.rs"]
 mod disk;

@@ -140,16 +140,11 @@ impl Log {
         let bytes = record.header.record_bytes() as usize;
         let at = self.room_for(bytes, purpose, pool)?;
         let open = self.open.as_mut().expect("it has room");
-        open.seek(at);
-        let header = Header { home: open.sequence, ..record.header }.encode();
+        let header = Header { home: open.sequence, ..record.header };
+        let content = [record.key].into_iter().chain(record.value.pieces());
         let mut sum = Checksum::of(&header);
-        open.write(&header, pool);
-        for piece in [record.key].into_iter().chain(record.value.pieces()) {
-            sum.add(piece);
-            open.write(piece, pool);
-        }
-        open.align();
-        open.amend(at, &sum.value().to_le_bytes());
+        content.clone().for_each(|piece| sum.add(piece));
+        open.append(at, &header.words(sum.value()), content, pool);
         open.dirty_since.get_or_insert(now);
         open.entries.push(Entry {
             hash: record.hash,

@@ -44,7 +44,7 @@ impl Open {
             written: 0,
             limit: limit as usize,
         };
-        open.write(&head.encode(store), pool);
+        open.append(0, &[], [&head.encode(store)[..]].into_iter(), pool);
         open
     }
 
@@ -57,40 +57,53 @@ impl Open {
         (at + bytes <= (self.limit - summary) * BLOCK).then_some(at)
     }
 
-    /// Goes on at this byte.
-    pub fn seek(&mut self, at: usize) {
-        debug_assert!(at >= self.at && at.is_multiple_of(UNIT as usize));
-        self.at = at;
-    }
-
-    /// Appends bytes.
-    pub fn write(&mut self, mut bytes: &[u8], pool: &mut Pool) {
-        while !bytes.is_empty() {
-            let (block, within) = (self.at / BLOCK, self.at % BLOCK);
-            while self.blocks.len() <= block {
-                self.blocks.push(cleared(pool));
+    /// Appends a header of these numbers, and pieces behind it, from byte `at` on, which is that of [`Open::room_for`].
+    pub fn append<'a>(
+        &mut self,
+        at: usize,
+        header: &[u64],
+        pieces: impl Iterator<Item = &'a [u8]>,
+        pool: &mut Pool,
+    ) {
+        self.skip_to(at);
+        // What is left of the block: it is looked for once, not for each piece.
+        let mut room: &mut [u8] = &mut [];
+        for &word in header {
+            if room.is_empty() {
+                room = room_at(&mut self.blocks, self.at, pool);
             }
-            let count = bytes.len().min(BLOCK - within);
-            let (now, later) = bytes.split_at(count);
-            self.blocks[block].as_mut_slice()[within..within + count].copy_from_slice(now);
-            self.at += count;
-            bytes = later;
+            // Records begin at a multiple of their length.
+            let (now, later) = std::mem::take(&mut room).split_at_mut(size_of::<u64>());
+            now.copy_from_slice(&word.to_le_bytes());
+            room = later;
+            self.at += size_of::<u64>();
         }
+        for mut piece in pieces {
+            while !piece.is_empty() {
+                if room.is_empty() {
+                    room = room_at(&mut self.blocks, self.at, pool);
+                }
+                let count = piece.len().min(room.len());
+                let (now, later) = std::mem::take(&mut room).split_at_mut(count);
+                now.copy_from_slice(&piece[..count]);
+                (room, piece) = (later, &piece[count..]);
+                self.at += count;
+            }
+        }
+        let padding = self.at.next_multiple_of(UNIT as usize) - self.at;
+        room[..padding].fill(0);
+        self.at += padding;
     }
 
-    /// Changes bytes that were written and are not on their way to the disk.
-    pub fn amend(&mut self, mut at: usize, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let (block, within) = (at / BLOCK, at % BLOCK);
-            let count = bytes.len().min(BLOCK - within);
-            self.blocks[block].as_mut_slice()[within..within + count].copy_from_slice(&bytes[..count]);
-            (at, bytes) = (at + count, &bytes[count..]);
+    /// Leaves what is before this byte of the block empty.
+    fn skip_to(&mut self, at: usize) {
+        debug_assert!(at >= self.at && at.is_multiple_of(UNIT as usize));
+        let (block, within) = (self.at / BLOCK, self.at % BLOCK);
+        if within > 0 && at > self.at {
+            let end = (at - block * BLOCK).min(BLOCK);
+            self.blocks[block].as_mut_slice()[within..end].fill(0);
         }
-    }
-
-    /// The end of a record.
-    pub fn align(&mut self) {
-        self.at = self.at.next_multiple_of(UNIT as usize);
+        self.at = at;
     }
 
     /// Blocks that are complete and not on their way to the disk.
@@ -100,7 +113,7 @@ impl Open {
 
     /// Leaves the rest of the last block empty, so that it is complete, too.
     pub fn close_block(&mut self) {
-        self.at = self.at.next_multiple_of(BLOCK);
+        self.skip_to(self.at.next_multiple_of(BLOCK));
     }
 
     /// These are on their way now.
@@ -112,10 +125,12 @@ impl Open {
     }
 }
 
-fn cleared(pool: &mut Pool) -> Bytes {
-    let mut block = pool.block();
-    block.as_mut_slice().fill(0);
-    block
+/// What is behind a byte of a block, which may be the next one.
+fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mut [u8] {
+    if blocks.len() == at / BLOCK {
+        blocks.push(pool.block());
+    }
+    &mut blocks[at / BLOCK].as_mut_slice()[at % BLOCK..]
 }
 
 const BLOCK: usize = BLOCK_BYTES as usize;
@@ -159,7 +174,7 @@ mod tests {
                 let Some(at) = open.room_for(bytes) else { break };
                 lost += at - open.at;
                 used += bytes;
-                open.seek(at + bytes);
+                open.at = at + bytes;
             }
         }
         let thousandths = lost * 1000 / (lost + used);

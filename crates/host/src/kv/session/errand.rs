@@ -93,7 +93,17 @@ pub struct Kept {
 impl Kept {
     /// A copy.
     pub fn new(key: Key<'_>, verb: &Verb, data: &[u8]) -> Kept {
-        Kept { key: KeptKey::new(key), verb: *verb, data: data.to_vec() }
+        let mut kept = Kept { key: KeptKey::default(), verb: *verb, data: Vec::new() };
+        kept.set(key, verb, data);
+        kept
+    }
+
+    /// Something else, in the same memory.
+    pub fn set(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) {
+        self.key.set(key);
+        self.verb = *verb;
+        self.data.clear();
+        self.data.extend_from_slice(data);
     }
 
     /// The item's key.
@@ -130,8 +140,9 @@ pub enum Progress {
     Later {
         /// Something else may come between: the client's next command has to wait for it.
         is_open: bool,
-        /// Bytes that are under way for it, as far as it is known.
-        bytes: u64,
+        /// Bytes that are under way for it, as far as it is known. A number of half a word: so all of this fits a register, and who returns it need not wait until the processor has
+        /// written what came before.
+        bytes: u32,
     },
 }
 
@@ -170,6 +181,9 @@ pub trait Shards {
 
     /// Appends what `stats` tells of the disk, in its lines.
     fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
+
+    /// These keys are likely to be asked for next; see [`Engine::foresee`](crate::kv::Engine::foresee).
+    fn foresee(&mut self, _keys: &[&[u8]]) {}
 
     /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
     /// order, unless [`Progress::Later`] says that it is open.

@@ -19,6 +19,7 @@ mod about;
 mod carry_out;
 pub mod clients;
 pub mod errand;
+mod foresight;
 pub mod latency;
 pub mod outbox;
 pub mod service;
@@ -39,6 +40,7 @@ use crate::wire::memcached::{
 use about::About;
 use carry_out::counted_bytes;
 use errand::{Asker, Content, Errand, Progress};
+use foresight::Foresight;
 use latency::{Kind, Stopwatch};
 use outbox::{MOST_PART, Outbox, Texts};
 use std::collections::VecDeque;
@@ -57,8 +59,9 @@ struct Session {
     first: u64,
     /// Bytes of these answers, but for those behind the last.
     set_aside: usize,
-    /// The command whose data are received.
-    storing: Option<(KeptKey, Store)>,
+    /// The command whose data are received, and its key.
+    storing: Option<Store>,
+    key: KeptKey,
     data: Vec<u8>,
     /// Nothing more is carried out before all that waits is answered.
     is_blocked: bool,
@@ -138,7 +141,9 @@ impl Session {
         let mut receiver = std::mem::take(&mut self.receiver);
         // Data that are there in one piece are not copied.
         let mut whole: &[u8] = &[];
+        let mut foresight = Foresight::new();
         while self.is_willing() {
+            foresight.look(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
             match receiver.next(input) {
@@ -270,8 +275,8 @@ impl Session {
             Progress::Later { is_open, bytes } => {
                 self.is_blocked |= is_open;
                 let since = ways.watch.received();
-                self.awaited += bytes;
-                self.wait(What::Reply(bytes, kind, since), ways);
+                self.awaited += u64::from(bytes);
+                self.wait(What::Reply(bytes.into(), kind, since), ways);
             }
         }
     }
@@ -291,7 +296,8 @@ impl Session {
     ) -> bool {
         if counted_bytes(key, store.client_flags, u64::from(length)) <= ways.about.settings.most_item {
             self.data.clear();
-            self.storing = Some((KeptKey::new(key), store));
+            self.storing = Some(store);
+            self.key.set(key);
             return true;
         }
         self.verb(key, Verb::TooLarge { replaces, answer: store.answer }, ways);
@@ -300,11 +306,13 @@ impl Session {
 
     /// The data of a command have come: in one piece, or as they were collected.
     fn end_store<S: Shards>(&mut self, whole: &[u8], is_sound: bool, ways: &mut Ways<'_, S>) {
-        let (kept, store) = self.storing.take().expect("data follow a command");
+        let store = self.storing.take().expect("data follow a command");
         let verb = if is_sound { Verb::Store(store) } else { Verb::Unsound(store.answer) };
         let mut collected = std::mem::take(&mut self.data);
         let data = if whole.is_empty() { &collected[..] } else { whole };
+        let kept = std::mem::take(&mut self.key);
         self.carry_out(kept.key(), &verb, data, ways);
+        self.key = kept;
         if collected.capacity() <= MOST_KEPT {
             collected.clear();
             self.data = collected;

@@ -262,13 +262,13 @@ impl Shard {
     }
 
     /// Returns how many bytes are under way.
-    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) -> u64 {
+    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) -> u32 {
         self.is_touched = true;
         let name = self.name(UnderWay { asker, stage: Stage::Item(kept) });
         let Some(UnderWay { stage: Stage::Item(kept), .. }) = &self.under_way[name as usize] else {
             unreachable!("it was put there")
         };
-        self.engine.fetch(kept.key().as_bytes(), name, counts)
+        u32::try_from(self.engine.fetch(kept.key().as_bytes(), name, counts)).unwrap_or(u32::MAX)
     }
 
     /// An item has come.
@@ -308,7 +308,7 @@ impl Shard {
     fn keep(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Box<Kept> {
         match self.spare.pop() {
             Some(mut kept) => {
-                *kept = Kept::new(key, verb, data);
+                kept.set(key, verb, data);
                 kept
             }
             None => Box::new(Kept::new(key, verb, data)),
@@ -377,6 +377,10 @@ impl Shards for Shard {
 
     fn home(&self, _: Key<'_>) -> u32 {
         0
+    }
+
+    fn foresee(&mut self, keys: &[&[u8]]) {
+        self.engine.foresee(keys.iter().copied());
     }
 
     #[inline]

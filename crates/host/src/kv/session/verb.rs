@@ -1,6 +1,5 @@
 //! What a client wants of one item.
 
-use crate::kv::fetch::MOST_KEY;
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode};
 
 /// A command about one item, without its key.
@@ -114,24 +113,22 @@ impl Verb {
     }
 }
 
-/// The bytes of a key, kept in place.
-#[derive(Clone, Copy, Debug)]
+/// A key, kept in memory that is used again.
+#[derive(Debug, Default)]
 pub struct KeptKey {
-    bytes: [u8; MOST_KEY],
-    length: u8,
+    bytes: Vec<u8>,
 }
 
 impl KeptKey {
-    /// A copy.
-    pub fn new(key: Key<'_>) -> KeptKey {
-        let mut bytes = [0; MOST_KEY];
-        bytes[..key.as_bytes().len()].copy_from_slice(key.as_bytes());
-        KeptKey { bytes, length: key.as_bytes().len() as u8 }
+    /// Another key.
+    pub fn set(&mut self, key: Key<'_>) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(key.as_bytes());
     }
 
-    /// The key.
+    /// The key that was set.
     pub fn key(&self) -> Key<'_> {
-        Key::new(&self.bytes[..usize::from(self.length)]).expect("it was one")
+        Key::new(&self.bytes).expect("it was one")
     }
 }
 

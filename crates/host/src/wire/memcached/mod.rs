@@ -26,6 +26,7 @@
 //!
 //! What differs from the program, and why, stands in `docs/decisions/key-value-server.md`.
 
+pub mod ahead;
 pub mod base64;
 pub mod command;
 pub mod expiry;
@@ -41,6 +42,7 @@ pub mod reply;
 pub mod udp;
 mod words;
 
+pub use ahead::Ahead;
 pub use command::{Command, Direction, FlushAll, Get, Meta, MetaCount, MetaStore, Stats, Store, StoreMode};
 pub use expiry::{Expiry, flush_moment};
 pub use flags::MetaFlags;

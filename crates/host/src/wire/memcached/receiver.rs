@@ -112,6 +112,12 @@ impl Receiver {
         self.phase = Phase::Swallow(u64::from(left) + TAIL.len() as u64);
     }
 
+    /// True where a line begins.
+    #[inline]
+    pub fn is_at_line(&self) -> bool {
+        matches!(self.phase, Phase::Line)
+    }
+
     /// Bytes of data that are still to come for the command that has come last.
     pub fn outstanding(&self) -> u32 {
         if let Phase::Data(left) = self.phase { left } else { 0 }

@@ -1,0 +1,114 @@
+//! What is looked for before its turn is what comes, and nothing else depends on it.
+
+use crate::NOW;
+use proptest::prelude::*;
+use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
+use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
+use tailcut_host::kv::{Append, Engine, Keep, MOST_FORESEEN, Settings};
+use tailcut_host::wire::memcached::{Ahead, Key};
+
+/// A shard, and what it was told of keys.
+struct Told {
+    shard: Shard,
+    foreseen: Vec<Vec<u8>>,
+    asked: Vec<Vec<u8>>,
+    /// How many of the former were ahead of the latter.
+    farthest: usize,
+}
+
+impl Shards for Told {
+    fn count(&self) -> u32 {
+        1
+    }
+
+    fn home(&self, _: Key<'_>) -> u32 {
+        0
+    }
+
+    fn foresee(&mut self, keys: &[&[u8]]) {
+        assert!((2..=MOST_FORESEEN).contains(&keys.len()), "{} keys at a time", keys.len());
+        self.foreseen.extend(keys.iter().map(|key| key.to_vec()));
+        self.shard.foresee(keys);
+    }
+
+    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        if let Errand::Item { key, .. } = errand {
+            self.asked.push(key.as_bytes().to_vec());
+        }
+        self.farthest = self.farthest.max(self.foreseen.len().saturating_sub(self.asked.len()));
+        self.shard.carry_out(shard, asker, errand, out)
+    }
+}
+
+/// Carries this out.
+fn told(input: &[u8]) -> Told {
+    let memory = Settings {
+        memory: 20 << 20,
+        most_item: (1 << 20) + 1024,
+        keep: Keep::Everything,
+        append: Append::AtOnce,
+        segment_blocks: 1024,
+        patience: Nanos::millis(1),
+    };
+    let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+    let shard = Shard::new(Engine::in_memory(memory, 1), settings);
+    let mut told = Told { shard, foreseen: Vec::new(), asked: Vec::new(), farthest: 0 };
+    let mut clients = Clients::new(0, 1, settings);
+    clients.tick(NOW);
+    told.shard.tick(Time(1), NOW);
+    let client = clients.open();
+    clients.receive(client, &mut &input[..], &mut told);
+    told
+}
+
+/// A well-formed command.
+fn any_command() -> impl Strategy<Value = Vec<u8>> {
+    let key = || "[a-z]{1,30}";
+    let line = |text: String| (text + "\r\n").into_bytes();
+    let stored = |line: String, data: Vec<u8>| [line.as_bytes(), b"\r\n", &data, b"\r\n"].concat();
+    let data = || prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        prop::collection::vec(key(), 1..40).prop_map(move |keys| line(format!("get {}", keys.join(" ")))),
+        prop::collection::vec(key(), 1..9).prop_map(move |keys| line(format!("gats 0 {}", keys.join(" ")))),
+        (prop::sample::select(vec!["set", "add", "replace", "append", "prepend"]), key(), data())
+            .prop_map(move |(name, key, data)| stored(format!("{name} {key} 0 0 {}", data.len()), data)),
+        (key(), data()).prop_map(move |(key, data)| stored(format!("cas {key} 1 0 {} 7", data.len()), data)),
+        (key(), data()).prop_map(move |(key, data)| stored(format!("ms {key} {} c", data.len()), data)),
+        key().prop_map(move |key| line(format!("mg {key} v c"))),
+        key().prop_map(move |key| line(format!("md {key} q"))),
+        key().prop_map(move |key| line(format!("incr {key} 3"))),
+        key().prop_map(move |key| line(format!("delete {key}"))),
+        key().prop_map(move |key| line(format!("touch {key} 9"))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_keys_of_what_comes_are_foreseen_once_each(commands in prop::collection::vec(any_command(), 1..60)) {
+        let Told { foreseen, mut asked, farthest, .. } = told(&commands.concat());
+        prop_assert!(farthest <= MOST_FORESEEN, "{} keys before they are needed", farthest);
+        // A key that is the only one left is not worth it.
+        if asked.len() % MOST_FORESEEN == 1 {
+            asked.pop();
+        }
+        prop_assert_eq!(foreseen, asked);
+    }
+
+    #[test]
+    fn whatever_is_sent_a_look_ahead_ends(input in prop::collection::vec(prop::sample::select(b"get ms1 9\r\n\0".to_vec()), 0..500)) {
+        let keys = Ahead::new(&input).count();
+        prop_assert!(keys <= input.len());
+        told(&input);
+    }
+}
+
+#[test]
+fn lengths_that_nobody_can_send_end_the_look() {
+    for length in ["18446744073709551615", "99999999999999999999", "-1", "x"] {
+        let input = format!("set a 0 0 {length}\r\nget b\r\n");
+        assert_eq!(Ahead::new(input.as_bytes()).skip(1).count(), 0, "{length}");
+    }
+}
