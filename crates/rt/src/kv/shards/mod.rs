@@ -10,6 +10,7 @@
 
 mod place;
 mod reach;
+mod visit;
 
 pub use reach::Reach;
 

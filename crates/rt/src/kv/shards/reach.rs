@@ -1,14 +1,13 @@
 //! The shards, as one thread reaches them.
 
 use super::place::{Left, Place, Recovery};
+use super::visit::Visit;
 use super::{Common, Notice};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
-use tailcut_host::kv::session::clients::Tally;
-use tailcut_host::kv::session::errand::{Asker, Content, Errand, Progress, Reply, Shards};
-use tailcut_host::wire::memcached::Key;
+use tailcut_host::kv::session::errand::{Content, Progress, Reply};
 use tailcut_host::{Bytes, Request, Response};
 
 /// The way of a thread to the shards.
@@ -22,8 +21,8 @@ pub struct Reach {
 
 /// What comes of using shards.
 #[derive(Debug)]
-struct Yields {
-    thread: u32,
+pub(super) struct Yields {
+    pub(super) thread: u32,
     /// For clients of this thread.
     replies: VecDeque<Reply>,
     /// For those of others, by their threads.
@@ -68,15 +67,9 @@ impl Reach {
     /// Asks the shards that were used what they want: once for many commands. Who has used some does this before it sleeps.
     pub fn ask_touched(&mut self) {
         while let Some(shard) = self.yields.touched.pop() {
-            let place = &self.common.places[shard as usize];
-            let Some(mut seized) = place.seize() else {
+            if !self.visit().ask(shard) {
                 self.leave(shard, Left::Tick);
-                continue;
-            };
-            self.yields.ask(place, shard, &mut seized);
-            self.yields.collect(place, &mut seized);
-            drop(seized);
-            self.see_to_what_was_left(shard);
+            }
         }
     }
 
@@ -148,42 +141,21 @@ impl Reach {
         }
     }
 
+    /// A stay at the shards, for who has several things to do there.
+    #[inline]
+    pub fn visit(&mut self) -> Visit<'_> {
+        Visit::new(&self.common, &mut self.yields, self.now, self.unix)
+    }
+
     /// Uses a shard, if nobody else has it.
     #[inline]
     fn with<R>(&mut self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
-        let place = &self.common.places[shard as usize];
-        let result = {
-            let mut seized = place.seize()?;
-            seized.tick(self.now, self.unix);
-            self.yields.do_what_was_left(place, &mut seized);
-            let result = work(&mut seized);
-            self.yields.note_touch(shard, &seized);
-            self.yields.collect(place, &mut seized);
-            result
-        };
-        if place.has_left() {
-            self.see_to_what_was_left(shard);
-        }
-        Some(result)
-    }
-
-    /// Does what others have left for a shard that was let go, unless somebody else has it by now.
-    #[cold]
-    fn see_to_what_was_left(&mut self, shard: u32) {
-        let place = &self.common.places[shard as usize];
-        while place.has_left() {
-            let Some(mut seized) = place.seize() else { break };
-            self.yields.do_what_was_left(place, &mut seized);
-            self.yields.note_touch(shard, &seized);
-            self.yields.collect(place, &mut seized);
-        }
+        self.visit().with(shard, work)
     }
 
     /// Leaves something for a shard that is taken.
     fn leave(&mut self, shard: u32, left: Left) {
-        self.common.places[shard as usize].leave(left);
-        // If it is free by now, it is done at once.
-        self.with(shard, |_| {});
+        self.visit().leave(shard, left);
     }
 }
 
@@ -194,7 +166,7 @@ fn go_on(shard: &mut Shard) {
 
 impl Yields {
     #[inline]
-    fn do_what_was_left(&mut self, place: &Place, shard: &mut Shard) {
+    pub(super) fn do_what_was_left(&mut self, place: &Place, shard: &mut Shard) {
         for left in place.take_left() {
             self.do_one(left, shard);
         }
@@ -218,14 +190,14 @@ impl Yields {
 
     /// A shard that was used may want something.
     #[inline]
-    fn note_touch(&mut self, number: u32, shard: &Shard) {
+    pub(super) fn note_touch(&mut self, number: u32, shard: &Shard) {
         if shard.is_touched() && !self.touched.contains(&number) {
             self.touched.push(number);
         }
     }
 
     /// Takes what a shard wants of the drive.
-    fn ask(&mut self, place: &Place, number: u32, shard: &mut Shard) {
+    pub(super) fn ask(&mut self, place: &Place, number: u32, shard: &mut Shard) {
         for _ in 0..MOST_TURNS {
             while let Some(request) = shard.next_request() {
                 self.requests.push((number, request));
@@ -242,7 +214,7 @@ impl Yields {
 
     /// Takes what a shard has for others.
     #[inline]
-    fn collect(&mut self, place: &Place, shard: &mut Shard) {
+    pub(super) fn collect(&mut self, place: &Place, shard: &mut Shard) {
         place.note_recovery(shard);
         while let Some(reply) = shard.next_reply() {
             self.sort(reply);
@@ -259,31 +231,3 @@ impl Yields {
 
 /// What waits for nothing but itself is tried so often before others have their turn.
 const MOST_TURNS: u32 = 4;
-
-impl Shards for Reach {
-    fn count(&self) -> u32 {
-        self.common.shards()
-    }
-
-    #[inline]
-    fn home(&self, key: Key<'_>) -> u32 {
-        self.common.home(key.as_bytes())
-    }
-
-    fn elsewhere(&self) -> Tally {
-        self.common.tallied_but_of(self.yields.thread)
-    }
-
-    fn tell_of_disk(&self, out: &mut Vec<u8>) {
-        self.common.tell_health(out);
-    }
-
-    #[inline]
-    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        if let Some(progress) = self.with(shard, |shard| shard.receive(asker, errand, out)) {
-            return progress;
-        }
-        self.leave(shard, Left::Errand(asker, errand.keep()));
-        Progress::Later { is_open: !errand.only_looks(), bytes: 0 }
-    }
-}

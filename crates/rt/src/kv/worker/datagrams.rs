@@ -131,7 +131,7 @@ impl<D: Steered> Worker<D> {
         self.traffic.received += datagram.len() as u64;
         let name = self.name(Origin::Nobody);
         self.clients.note_receipt(self.clock.now());
-        self.clients.receive(name, &mut content, &mut self.reach);
+        self.clients.receive(name, &mut content, &mut self.reach.visit());
         let rest = content.to_vec();
         let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });
         self.origins[name as usize] = Origin::Letter(place);
@@ -143,7 +143,7 @@ impl<D: Steered> Worker<D> {
         let Some(open) = &mut self.letters.open[place as usize] else { return };
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
-            self.clients.receive(open.name, &mut rest, &mut self.reach);
+            self.clients.receive(open.name, &mut rest, &mut self.reach.visit());
             open.rest = rest.to_vec();
         }
         if !self.clients.is_answered(open.name) {

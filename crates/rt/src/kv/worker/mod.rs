@@ -257,7 +257,7 @@ impl<D: Steered> Worker<D> {
         let mut has_any = false;
         while let Some(reply) = self.reach.next_reply() {
             has_any = true;
-            let Some(name) = self.clients.take(reply, &mut self.reach) else { continue };
+            let Some(name) = self.clients.take(reply, &mut self.reach.visit()) else { continue };
             match self.origins[name as usize] {
                 Origin::Seat(seat) => {
                     self.note_answer(seat);

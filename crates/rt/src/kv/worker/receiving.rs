@@ -96,7 +96,7 @@ impl Intake<'_> {
                 }
             }
         }
-        self.clients.receive(client.name, input, self.reach);
+        self.clients.receive(client.name, input, &mut self.reach.visit());
         client.is_held = !self.clients.is_willing(client.name);
     }
 }

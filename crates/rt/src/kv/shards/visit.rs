@@ -1,0 +1,154 @@
+//! A stay of a thread at the shards: it does there what a client asks for.
+
+use super::Common;
+use super::place::{Left, Place};
+use super::reach::Yields;
+use std::sync::MutexGuard;
+use tailcut_base::Time;
+use tailcut_host::kv::MOST_FORESEEN;
+use tailcut_host::kv::session::Shard;
+use tailcut_host::kv::session::clients::Tally;
+use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
+use tailcut_host::wire::memcached::Key;
+
+/// A thread's way to the shards for as long as it carries out what has come from one client.
+///
+/// A shard is let go after each command, so that others find it free. A thread that is the only one keeps it until it needs another, or goes: each lock
+/// that is taken or given back waits for all that was written before, and so for memory.
+#[derive(Debug)]
+pub struct Visit<'a> {
+    common: &'a Common,
+    yields: &'a mut Yields,
+    now: Time,
+    unix: u64,
+    held: Option<Held<'a>>,
+}
+
+/// A shard that nobody else can use at the moment.
+#[derive(Debug)]
+struct Held<'a> {
+    number: u32,
+    place: &'a Place,
+    shard: MutexGuard<'a, Shard>,
+}
+
+impl<'a> Visit<'a> {
+    /// By a thread that collects in `yields` what comes of it.
+    #[inline]
+    pub(super) fn new(common: &'a Common, yields: &'a mut Yields, now: Time, unix: u64) -> Visit<'a> {
+        Visit { common, yields, now, unix, held: None }
+    }
+
+    /// Uses a shard, if nobody else has it.
+    #[inline]
+    pub(super) fn with<R>(&mut self, number: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
+        if self.held.as_ref().is_none_or(|held| held.number != number) {
+            self.let_go();
+            self.held = Some(self.seize(number)?);
+        }
+        let result = self.held.as_mut().map(|held| work(&mut held.shard));
+        if self.common.threads() > 1 {
+            self.let_go();
+        }
+        result
+    }
+
+    fn seize(&mut self, number: u32) -> Option<Held<'a>> {
+        let place = &self.common.places[number as usize];
+        let mut shard = place.seize()?;
+        shard.tick(self.now, self.unix);
+        self.yields.do_what_was_left(place, &mut shard);
+        Some(Held { number, place, shard })
+    }
+
+    /// Asks a shard what it wants of the drive; false if somebody else has it.
+    pub(super) fn ask(&mut self, number: u32) -> bool {
+        self.let_go();
+        let place = &self.common.places[number as usize];
+        let Some(mut shard) = place.seize() else { return false };
+        self.yields.ask(place, number, &mut shard);
+        self.yields.collect(place, &mut shard);
+        drop(shard);
+        self.see_to_what_was_left(number);
+        true
+    }
+
+    /// Leaves something for a shard that is taken.
+    pub(super) fn leave(&mut self, number: u32, left: Left) {
+        self.let_go();
+        self.common.places[number as usize].leave(left);
+        // If it is free by now, it is done at once.
+        self.with(number, |_| {});
+    }
+
+    /// Others may use the shard now.
+    #[inline]
+    fn let_go(&mut self) {
+        let Some(Held { number, place, mut shard }) = self.held.take() else { return };
+        self.yields.note_touch(number, &shard);
+        self.yields.collect(place, &mut shard);
+        drop(shard);
+        if place.has_left() {
+            self.see_to_what_was_left(number);
+        }
+    }
+
+    /// Does what others have left for a shard that was let go, unless somebody else has it by now.
+    #[cold]
+    fn see_to_what_was_left(&mut self, number: u32) {
+        let place = &self.common.places[number as usize];
+        while place.has_left() {
+            let Some(mut shard) = place.seize() else { break };
+            self.yields.do_what_was_left(place, &mut shard);
+            self.yields.note_touch(number, &shard);
+            self.yields.collect(place, &mut shard);
+        }
+    }
+}
+
+impl Drop for Visit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+impl Shards for Visit<'_> {
+    fn count(&self) -> u32 {
+        self.common.shards()
+    }
+
+    #[inline]
+    fn home(&self, key: Key<'_>) -> u32 {
+        self.common.home(key.as_bytes())
+    }
+
+    fn elsewhere(&self) -> Tally {
+        self.common.tallied_but_of(self.yields.thread)
+    }
+
+    fn tell_of_disk(&self, out: &mut Vec<u8>) {
+        self.common.tell_health(out);
+    }
+
+    fn foresee(&mut self, keys: &[&[u8]]) {
+        let mut homes = [u32::MAX; MOST_FORESEEN];
+        homes.iter_mut().zip(keys).for_each(|(home, key)| *home = self.common.home(key));
+        for (at, &home) in homes.iter().enumerate().take(keys.len()) {
+            if homes[..at].contains(&home) {
+                continue;
+            }
+            let there = keys.iter().zip(homes).filter(|&(_, other)| other == home).map(|(key, _)| *key);
+            self.with(home, |shard| shard.engine().foresee(there));
+        }
+    }
+
+    #[inline]
+    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        if let Some(progress) = self.with(shard, |shard| shard.receive(asker, errand, out)) {
+            return progress;
+        }
+        self.leave(shard, Left::Errand(asker, errand.keep()));
+        Progress::Later { is_open: !errand.only_looks(), bytes: 0 }
+    }
+}
