@@ -1,5 +1,6 @@
 //! The content of a block: bytes, or a fingerprint in place of them.
 
+use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -86,8 +87,8 @@ thread_local! {
     static SPARE: RefCell<Vec<Arc<Content>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Of a thread: 1 MiB.
-const MOST_SPARE: usize = 256;
+/// Of a thread: 4 MiB, as many as a segment of a log that is given back at once.
+const MOST_SPARE: usize = 1024;
 
 /// Memory with this content.
 fn shared(content: &Content) -> Arc<Content> {
@@ -174,7 +175,7 @@ impl Block for Bytes {
     }
 
     fn checksum(&self) -> u32 {
-        crc32c::crc32c(self.as_slice())
+        crc32c(self.as_slice())
     }
 
     fn encode(bytes: &[u8]) -> Bytes {

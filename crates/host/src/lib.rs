@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod block;
+mod crc;
 pub mod disk;
 pub mod kv;
 pub mod load;

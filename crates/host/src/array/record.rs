@@ -7,6 +7,7 @@
 
 use super::config::LayoutKind;
 use super::drives::Presence;
+use crate::crc::crc32c;
 use tailcut_base::config::Choice;
 
 /// Blocks at the start of a drive that hold its record.
@@ -72,7 +73,7 @@ impl Record {
         bytes.extend(presence);
         bytes.extend(self.shape.iter().chain(&self.state).flat_map(|number| number.to_le_bytes()));
         assert_eq!(bytes.len(), LENGTH);
-        let sum = crc32c::crc32c(&bytes[16..]);
+        let sum = crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -95,7 +96,7 @@ impl Record {
         }
         let sum = u32::from_le_bytes(fields.take()?);
         let body = bytes.get(16..LENGTH).ok_or(NoRecord::Damaged)?;
-        if crc32c::crc32c(body) != sum {
+        if crc32c(body) != sum {
             return Err(NoRecord::Damaged);
         }
         fields.body().ok_or(NoRecord::Damaged)

@@ -16,6 +16,7 @@
 //! Key and value follow, and zeros up to a multiple of [`UNIT`]. All numbers are little-endian.
 
 use super::place::UNIT;
+use crate::crc::Crc32c;
 
 /// What stands before key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,7 +169,7 @@ impl Header {
 
 /// The checksum of a record that is handed over piece by piece.
 #[derive(Clone, Copy, Debug)]
-pub struct Checksum(u32);
+pub struct Checksum(Crc32c);
 
 impl Checksum {
     /// Of a header; key and value are still to come.
@@ -176,19 +177,21 @@ impl Checksum {
     pub fn of(header: &Header) -> Checksum {
         let mut bytes = [0; 32];
         write_words(&mut bytes, &header.summed());
-        Checksum(crc32c::crc32c(&bytes))
+        let mut sum = Checksum(Crc32c::new());
+        sum.add(&bytes);
+        sum
     }
 
     /// What comes next.
     #[inline]
     pub fn add(&mut self, bytes: &[u8]) {
-        self.0 = crc32c::crc32c_append(self.0, bytes);
+        self.0.add(bytes);
     }
 
     /// Of all that was added.
     #[inline]
-    pub fn value(self) -> u32 {
-        self.0
+    pub fn value(&self) -> u32 {
+        self.0.value()
     }
 }
 
@@ -201,6 +204,7 @@ pub fn write_words(bytes: &mut [u8], words: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crc::crc32c;
 
     #[test]
     fn a_header_is_found_again() {
@@ -222,7 +226,7 @@ mod tests {
     fn its_checksum_covers_all_but_the_last_access() {
         let header = Header { key: 3, value: 5, ..Header::default() };
         let sum = Checksum::of(&header).value();
-        let by_bytes = crc32c::crc32c_append(crc32c::crc32c(&header.encode()[4..20]), &header.encode()[24..]);
+        let by_bytes = crc32c(&[&header.encode()[4..20], &header.encode()[24..]].concat());
         assert_eq!(sum, by_bytes);
         // Bytes 10 and 11 are always zeros.
         for at in (4..10).chain(12..Header::BYTES) {

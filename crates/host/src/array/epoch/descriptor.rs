@@ -4,6 +4,7 @@
 //! identity of the array (u128), slot on the drive (u32), format (u32), sequence (u64); each entry: block of
 //! the host (u64), version (u64), version before (u64), checksums of both contents (u32 each).
 
+use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 
 const MAGIC: [u8; 8] = *b"tailcutE";
@@ -66,7 +67,7 @@ impl Descriptor {
             bytes.extend(mark.sum.to_le_bytes());
             bytes.extend(before.sum.to_le_bytes());
         }
-        let sum = crc32c::crc32c(&bytes[12..]);
+        let sum = crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -79,7 +80,7 @@ impl Descriptor {
             return None;
         }
         let count = u32_at(12)? as usize;
-        if count > ENTRIES_MOST || crc32c::crc32c(bytes.get(12..HEAD + ENTRY * count)?) != u32_at(8)? {
+        if count > ENTRIES_MOST || crc32c(bytes.get(12..HEAD + ENTRY * count)?) != u32_at(8)? {
             return None;
         }
         let array = u128::from_le_bytes(bytes.get(16..32)?.try_into().ok()?);

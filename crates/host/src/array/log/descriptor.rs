@@ -14,6 +14,7 @@
 
 use super::geometry::{Place, Row};
 use super::map::{ENTRY_BYTES, pack, unpack};
+use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 
 const DESCRIPTOR: [u8; 8] = *b"tailcutL";
@@ -184,7 +185,7 @@ impl Summary {
 pub fn sum(bytes: &mut Vec<u8>) {
     assert!(bytes.len() <= BLOCK_BYTES as usize, "it fits a block");
     bytes.resize(BLOCK_BYTES as usize, 0);
-    let sum = crc32c::crc32c(&bytes[12..]);
+    let sum = crc32c(&bytes[12..]);
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
@@ -201,7 +202,7 @@ impl<'b> Fields<'b> {
     pub fn checked(bytes: &'b [u8], magic: [u8; 8]) -> Option<Fields<'b>> {
         let mut fields = Fields { bytes, at: 0 };
         let is_ours = fields.take::<8>()? == magic
-            && fields.u32()? == crc32c::crc32c(bytes.get(12..)?)
+            && fields.u32()? == crc32c(bytes.get(12..)?)
             && fields.u32()? == FORMAT;
         is_ours.then_some(fields)
     }

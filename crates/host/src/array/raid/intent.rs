@@ -10,6 +10,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use tailcut_base::{Class, Op, Spans, Time};
@@ -123,7 +124,7 @@ impl Intent {
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.wanted.iter().flat_map(|word| word.to_le_bytes()));
-        let sum = crc32c::crc32c(&bytes[12..]);
+        let sum = crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -132,7 +133,7 @@ impl Intent {
     pub fn restore(&mut self, bytes: &[u8]) {
         let is_whole = bytes.len() == BLOCK_BYTES as usize
             && bytes[..8] == MAGIC
-            && crc32c::crc32c(&bytes[12..HEAD + WORDS * 8]).to_le_bytes() == bytes[8..12]
+            && crc32c(&bytes[12..HEAD + WORDS * 8]).to_le_bytes() == bytes[8..12]
             && self.array.to_le_bytes() == bytes[16..32];
         if !is_whole {
             return;

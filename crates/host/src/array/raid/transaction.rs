@@ -6,6 +6,7 @@
 //! the content (u32) and block (u64). The contents of entries that are not trimmed follow, block by block.
 
 use crate::Block;
+use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 
 /// The most entries of a transaction.
@@ -65,7 +66,7 @@ impl Header {
             bytes.extend(entry.content.unwrap_or(0).to_le_bytes());
             bytes.extend(entry.block.to_le_bytes());
         }
-        let sum = crc32c::crc32c(&bytes[12..]);
+        let sum = crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
     }
 
@@ -76,7 +77,7 @@ impl Header {
         }
         let entries = u32::from_le_bytes(field(bytes, 12)?) as usize;
         let end = HEAD + entries.min(ENTRIES_MOST) * ENTRY;
-        if entries > ENTRIES_MOST || crc32c::crc32c(bytes.get(12..end)?).to_le_bytes() != bytes[8..12] {
+        if entries > ENTRIES_MOST || crc32c(bytes.get(12..end)?).to_le_bytes() != bytes[8..12] {
             return None;
         }
         let number = |at| field(bytes, at).map(u64::from_le_bytes);

@@ -5,6 +5,7 @@
 //! stands its *summary*, which names them, and a *foot* in its last bytes. All numbers are little-endian, all checksums CRC-32C.
 
 use crate::block::{Block, Bytes};
+use crate::crc::{Crc32c, crc32c};
 use crate::disk::BLOCK_BYTES;
 use crate::kv::hash::KeyHash;
 use crate::kv::place::UNIT;
@@ -84,7 +85,7 @@ impl Superblock {
         bytes[56..64].copy_from_slice(&self.flushed.to_le_bytes());
         bytes[64..68].copy_from_slice(&self.part.number.to_le_bytes());
         bytes[68..72].copy_from_slice(&self.part.of.to_le_bytes());
-        let sum = crc32c::crc32c(&bytes[..72]);
+        let sum = crc32c(&bytes[..72]);
         bytes[72..76].copy_from_slice(&sum.to_le_bytes());
         Bytes::encode(&bytes)
     }
@@ -103,7 +104,7 @@ impl Superblock {
             let is_newer = version > VERSION;
             return Err(if is_newer { NotOurs::Newer(version) } else { NotOurs::Older(version) });
         }
-        if crc32c::crc32c(&bytes[..72]) != word(bytes, 72) {
+        if crc32c(&bytes[..72]) != word(bytes, 72) {
             return Err(NotOurs::Foreign);
         }
         Ok(Superblock {
@@ -248,7 +249,7 @@ pub fn summary(entries: &[Entry], sequence: u64, buried: u64, store: u128) -> Ve
     const BLOCK: usize = BLOCK_BYTES as usize;
     let mut bytes = Vec::with_capacity(summary_blocks(entries.len()) as usize * BLOCK);
     entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
-    let checksum = crc32c::crc32c(&bytes);
+    let checksum = crc32c(&bytes);
     let foot = Foot { sequence, entries: entries.len() as u32, checksum, buried };
     bytes.resize(summary_blocks(entries.len()) as usize * BLOCK - Foot::BYTES, 0);
     bytes.extend_from_slice(&foot.encode(store));
@@ -257,13 +258,13 @@ pub fn summary(entries: &[Entry], sequence: u64, buried: u64, store: u128) -> Ve
 
 /// True if blocks, which end with `foot`, are the summary of which it says so.
 pub fn is_summary(blocks: &[Bytes], foot: &Foot) -> bool {
-    let (mut sum, mut left) = (0, foot.entries as usize * Entry::BYTES);
+    let (mut sum, mut left) = (Crc32c::new(), foot.entries as usize * Entry::BYTES);
     for block in blocks {
         let count = left.min(BLOCK_BYTES as usize);
-        sum = crc32c::crc32c_append(sum, &block.as_slice()[..count]);
+        sum.add(&block.as_slice()[..count]);
         left -= count;
     }
-    left == 0 && sum == foot.checksum
+    left == 0 && sum.value() == foot.checksum
 }
 
 /// The bytes of an entry of a summary.
@@ -285,7 +286,10 @@ pub const UNITS: u64 = BLOCK_BYTES / UNIT;
 
 /// A checksum that no other store's bytes have.
 fn sum_of(store: u128, bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&store.to_le_bytes()), bytes)
+    let mut sum = Crc32c::new();
+    sum.add(&store.to_le_bytes());
+    sum.add(bytes);
+    sum.value()
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {

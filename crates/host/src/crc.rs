@@ -1,0 +1,66 @@
+//! CRC-32C (Castagnoli; RFC 3720, appendix B.4), with which everything on flash is checked.
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+/// The sum of these bytes.
+#[inline]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    let mut sum = Crc32c::new();
+    sum.add(bytes);
+    sum.value()
+}
+
+/// A sum of bytes that are handed over piece by piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Crc32c(Digest);
+
+impl Crc32c {
+    /// Of nothing.
+    #[inline]
+    #[expect(clippy::new_without_default, reason = "a sum of nothing is begun, not wanted")]
+    pub fn new() -> Crc32c {
+        Crc32c(Digest::new(CrcAlgorithm::Crc32Iscsi))
+    }
+
+    /// These come next.
+    #[inline]
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The sum of all that was added.
+    #[inline]
+    pub fn value(&self) -> u32 {
+        self.0.finalize() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bit by bit.
+    fn plain(bytes: &[u8]) -> u32 {
+        let step = |sum: u32, _: u32| if sum & 1 == 1 { sum >> 1 ^ 0x82F6_3B78 } else { sum >> 1 };
+        !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
+    }
+
+    #[test]
+    fn it_is_what_the_standard_says() {
+        let (zeros, ones, counting) = ([0; 32], [0xFF; 32], std::array::from_fn::<u8, 32, _>(|at| at as u8));
+        assert_eq!(
+            [&zeros, &ones, &counting].map(|bytes| crc32c(bytes)),
+            [0x8A91_36AA, 0x62A8_AB43, 0x46DD_794E]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..700), 0..6)) {
+            let mut sum = Crc32c::new();
+            pieces.iter().for_each(|piece| sum.add(piece));
+            prop_assert_eq!(sum.value(), plain(&pieces.concat()));
+        }
+    }
+}
