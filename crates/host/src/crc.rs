@@ -17,7 +17,6 @@ pub struct Crc32c(Digest);
 impl Crc32c {
     /// Of nothing.
     #[inline]
-    #[expect(clippy::new_without_default, reason = "a sum of nothing is begun, not wanted")]
     pub fn new() -> Crc32c {
         Crc32c(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }
