@@ -114,8 +114,8 @@ impl Header {
         bytes
     }
 
-    /// The same as numbers of eight bytes, with this checksum. A processor that has just written something waits to read it again unless it is read as it was written, and so long
-    /// as something older is on its way to memory: so headers are written, and read, by the word.
+    /// The same as numbers of eight bytes, with this checksum. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
+    /// that was written before has reached memory. So headers are written and read by the word.
     #[inline]
     pub fn words(&self, checksum: u32) -> [u64; Header::WORDS] {
         let [lengths, middle, cas, home] = self.summed();

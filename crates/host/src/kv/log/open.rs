@@ -72,7 +72,7 @@ impl Open {
             if room.is_empty() {
                 room = room_at(&mut self.blocks, self.at, pool);
             }
-            // Records begin at a multiple of their length.
+            // Records begin at a multiple of their length, so none of them lies across two blocks.
             let (now, later) = std::mem::take(&mut room).split_at_mut(size_of::<u64>());
             now.copy_from_slice(&word.to_le_bytes());
             room = later;

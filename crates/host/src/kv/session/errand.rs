@@ -140,8 +140,8 @@ pub enum Progress {
     Later {
         /// Something else may come between: the client's next command has to wait for it.
         is_open: bool,
-        /// Bytes that are under way for it, as far as it is known. A number of half a word: so all of this fits a register, and who returns it need not wait until the processor has
-        /// written what came before.
+        /// Bytes that are under way for it, as far as it is known. In 32 bits, so that all of this is returned in a register: a copy of what was only just written to memory waits for
+        /// everything that was written before.
         bytes: u32,
     },
 }
