@@ -1,11 +1,11 @@
 //! What is looked for before its turn is what comes, and nothing else depends on it.
 
-use crate::NOW;
+use crate::{NOW, in_memory};
 use proptest::prelude::*;
-use tailcut_base::{Nanos, Time};
+use tailcut_base::Time;
+use tailcut_host::kv::MOST_FORESEEN;
 use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
-use tailcut_host::kv::{Append, Engine, Keep, MOST_FORESEEN, Settings};
 use tailcut_host::wire::memcached::{Ahead, Key};
 
 /// A shard, and what it was told of keys.
@@ -43,16 +43,8 @@ impl Shards for Told {
 
 /// Carries this out.
 fn told(input: &[u8]) -> Told {
-    let memory = Settings {
-        memory: 20 << 20,
-        most_item: (1 << 20) + 1024,
-        keep: Keep::Everything,
-        append: Append::AtOnce,
-        segment_blocks: 1024,
-        patience: Nanos::millis(1),
-    };
     let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
-    let shard = Shard::new(Engine::in_memory(memory, 1), settings);
+    let shard = in_memory(settings, 1);
     let mut told = Told { shard, foreseen: Vec::new(), asked: Vec::new(), farthest: 0 };
     let mut clients = Clients::new(0, 1, settings);
     clients.tick(NOW);

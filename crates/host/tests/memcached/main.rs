@@ -13,5 +13,22 @@ mod session;
 mod streams;
 mod taken;
 
+use tailcut_base::Nanos;
+use tailcut_host::kv::session::{ServiceSettings, Shard};
+use tailcut_host::kv::{Append, Engine, Keep, Settings};
+
 /// A second long after 2001, so that stretches of 30 days and dates are told apart.
 pub const NOW: u64 = 1_900_000_000;
+
+/// A shard that keeps everything, in memory.
+fn in_memory(settings: ServiceSettings, seed: u64) -> Shard {
+    let memory = Settings {
+        memory: 20 << 20,
+        most_item: (1 << 20) + 1024,
+        keep: Keep::Everything,
+        append: Append::AtOnce,
+        segment_blocks: 1024,
+        patience: Nanos::millis(1),
+    };
+    Shard::new(Engine::in_memory(memory, seed), settings)
+}

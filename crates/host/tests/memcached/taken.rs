@@ -1,16 +1,15 @@
 //! A shard that others have now and then: what is left there is done in its order, and the client notices nothing.
 
-use crate::NOW;
 use crate::requests::any_requests;
 use crate::service::{bytes_of, compare};
 use crate::session::Session;
+use crate::{NOW, in_memory};
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use tailcut_base::Time;
 use tailcut_base::random::Stream;
-use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::errand::{Asker, Content, Errand, KeptErrand, Progress, Reply, Shards};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
-use tailcut_host::kv::{Append, Engine, Keep, Settings};
 use tailcut_host::wire::memcached::Key;
 
 /// A shard, and what was left for it while somebody else had it.
@@ -55,16 +54,8 @@ impl Shards for Taken {
 }
 
 fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
-    let memory = Settings {
-        memory: 20 << 20,
-        most_item: (1 << 20) + 1024,
-        keep: Keep::Everything,
-        append: Append::AtOnce,
-        segment_blocks: 1024,
-        patience: Nanos::millis(1),
-    };
     let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
-    let shard = Shard::new(Engine::in_memory(memory, seed), settings);
+    let shard = in_memory(settings, seed);
     let (left, replies, random) = (VecDeque::new(), VecDeque::new(), Stream::new(seed, "others"));
     let mut taken = Taken { shard, left, replies, random };
     let (mut clients, mut session) = (Clients::new(0, 2, settings), Session::with_cas(NOW, false, 0));
