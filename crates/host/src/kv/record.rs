@@ -106,15 +106,7 @@ impl Header {
         self.expires != 0 && self.expires <= unix
     }
 
-    /// As bytes, with a checksum of zero.
-    #[inline]
-    pub fn encode(&self) -> [u8; Header::BYTES] {
-        let mut bytes = [0; Header::BYTES];
-        write_words(&mut bytes, &self.words(0));
-        bytes
-    }
-
-    /// The same as numbers of eight bytes, with this checksum. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
+    /// Its bytes as numbers of eight of them, with this checksum. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
     /// that was written before has reached memory. So headers are written and read by the word.
     #[inline]
     pub fn words(&self, checksum: u32) -> [u64; Header::WORDS] {
@@ -159,12 +151,6 @@ impl Header {
             home: word(4),
         }
     }
-
-    /// The checksum that stands in the first bytes of a record.
-    #[inline]
-    pub fn checksum_in(bytes: &[u8]) -> u32 {
-        u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))
-    }
 }
 
 /// The checksum of a record that is handed over piece by piece.
@@ -197,7 +183,7 @@ impl Checksum {
 
 /// Writes numbers in the order of their bytes, one by one.
 #[inline]
-pub fn write_words(bytes: &mut [u8], words: &[u64]) {
+fn write_words(bytes: &mut [u8], words: &[u64]) {
     bytes.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_le_bytes()));
 }
 
@@ -205,6 +191,12 @@ pub fn write_words(bytes: &mut [u8], words: &[u64]) {
 mod tests {
     use super::*;
     use crate::crc::crc32c;
+
+    fn encoded(header: &Header) -> [u8; Header::BYTES] {
+        let mut bytes = [0xFF; Header::BYTES];
+        header.write(&mut bytes);
+        bytes
+    }
 
     #[test]
     fn a_header_is_found_again() {
@@ -218,7 +210,7 @@ mod tests {
             cas: u64::MAX - 1,
             home: 12345,
         };
-        assert_eq!(Header::decode(&header.encode()), header);
+        assert_eq!(Header::decode(&encoded(&header)), header);
         assert_eq!(header.record_bytes(), (40u64 + 250 + (1 << 20)).next_multiple_of(16));
     }
 
@@ -226,11 +218,11 @@ mod tests {
     fn its_checksum_covers_all_but_the_last_access() {
         let header = Header { key: 3, value: 5, ..Header::default() };
         let sum = Checksum::of(&header).value();
-        let by_bytes = crc32c(&[&header.encode()[4..20], &header.encode()[24..]].concat());
+        let by_bytes = crc32c(&[&encoded(&header)[4..20], &encoded(&header)[24..]].concat());
         assert_eq!(sum, by_bytes);
         // Bytes 10 and 11 are always zeros.
         for at in (4..10).chain(12..Header::BYTES) {
-            let mut other = header.encode();
+            let mut other = encoded(&header);
             other[at] ^= 1;
             let other = Header::decode(&other);
             assert_eq!(Checksum::of(&other).value() == sum, (20..24).contains(&at), "{at}");
