@@ -15,6 +15,7 @@ _KINDS = {
     "quantity": str,
     "unit": str,
     "paper": float,
+    "basis": str,
     "measured": float,
     "ratio": float,
     "limit": float,
@@ -83,7 +84,8 @@ class StudyResult:
     @property
     def rows(self) -> Table:
         """A row for each figure: case, quantity, unit (``B/s``, ``1/s``, ``B``, ``s``, ``share``, ``x``), the
-        figure of the paper and ours, ours over the paper's (``ratio``), what physics allows (``limit``), and
+        figure of the paper (``basis``: ``derived`` if not printed, ``input`` if the scenario was made from it) and
+        ours, ours over the paper's (``ratio``), what physics allows (``limit``), and
         a note where they differ; None where there is none."""
         return Table.of(self._data["rows"], _KINDS)
 

@@ -5,6 +5,7 @@ use super::page::Page;
 use crate::study::{Entry, figure as shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tailcut_sim::study::Basis;
 
 /// A finished study as `study run --json` writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct Row {
     pub unit: String,
     /// The figure of the paper.
     pub paper: Option<f64>,
+    /// Where that comes from, if the paper does not print it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
     /// Ours over the paper's.
@@ -79,7 +83,7 @@ fn has_ratios(studies: &[Finished]) -> bool {
 
 fn lead(studies: &[Finished]) -> String {
     let rows = || studies.iter().flat_map(|study| &study.rows);
-    let ratios: Vec<f64> = rows().filter_map(|row| row.ratio).collect();
+    let ratios: Vec<f64> = rows().filter_map(compared).collect();
     let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
     let off = rows().filter(|row| is_off(row)).count();
     let noted = rows().filter(|row| is_off(row) && row.note.is_some()).count();
@@ -109,8 +113,13 @@ fn lead(studies: &[Finished]) -> String {
     )
 }
 
+/// Ours over the paper's, where agreement would show something.
+fn compared(row: &Row) -> Option<f64> {
+    row.ratio.filter(|_| row.basis != Some(Basis::Input))
+}
+
 fn is_off(row: &Row) -> bool {
-    row.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > FAR)
+    compared(row).is_some_and(|ratio| (ratio - 1.0).abs() > FAR)
 }
 
 fn overview(studies: &[Finished]) -> String {
@@ -127,7 +136,7 @@ fn overview(studies: &[Finished]) -> String {
     ];
     let mut table = Table::new("Studies", &head);
     for study in studies {
-        let ratios: Vec<f64> = study.rows.iter().filter_map(|row| row.ratio).collect();
+        let ratios: Vec<f64> = study.rows.iter().filter_map(compared).collect();
         let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
         table.row(&[
             study.study.clone(),
@@ -231,7 +240,7 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
         table.row_of(&[
             (escape(&row.case), ""),
             (escape(&row.quantity), ""),
-            (show(row.paper), ""),
+            (paper(row), ""),
             (show(row.measured), ""),
             (ratio, if is_off(row) { "off" } else { "" }),
             (show(row.limit), ""),
@@ -239,6 +248,17 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
         ]);
     }
     table.html()
+}
+
+/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from it.
+fn paper(row: &Row) -> String {
+    let Some(value) = row.paper else { return String::from("–") };
+    let shown = figure(&shown(value, &row.unit));
+    match row.basis {
+        None => shown,
+        Some(Basis::Derived) => format!("~{shown}"),
+        Some(Basis::Input) => format!("({shown})"),
+    }
 }
 
 #[cfg(test)]
@@ -251,6 +271,7 @@ mod tests {
             quantity: quantity.into(),
             unit: "B/s".into(),
             paper: ratio.map(|_| 1e9),
+            basis: None,
             measured: Some(1e9 * ratio.unwrap_or(1.0)),
             ratio,
             limit: None,

@@ -4,7 +4,7 @@ use super::Entry;
 use crate::show::waits::wrapped;
 use crate::terminal::{self, Align, Ink, Tone};
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
-use tailcut_sim::study::{Row, Table};
+use tailcut_sim::study::{Basis, Row, Table};
 
 /// The studies with their titles and sources.
 pub fn list(studies: &[Entry], tone: Tone) -> String {
@@ -71,7 +71,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
         table.row(&keep([
             row.case.clone(),
             row.quantity.clone(),
-            show(row.paper),
+            paper(row),
             show(row.measured),
             row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}")),
             show(row.limit),
@@ -79,6 +79,17 @@ fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
         ]));
     }
     table.to_string()
+}
+
+/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from it.
+fn paper(row: &Row) -> String {
+    let Some(value) = row.paper else { return String::from("-") };
+    let shown = figure(value, row.unit);
+    match row.basis {
+        None => shown,
+        Some(Basis::Derived) => format!("~{shown}"),
+        Some(Basis::Input) => format!("({shown})"),
+    }
 }
 
 /// The different notes in the order in which rows refer to them.

@@ -5,7 +5,7 @@
 //! no time: a ratio of 1 means that collection is not felt.
 
 use super::array_loads::{Load, loads};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, Options, Row, Run, Study, find};
 use crate::Scenario;
 use tailcut_base::Nanos;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
@@ -206,7 +206,10 @@ fn ratio(
         Policy::Plain => plain,
         _ => None,
     };
-    Row::new(policy.name(), quantity, "ratio", geometric_mean(ratios)).paper(paper).explain(LOAD)
+    Row::new(policy.name(), quantity, "ratio", geometric_mean(ratios))
+        .paper(paper)
+        .basis(Basis::Derived, "of other traces than these")
+        .explain(LOAD)
 }
 
 /// Bytes per second of the saturated array, against the plain one: the same requests, so the same share of

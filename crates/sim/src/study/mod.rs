@@ -51,7 +51,7 @@ mod swan_eq1;
 mod whole_path;
 
 pub use measured::{Measured, NotMeasured, find, measure};
-pub use row::{Row, Table};
+pub use row::{Basis, Row, Table};
 
 use crate::Scenario;
 use std::path::PathBuf;

@@ -138,7 +138,7 @@ impl Compared<'_> {
             row(SUSPEND, "collisions per read", Some(collisions(self.of(SUSPEND)))),
             row(RESET_PROGRAMS, "erases / SOS", wears(RESET_PROGRAMS, SOS)),
             row(RESET_ERASES, "erases / SOS", wears(RESET_ERASES, SOS)),
-            row(RESET, "erases / SOS", wears(RESET, SOS)).paper(1.5).explain(WEAR),
+            row(RESET, "erases / SOS", wears(RESET, SOS)).paper(2.0).explain(WEAR),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of a study: the paper's figure, ours, their ratio, and why they differ.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A finished study, in the one shape that all studies share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,7 +35,7 @@ impl Table {
 
     /// The rows that differ from the paper by more than a quarter without a word why.
     pub fn unexplained(&self) -> Vec<&Row> {
-        self.rows.iter().filter(|row| row.is_off() && row.note.is_none()).collect()
+        self.rows.iter().filter(|row| row.is_off() && !row.is_remarked).collect()
     }
 }
 
@@ -50,6 +50,9 @@ pub struct Row {
     pub unit: &'static str,
     /// The figure of the paper.
     pub paper: Option<f64>,
+    /// Where that figure comes from, if the paper does not print it; left out where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
     /// Ours over the paper's.
@@ -58,6 +61,9 @@ pub struct Row {
     pub limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
     pub note: Option<String>,
+    /// Whether the note gives more than the basis of the paper's figure.
+    #[serde(skip)]
+    is_remarked: bool,
 }
 
 impl Row {
@@ -73,10 +79,12 @@ impl Row {
             quantity: quantity.into(),
             unit,
             paper: None,
+            basis: None,
             measured: measured.into(),
             ratio: None,
             limit: None,
             note: None,
+            is_remarked: false,
         }
     }
 
@@ -88,15 +96,32 @@ impl Row {
         self
     }
 
+    /// Marks the paper's figure as one that the paper does not print, or that the scenario was made from; `how` is
+    /// a clause that says how it was obtained ("the middle of 8 to 9 ms"). Comes after [`Row::paper`]; without
+    /// effect on a row that has no figure of the paper.
+    pub fn basis(mut self, basis: Basis, how: &str) -> Row {
+        if self.paper.is_none() {
+            return self;
+        }
+        self.basis = Some(basis);
+        self.remark(&format!("The paper's figure is {how}."))
+    }
+
     /// With what physics allows; `None` where that is not known.
     pub fn limit(mut self, limit: impl Into<Option<f64>>) -> Row {
         self.limit = limit.into();
         self
     }
 
-    /// With a remark.
+    /// With a remark, which follows any other.
     pub fn note(mut self, note: impl Into<String>) -> Row {
-        self.note = Some(note.into());
+        self.is_remarked = true;
+        self.remark(&note.into())
+    }
+
+    fn remark(mut self, remark: &str) -> Row {
+        let before = self.note.take().map_or(String::new(), |note| note + " ");
+        self.note = Some(before + remark);
         self
     }
 
@@ -111,6 +136,16 @@ impl Row {
         let measurable = self.paper.is_some_and(|paper| paper != 0.0) && self.measured.is_some();
         measurable && self.ratio.is_none_or(|ratio| (ratio - 1.0).abs() > TOLERANCE)
     }
+}
+
+/// Why a row's figure of the paper is not one that the paper prints and the model had to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// Not printed: the middle of a range, a ratio of two other figures, read off a plot, or another work's data.
+    Derived,
+    /// The scenario was made from it, or it follows from the scenario by arithmetic: agreement shows nothing.
+    Input,
 }
 
 /// A difference from the paper that needs no explanation: other firmware, other rounding.
@@ -141,6 +176,18 @@ mod tests {
     fn explanations_are_for_rows_that_are_off() {
         assert_eq!(Row::new("a", "b", "x", 1.1).paper(1.0).explain("because").note, None);
         assert_eq!(Row::new("a", "b", "x", 2.0).paper(1.0).explain("because").note, Some("because".into()));
+    }
+
+    #[test]
+    fn a_figure_that_no_paper_prints_says_so() {
+        let row = Row::new("a", "b", "x", 2.0).paper(1.0).basis(Basis::Derived, "the middle of 0 to 2");
+        assert_eq!(row.basis, Some(Basis::Derived));
+        assert_eq!(
+            row.explain("because").note,
+            Some("The paper's figure is the middle of 0 to 2. because".into())
+        );
+        let row = Row::new("a", "b", "x", 2.0).paper(None).basis(Basis::Input, "an input");
+        assert_eq!((row.basis, row.note), (None, None));
         assert_eq!(
             Row::new("a", "b", "x", 2.0).explain("because").note,
             None,

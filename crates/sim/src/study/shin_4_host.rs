@@ -1,7 +1,7 @@
 //! Shin, chapter 4: predictions of a drive, and what a host makes of them.
 
 use super::shin_host::{beside, direct, emulated_apart, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, Options, Row, Run, Study, find};
 use crate::path::Background;
 use tailcut_base::Nanos;
 use tailcut_ssd::Preset;
@@ -177,7 +177,8 @@ fn rows_beside(_: &Options, done: &[Measured], with: &Beside) -> Vec<Row> {
         let paper = with.poll.filter(|_| case == "poll");
         let name = format!("{}, beside {} threads", case.to_uppercase(), with.name);
         let row = Row::new(&name, "mean latency beyond flash", "s", beyond(case));
-        rows.push(row.paper(paper).explain(POLL_BESIDE_CPU));
+        let row = row.paper(paper).basis(Basis::Input, "what the number of background threads was made from");
+        rows.push(row.explain(POLL_BESIDE_CPU));
         let paper = (case == "poll-prio").then_some(1.0 - with.left);
         let lost = Row::new(&name, "background throughput lost", "share", 1.0 - left(case));
         rows.push(lost.paper(paper).explain(COST_OF_POLLING));

@@ -5,7 +5,7 @@
 //! more on drives whose caches are volatile.
 
 use super::swan::{Shape, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, Options, Row, Run, Study, find};
 use crate::report::OperationReport;
 use crate::workload::LsmConfig;
 use crate::workload::lsm::Mix;
@@ -149,7 +149,8 @@ fn shape_latencies(name: &str, mix: Mix, paper: Option<usize>, measured: &Measur
         for (place, percentile) in [99.9, 99.99].into_iter().enumerate() {
             let Some(point) = at(percentile) else { continue };
             let row = row(&format!("{percentile} %"), point.ns as f64);
-            rows.push(row.paper(paper.map(|paper| paper[place] / 1e3)).explain(TAILS));
+            let row = row.paper(paper.map(|paper| paper[place] / 1e3));
+            rows.push(row.basis(Basis::Derived, "from the released data, not printed").explain(TAILS));
         }
     }
     rows
