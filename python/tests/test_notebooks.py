@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import tailcut
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 
@@ -36,3 +39,10 @@ def test_a_notebook_runs_as_a_script(notebook: Path, tmp_path: Path):
 def test_a_notebook_holds_no_output(notebook: Path):
     for cell in json.loads(notebook.read_text())["cells"]:
         assert cell["cell_type"] == "markdown" or (cell["outputs"] == [] and cell["execution_count"] is None)
+
+
+def test_the_study_of_the_third_notebook_has_figures_of_a_paper():
+    name = re.search(r'tailcut\.study\("(.*?)"', code(NOTEBOOKS[2]))
+    assert name is not None
+    rows = tailcut.study(name.group(1), quick=True).rows.rows()
+    assert any(row["paper"] is not None for row in rows)
