@@ -41,14 +41,8 @@ pub trait Visit {
     fn count(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
     /// Yes or no.
     fn flag(&mut self, key: &'static str, doc: &'static str, value: &mut bool);
-    /// One of several names; the value is the place in `names`.
-    fn choice(
-        &mut self,
-        key: &'static str,
-        doc: &'static str,
-        value: &mut usize,
-        names: &'static [&'static str],
-    );
+    /// One of several names; the value is the place in `names.shown`.
+    fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names);
     /// Free text.
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String);
     /// Reports that the values of this part do not fit together: the key to blame, what is wrong
@@ -60,6 +54,8 @@ pub trait Visit {
 pub trait Choice: Copy + Sized + 'static {
     /// The names, in the order of [`Choice::all`].
     const NAMES: &'static [&'static str];
+    /// Other names that are understood, each with the name that it stands for.
+    const ALIASES: &'static [(&'static str, &'static str)];
     /// Every variant.
     fn all() -> &'static [Self];
     /// The place of this variant in [`Choice::all`].
@@ -70,14 +66,40 @@ pub trait Choice: Copy + Sized + 'static {
     }
     /// The variant of that name.
     fn by_name(name: &str) -> Option<Self> {
-        Self::NAMES.iter().position(|n| *n == name).map(|i| Self::all()[i])
+        Names::of::<Self>().position(name).map(|i| Self::all()[i])
+    }
+}
+
+/// The names among which a configuration chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// The names that are printed and suggested.
+    pub shown: &'static [&'static str],
+    aliases: &'static [(&'static str, &'static str)],
+}
+
+impl Names {
+    /// The names of an enum.
+    pub fn of<C: Choice>() -> Names {
+        Names { shown: C::NAMES, aliases: C::ALIASES }
+    }
+
+    /// Names that have no aliases.
+    pub const fn without_aliases(shown: &'static [&'static str]) -> Names {
+        Names { shown, aliases: &[] }
+    }
+
+    /// The place among `shown` of a name or alias.
+    pub fn position(self, name: &str) -> Option<usize> {
+        let name = self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |&(_, name)| name);
+        self.shown.iter().position(|shown| *shown == name)
     }
 }
 
 /// Visits an enum by name.
 pub fn choose<C: Choice>(visit: &mut dyn Visit, key: &'static str, doc: &'static str, value: &mut C) {
     let mut index = value.index();
-    visit.choice(key, doc, &mut index, C::NAMES);
+    visit.choice(key, doc, &mut index, Names::of::<C>());
     *value = C::all()[index];
 }
 
@@ -94,16 +116,18 @@ pub fn count_u32(
     *value = u32::try_from(wide).expect("the visitor keeps the range");
 }
 
-/// Declares an enum whose variants have names in configurations and reports.
+/// Declares an enum whose variants have names in configurations and reports: `Variant = "name"`, or
+/// `Variant = "name" | "alias" | …` where users know the same thing by other names as well.
 #[macro_export]
 macro_rules! choice {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal,)+ }) => {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal $(| $alias:literal)*,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         $vis enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $crate::config::Choice for $name {
             const NAMES: &'static [&'static str] = &[$($label),+];
+            const ALIASES: &'static [(&'static str, &'static str)] = &[$($(($alias, $label),)*)+];
             fn all() -> &'static [Self] {
                 &[$($name::$variant),+]
             }

@@ -118,7 +118,7 @@ impl RunArguments {
 /// The options of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunOptions {
-    /// Set a key of the scenario, such as device.flash.read=80us; wins over the file
+    /// Set a key of the scenario, such as device.timing.read=80us; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Replay a trace instead of the scenario's load
@@ -186,9 +186,9 @@ pub enum TraceCommand {
     Info {
         /// The trace
         file: PathBuf,
-        /// Skip lines that cannot be read, and count them
-        #[arg(long)]
-        skip_bad_lines: bool,
+        /// How it is read
+        #[command(flatten)]
+        reading: TraceReading,
         /// Print JSON instead of tables
         #[arg(long)]
         json: bool,
@@ -202,10 +202,21 @@ pub enum TraceCommand {
         /// The format to write, such as msr, blkparse or fio3; any other name is answered with all of them
         #[arg(long = "to", value_name = "FORMAT")]
         format: String,
-        /// Skip lines that cannot be read, and count them
-        #[arg(long)]
-        skip_bad_lines: bool,
+        /// How it is read
+        #[command(flatten)]
+        reading: TraceReading,
     },
+}
+
+/// How a trace is read.
+#[derive(Debug, Args)]
+pub struct TraceReading {
+    /// The format of the trace, such as spc or msr, where its content does not tell
+    #[arg(long = "from", value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Skip lines that cannot be read, and count them
+    #[arg(long)]
+    pub skip_bad_lines: bool,
 }
 
 /// `tailcut size`.

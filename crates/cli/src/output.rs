@@ -36,6 +36,41 @@ impl OutputError {
     }
 }
 
+/// Makes sure that results can be written before anything is run for them: creates `folder`, and tries a file in it and in
+/// the folder of each of `files`. A pipe or device among them is only looked at.
+///
+/// # Errors
+/// A sentence that names the path, the cause and the remedy.
+pub fn check(folder: Option<&Path>, files: &[&Path]) -> Result<(), String> {
+    let refused = |path: &Path, cause: io::Error| {
+        format!(
+            "cannot write {}: {cause}; nothing was run: name another place for the results",
+            path.display()
+        )
+    };
+    if let Some(folder) = folder {
+        Folder::create(folder).map_err(|error| refused(&error.path, error.cause))?;
+        try_beside(&folder.join("results")).map_err(|cause| refused(folder, cause))?;
+    }
+    for file in files {
+        match fs::metadata(file) {
+            Ok(there) if there.is_dir() => {
+                return Err(refused(file, io::Error::from(io::ErrorKind::IsADirectory)));
+            }
+            Ok(there) if !there.is_file() => {}
+            _ => try_beside(file).map_err(|cause| refused(file, cause))?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes the temporary file of `path`, and takes it away again.
+fn try_beside(path: &Path) -> io::Result<()> {
+    let temporary = beside(path)?;
+    File::create(&temporary)?;
+    fs::remove_file(&temporary)
+}
+
 /// A folder for the files of one run. Print the results before it is created: everything here may
 /// fail.
 #[derive(Clone, Debug)]
@@ -182,6 +217,22 @@ mod tests {
         assert!(error.to_string().contains("file/out"), "{error}");
         assert!(write_file(&scratch.0, b"x").is_err(), "a folder is no file");
         assert_eq!(scratch.names(), ["file"]);
+    }
+
+    #[test]
+    fn places_for_results_are_tried_before_a_run() {
+        let scratch = Scratch::new("early");
+        write_file(&scratch.0.join("file"), b"x").expect("a plain file");
+        assert_eq!(check(Some(&scratch.0.join("out")), &[&scratch.0.join("page.html")]), Ok(()));
+        assert!(scratch.0.join("out").is_dir());
+        let wrong = check(Some(&scratch.0.join("file/out")), &[]).unwrap_err();
+        assert!(wrong.contains("file/out") && wrong.contains("nothing was run"), "{wrong}");
+        let wrong = check(None, &[&scratch.0.join("none/page.html")]).unwrap_err();
+        assert!(wrong.contains("none/page.html"), "{wrong}");
+        assert!(check(None, &[&scratch.0]).is_err(), "a folder is no file");
+        let mut names = scratch.names();
+        names.sort();
+        assert_eq!(names, ["file", "out"], "nothing is left over");
     }
 
     #[cfg(target_os = "linux")]

@@ -142,6 +142,37 @@ fn blkparse_takes_what_was_issued_where_nothing_was_queued() {
 }
 
 #[test]
+fn blkparse_responses_come_from_completions() {
+    let mut trace = open("t.blkparse", BLKPARSE.as_bytes(), &Options::default()).unwrap();
+    all(&mut trace).unwrap();
+    let response = trace.late_responses();
+    assert_eq!((response.count(), response.max()), (1, tailcut_base::Nanos(9000 - 697)), "one is completed");
+    let text = "\
+8,0 0 1 0.000000000 7 Q R 100 + 8 [x]
+8,0 0 2 0.000001000 7 D R 100 + 8 [x]
+8,0 0 3 0.000002000 7 Q W 300 + 8 [x]
+8,0 0 4 0.000090000 0 C R 100 + 8 [0]
+8,0 0 5 0.000902000 0 C W 300 + 8 [0]
+8,0 0 6 0.000990000 0 C W 900 + 8 [0]
+";
+    let mut trace = open("t.blkparse", text.as_bytes(), &Options::default()).unwrap();
+    assert_eq!(all(&mut trace).unwrap().len(), 2);
+    let responses = trace.late_responses();
+    assert_eq!(responses.count(), 2, "the last was never queued");
+    assert_eq!(responses.max(), tailcut_base::Nanos::micros(900));
+}
+
+#[test]
+fn a_line_with_more_fields_than_spc_has_is_not_guessed_to_be_spc() {
+    let line = b"3,128,4096,R,0.5,7,9\n3,256,4096,W,0.6,7,9\n";
+    assert!(matches!(error("t.csv", line), TraceError::UnknownFormat { .. }));
+    let named = Options { format: Some(Format::Spc), skip_bad_lines: false };
+    assert_eq!(all(&mut open("t.csv", line, &named).unwrap()).unwrap().len(), 2);
+    let five = b"3,128,4096,R,0.5\n3,256,4096,W,0.6\n";
+    assert_eq!(open("t.csv", five, &Options::default()).unwrap().format(), Format::Spc);
+}
+
+#[test]
 fn fio_logs_have_waits_or_times() {
     let version2 = "fio version 2 iolog\n/dev/sda add\n/dev/sda open\n/dev/sda read 4096 512\n\
                     /dev/sda wait 100 0\n/dev/sdb write 0 1024\n/dev/sda wait 50 0\n/dev/sda sync 0 0\n\

@@ -142,7 +142,7 @@ impl Visit for Complaints {
     // The least is raised to what is allowed, as a reader would refuse it.
     fn count(&mut self, _: &'static str, _: &'static str, v: &mut u64, r: std::ops::RangeInclusive<u64>) { assert!(*v <= *r.end()); }
     fn flag(&mut self, _: &'static str, _: &'static str, _: &mut bool) {}
-    fn choice(&mut self, _: &'static str, _: &'static str, v: &mut usize, names: &'static [&'static str]) { assert!(*v < names.len()); }
+    fn choice(&mut self, _: &'static str, _: &'static str, v: &mut usize, names: tailcut_base::config::Names) { assert!(*v < names.shown.len()); }
     fn text(&mut self, _: &'static str, _: &'static str, _: &mut String) {}
     fn problem(&mut self, key: &'static str, message: String) { self.0.push(format!("{key}: {message}")); }
 }

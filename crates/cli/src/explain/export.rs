@@ -33,6 +33,7 @@ pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -
     let kept = Kept::open(&arguments.folder)?;
     let window = choose(arguments, &kept)?;
     let rerun = Rerun::new(kept, arguments.quiet)?;
+    rerun.announce(1);
     let (chips, requests) = rerun.record(window)?;
     output::write_file_with(file, |file| write(file, &chips, &requests))?;
     let mut text = format!(

@@ -2,9 +2,10 @@
 
 use super::selection::Selection;
 use crate::failure::Failure;
-use crate::run::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
+use crate::run::{self, ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
 use crate::scenario;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tailcut_base::{Cause, Nanos, Time};
 use tailcut_sim::world::Attribution;
 
@@ -43,6 +44,11 @@ impl Kept {
             Failure::Input(format!("{}: not a report of this version: {error}", file.display()))
         })?;
         Ok(Kept { folder: folder.to_owned(), saved })
+    }
+
+    /// How long the run took, if it left that behind.
+    pub fn elapsed(&self) -> Option<Duration> {
+        run::elapsed(&self.folder)
     }
 
     /// The scenario of the run, as it can be run again.

@@ -6,6 +6,8 @@ use super::recording::{Chips, Lookout, Requests, Seen, Window};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
+use std::time::Duration;
+use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::kv::{Backing, SimulatedServer};
@@ -13,6 +15,15 @@ use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{Witness, World};
 use tailcut_ssd::{Probe, Ssd};
+
+/// What is about to be done, and how long that took the run itself.
+fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String {
+    let repeated = if times == 1 { String::from("once") } else { format!("{times} times") };
+    let expected = elapsed.map_or(String::new(), |elapsed| {
+        format!("; expect {}", show_time(elapsed.as_nanos() as f64 * f64::from(times)))
+    });
+    format!("repeating the run of {} requests {repeated}{expected}", show_count(requests as f64))
+}
 
 /// A run that can be repeated.
 pub struct Rerun {
@@ -28,6 +39,14 @@ impl Rerun {
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
+    }
+
+    /// Says on standard error what repeating the run `times` times is going to take, unless that is to be quiet.
+    pub fn announce(&self, times: u32) {
+        if self.quiet {
+            return;
+        }
+        eprintln!("{}", announcement(times, self.kept.saved.report.completed, self.kept.elapsed()));
     }
 
     /// Looks for one request; `None` when the run had no such number.
@@ -145,5 +164,17 @@ impl Rerun {
              run the scenario again",
             then.digest, then.version
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_has_the_expected_time_where_that_is_known() {
+        let known = announcement(2, 4_000, Some(Duration::from_millis(1500)));
+        assert_eq!(known, "repeating the run of 4000 requests 2 times; expect 3.00 s");
+        assert_eq!(announcement(1, 4_000, None), "repeating the run of 4000 requests once");
     }
 }

@@ -95,6 +95,7 @@ pub fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -
     }
     let known = kept.slowest()?.into_iter().find(|slow| slow.number == number);
     let rerun = Rerun::new(kept, arguments.quiet)?;
+    rerun.announce(if known.is_some() { 1 } else { 2 });
     let (due, end) = match known {
         Some(slow) => (slow.due, slow.completed),
         None => {

@@ -6,6 +6,7 @@ use crate::scenario::{self, Comments};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Op};
@@ -23,6 +24,8 @@ pub const SLOWEST: &str = "slowest.csv";
 pub const ATTRIBUTION: &str = "attribution.csv";
 /// The latency curve, for plotting.
 pub const CURVE: &str = "curve.csv";
+/// Seconds that the run took. The only file that differs between two runs of one scenario.
+pub const ELAPSED: &str = "elapsed.txt";
 
 /// What `report.json` holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +76,20 @@ pub fn write(folder: &Path, saved: &Saved, json: &str, stats: &Stats) -> Result<
     folder.write_with(SLOWEST, |file| slowest(file, &stats.slowest()))?;
     folder.write_with(ATTRIBUTION, |file| attribution(file, stats))?;
     folder.write_with(CURVE, |file| curve(file, stats))
+}
+
+/// Writes how long a run took, so that a command that repeats it can announce that.
+///
+/// # Errors
+/// A folder or file that cannot be written.
+pub fn write_elapsed(folder: &Path, elapsed: Duration) -> Result<(), OutputError> {
+    Folder::create(folder)?.write(ELAPSED, format!("{:.3}\n", elapsed.as_secs_f64()).as_bytes())
+}
+
+/// How long the run in a folder took; `None` where that is not known.
+pub fn elapsed(folder: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(folder.join(ELAPSED)).ok()?;
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 
 /// The name of a cause's column.

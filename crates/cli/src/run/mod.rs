@@ -4,7 +4,7 @@ mod files;
 mod input;
 mod simulation;
 
-pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, write};
+pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
 pub use input::{read, refuse, trace_failure};
 pub use simulation::{
     Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
@@ -21,6 +21,7 @@ use crate::show;
 use crate::terminal::{Tone, window};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// What a run simulates, described by its keys.
 pub type Scenario = tailcut_sim::Scenario;
@@ -37,17 +38,23 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
         out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
         return Ok(out.flush()?);
     }
+    let json = options.json.as_deref().filter(|file| !is_stdout(file));
+    let files: Vec<&Path> = options.html.as_deref().into_iter().chain(json).collect();
+    output::check(Some(&options.out), &files).map_err(Failure::Input)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let start = Instant::now();
     let simulated =
         simulate(&scenario, options, &interrupt).map_err(|error| input::refuse(error, arguments))?;
-    finish(&mut scenario, &simulated, options, out)
+    let elapsed = start.elapsed();
+    finish(&mut scenario, &simulated, elapsed, options, out)
 }
 
 /// Prints the results, then keeps them: a folder that cannot be written costs no result.
 fn finish(
     scenario: &mut Scenario,
     simulated: &Simulated,
+    elapsed: Duration,
     options: &RunOptions,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -55,7 +62,8 @@ fn finish(
     let json = saved.to_json();
     // Whoever reads the first lines only still gets the files.
     let printed = print(&saved, &json, scenario, options, out);
-    let kept = keep(&saved, &json, scenario, simulated, options);
+    let kept = keep(&saved, &json, scenario, simulated, options)
+        .and_then(|()| Ok(files::write_elapsed(&options.out, elapsed)?));
     match (simulated.ending.failure(), printed.and(kept)) {
         (None, told) => told,
         (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),

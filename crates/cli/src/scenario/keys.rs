@@ -5,7 +5,7 @@ use super::spelling;
 use serde_json::json;
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, Names, Visit};
 
 /// A key, or a section of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,14 +182,8 @@ impl Visit for Lister {
         self.add(key, doc, "true or false", "", value.to_string());
     }
 
-    fn choice(
-        &mut self,
-        key: &'static str,
-        doc: &'static str,
-        value: &mut usize,
-        names: &'static [&'static str],
-    ) {
-        self.add(key, doc, "name", names.join(", "), names[*value]);
+    fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names) {
+        self.add(key, doc, "name", names.shown.join(", "), names.shown[*value]);
     }
 
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String) {

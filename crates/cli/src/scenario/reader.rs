@@ -8,7 +8,7 @@ use super::source::Place;
 use super::spelling::{self, Spelled};
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, Names, Visit};
 use tailcut_base::quantity::{self, BadQuantity};
 
 /// Walks `part` over the document: keys that are written get their values, the others keep
@@ -227,16 +227,16 @@ fn read_flag(value: &Value) -> Result<bool, Refusal> {
     }
 }
 
-fn read_choice(value: &Value, names: &'static [&'static str]) -> Result<usize, Refusal> {
-    let allowed = || format!("the names are {}", enumerate(names));
+fn read_choice(value: &Value, names: Names) -> Result<usize, Refusal> {
+    let allowed = || format!("the names are {}", enumerate(names.shown));
     let Some(text) = value.scalar() else {
         return Err(Refusal::new(format!("this is {}, not a name", value.kind()), allowed()));
     };
-    if let Some(index) = names.iter().position(|name| *name == text) {
+    if let Some(index) = names.position(text) {
         return Ok(index);
     }
-    let remedy = match nearest(text, names.iter().copied()) {
-        Some(name) => format!("did you mean '{name}'? The names are {}", enumerate(names)),
+    let remedy = match nearest(text, names.shown.iter().copied()) {
+        Some(name) => format!("did you mean '{name}'? The names are {}", enumerate(names.shown)),
         None => allowed(),
     };
     Err(Refusal::new(format!("there is no '{text}'"), remedy))
@@ -341,13 +341,7 @@ impl Visit for Reader<'_> {
         self.take(key, value, read_flag);
     }
 
-    fn choice(
-        &mut self,
-        key: &'static str,
-        _doc: &'static str,
-        value: &mut usize,
-        names: &'static [&'static str],
-    ) {
+    fn choice(&mut self, key: &'static str, _doc: &'static str, value: &mut usize, names: Names) {
         self.take(key, value, |written| read_choice(written, names));
     }
 

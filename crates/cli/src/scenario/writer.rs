@@ -4,7 +4,7 @@ use super::spelling;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, Names, Visit};
 
 /// Whether the meaning of each key is printed above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,14 +137,8 @@ impl Visit for Writer {
         self.put(key, doc, &value.to_string());
     }
 
-    fn choice(
-        &mut self,
-        key: &'static str,
-        doc: &'static str,
-        value: &mut usize,
-        names: &'static [&'static str],
-    ) {
-        self.put_quoted(key, doc, names[*value]);
+    fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names) {
+        self.put_quoted(key, doc, names.shown[*value]);
     }
 
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String) {

@@ -24,7 +24,7 @@ pub enum ServeCommand {
 pub struct BlockArguments {
     /// The scenario whose drive or array is emulated, a TOML file; the built-in one when it is left out
     pub scenario: Option<PathBuf>,
-    /// Set a key of the scenario, such as device.preset=femu or array.drives=4; wins over the file
+    /// Set a key of the scenario, such as device.preset=femu-16g or array.drives=4; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Serve this file or block device instead of an emulated drive; more than one for the drives of the

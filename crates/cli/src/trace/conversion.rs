@@ -18,7 +18,7 @@ pub fn convert(
     options: &Options,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let format = Format::by_name(format).ok_or_else(|| unknown(format))?;
+    let format = named(format)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let mut progress = Progress::new("convert", None, false);
@@ -31,6 +31,14 @@ pub fn convert(
     out.write_all(tell(&converted, output, format).as_bytes())?;
     out.flush()?;
     if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// The format of this name.
+///
+/// # Errors
+/// There is none; the message lists all of them.
+pub fn named(name: &str) -> Result<Format, Failure> {
+    Format::by_name(name).ok_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> Failure {

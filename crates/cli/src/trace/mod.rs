@@ -3,7 +3,7 @@
 mod conversion;
 mod info;
 
-use crate::arguments::TraceCommand;
+use crate::arguments::{TraceCommand, TraceReading};
 use crate::failure::Failure;
 use std::io::Write;
 use tailcut_sim::trace::Options;
@@ -11,15 +11,14 @@ use tailcut_sim::trace::Options;
 /// Does what the arguments ask and prints to `out`.
 pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        TraceCommand::Info { file, skip_bad_lines, json } => {
-            info::show(file, &options(*skip_bad_lines), *json, out)
-        }
-        TraceCommand::Convert { input, output, format, skip_bad_lines } => {
-            conversion::convert(input, output, format, &options(*skip_bad_lines), out)
+        TraceCommand::Info { file, reading, json } => info::show(file, &options(reading)?, *json, out),
+        TraceCommand::Convert { input, output, format, reading } => {
+            conversion::convert(input, output, format, &options(reading)?, out)
         }
     }
 }
 
-fn options(skip_bad_lines: bool) -> Options {
-    Options { format: None, skip_bad_lines }
+fn options(reading: &TraceReading) -> Result<Options, Failure> {
+    let format = reading.format.as_deref().map(conversion::named).transpose()?;
+    Ok(Options { format, skip_bad_lines: reading.skip_bad_lines })
 }

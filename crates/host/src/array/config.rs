@@ -30,7 +30,7 @@ tailcut_base::choice! {
         Swan5 = "swan5",
         /// In place, copies on drives of different token groups, of which one at a time is written
         /// (Shin 2017, chapter 5).
-        Epochs = "epochs",
+        Epochs = "epochs" | "mirror" | "raid1" | "raid10",
     }
 }
 

@@ -9,12 +9,13 @@ pub use error::InputError;
 
 use crate::kv::KvConfig;
 use crate::path::HostConfig;
+use crate::trace;
 use crate::workload::config::PaceKind;
 use crate::workload::datacenter::{DatacenterConfig, Workload};
 use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use crate::world::Limits;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Choice, Configure, Names, Visit, choose, count_u32};
 use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -35,6 +36,8 @@ tailcut_base::choice! {
 pub struct TraceConfig {
     /// The trace's file; empty for none.
     pub file: String,
+    /// Its format; `None` to detect it from the content.
+    pub format: Option<trace::Format>,
     /// When requests are issued.
     pub timing: ReplayTiming,
     /// Parts per million of the recorded times.
@@ -53,9 +56,27 @@ pub struct TraceConfig {
     pub write_class: u32,
 }
 
+/// `auto`, and every trace format.
+const FORMATS: Names = {
+    const COUNT: usize = trace::Format::NAMES.len() + 1;
+    const SHOWN: [&str; COUNT] = {
+        let mut shown = ["auto"; COUNT];
+        let mut at = 1;
+        while at < COUNT {
+            shown[at] = trace::Format::NAMES[at - 1];
+            at += 1;
+        }
+        shown
+    };
+    Names::without_aliases(&SHOWN)
+};
+
 impl Configure for TraceConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {
         visit.text("file", "The trace to replay; empty for none.", &mut self.file);
+        let mut format = self.format.map_or(0, |format| format.index() + 1);
+        visit.choice("format", "Its format; auto detects it from the content.", &mut format, FORMATS);
+        self.format = format.checked_sub(1).map(|index| trace::Format::all()[index]);
         choose(
             visit,
             "timing",
@@ -188,6 +209,7 @@ impl Default for Scenario {
             },
             trace: TraceConfig {
                 file: String::new(),
+                format: None,
                 timing: ReplayTiming::Recorded,
                 stretch_ppm: 1_000_000,
                 depth: 4096,

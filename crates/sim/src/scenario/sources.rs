@@ -66,6 +66,6 @@ impl Scenario {
             write_class: class(t.write_class),
             ..ReplayOptions::new(sectors)
         };
-        Replay::open(Path::new(&t.file), &trace::Options { format: None, skip_bad_lines }, options)
+        Replay::open(Path::new(&t.file), &trace::Options { format: t.format, skip_bad_lines }, options)
     }
 }

@@ -261,7 +261,14 @@ mod tests {
             self.check(key, v, &r);
         }
         fn flag(&mut self, _: &'static str, _: &'static str, _: &mut bool) {}
-        fn choice(&mut self, _: &'static str, _: &'static str, _: &mut usize, _: &'static [&'static str]) {}
+        fn choice(
+            &mut self,
+            _: &'static str,
+            _: &'static str,
+            _: &mut usize,
+            _: tailcut_base::config::Names,
+        ) {
+        }
         fn text(&mut self, _: &'static str, _: &'static str, _: &mut String) {}
         fn problem(&mut self, key: &'static str, message: String) {
             self.0.push(format!("{key}: {message}"));

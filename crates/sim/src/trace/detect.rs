@@ -53,7 +53,10 @@ fn sample(start: &[u8]) -> Vec<&[u8]> {
 fn by_content(lines: &[&[u8]], start: &[u8], hint: Option<Format>) -> Option<Format> {
     let mut best: Option<(usize, Format)> = None;
     for &format in Format::all().iter().filter(|format| format.record_bytes().is_none()) {
-        let understood = understood(format, lines, start);
+        let is_candidate =
+            |line: &&[u8]| format != Format::Spc || hint == Some(format) || has_five_cells(line);
+        let candidates: Vec<&[u8]> = lines.iter().copied().filter(is_candidate).collect();
+        let understood = understood(format, &candidates, start);
         let preferred = hint == Some(format) && best.is_some_and(|(most, _)| understood == most);
         if understood > 0 && (preferred || best.is_none_or(|(most, _)| understood > most)) {
             best = Some((understood, format));
@@ -65,6 +68,11 @@ fn by_content(lines: &[&[u8]], start: &[u8], hint: Option<Format>) -> Option<For
     let format =
         if format == Format::MsrCut && hint != Some(format) { cut_or_disksim(lines) } else { format };
     enough.then_some(format)
+}
+
+/// SPC's optional fields look like any column: a line that has more than its five is not guessed to be SPC.
+fn has_five_cells(line: &[u8]) -> bool {
+    line.iter().filter(|&&byte| byte == b',').count() == 4
 }
 
 /// How many of the lines a format's parser takes for requests. Lines that it passes over without

@@ -177,7 +177,9 @@ fn printable(c: char) -> Vec<char> {
 }
 
 fn formats() -> String {
-    let mut text = String::from("Known formats, to be named where it cannot be guessed:");
+    let mut text = String::from(
+        "Name the format: trace.format=NAME in a scenario, --from NAME of tailcut trace. Known formats:",
+    );
     for format in Format::all() {
         text += &format!("\n  {:<9} {}", format.name(), format.layout());
     }

@@ -296,6 +296,7 @@ impl Meter {
             window.pages = pages;
         }
         let data = [Op::Read, Op::Write].map(|op| self.mix[op.index()].bytes);
+        self.response.merge(trace.late_responses());
         Info {
             file: trace.file().to_string(),
             format: Format::name(trace.format()),

@@ -10,6 +10,7 @@ use super::record::{Raw, Record};
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
 
 /// How a trace is read.
@@ -65,6 +66,8 @@ pub struct Trace {
     options: Options,
     tally: Tally,
     clock: Clock,
+    /// Response times of requests whose records had been handed out before.
+    late_responses: LatencyHistogram,
     /// The write behind a flush that one line asked for together.
     held: Option<Record>,
     state: State,
@@ -131,6 +134,7 @@ impl Trace {
             options: options.clone(),
             tally: Tally::default(),
             clock: Clock::default(),
+            late_responses: LatencyHistogram::new(),
             held: None,
             state: State::Start,
         })
@@ -159,7 +163,11 @@ impl Trace {
             });
             match parsed {
                 Ok(Some((raw, len))) => return Ok(Some(self.accept(&raw, len))),
-                Ok(None) => {}
+                Ok(None) => {
+                    if let Some(response) = self.parser.take_response() {
+                        self.late_responses.record(response);
+                    }
+                }
                 Err(fault) => self.refuse(piece, *fault)?,
             }
         }
@@ -178,6 +186,12 @@ impl Trace {
     /// What was noticed so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Response times that came after their records, so that [`Record::response`] lacks them: of blkparse's text, whose
+    /// completions are lines of their own.
+    pub fn late_responses(&self) -> &LatencyHistogram {
+        &self.late_responses
     }
 
     /// The moment of the first record on the trace's own clock, in nanoseconds of whatever epoch

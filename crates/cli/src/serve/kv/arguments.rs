@@ -14,7 +14,7 @@ pub struct KvArguments {
     /// The scenario whose drive or array is emulated, a TOML file; when it is left out, four small SSDs in an array of the layout
     /// epochs
     pub scenario: Option<PathBuf>,
-    /// Set a key of the scenario, such as device.preset=femu or array.drives=4; wins over the file
+    /// Set a key of the scenario, such as device.preset=femu-16g or array.drives=4; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Keep items on this file or block device instead of an emulated drive; more than one for the drives of the

@@ -7,7 +7,8 @@ use super::{Parsed, sectors};
 use crate::trace::disks::Disks;
 use crate::trace::fields::Words;
 use crate::trace::record::Raw;
-use tailcut_base::Op;
+use std::collections::BTreeMap;
+use tailcut_base::{Nanos, Op};
 
 /// The parser. A request passes several stages, each with a line of its own; one stage is taken.
 #[derive(Debug)]
@@ -17,21 +18,35 @@ pub struct Blkparse {
     stage: Option<u8>,
     /// The totals at the end of the text have begun.
     in_totals: bool,
+    /// Requests that have not completed: disk and first sector, and when they passed the stage, in ns.
+    pending: BTreeMap<(u32, u64), u64>,
+    /// How long the request took whose completion was read last.
+    response: Option<Nanos>,
 }
+
+/// Requests whose completion is waited for at most. A text without completions would keep all of them.
+const PENDING: usize = 1 << 16;
 
 impl Blkparse {
     /// For a text that begins with `start`: queue events are taken when there is one in it,
     /// issue events when there are only those.
     pub fn new(start: &[u8]) -> Blkparse {
+        let begin = |stage| Blkparse { stage, in_totals: false, pending: BTreeMap::new(), response: None };
         let mut stage = None;
         for line in start.split(|&byte| byte == b'\n') {
             match action_of(line) {
-                Some(b"Q") => return Blkparse { stage: Some(b'Q'), in_totals: false },
+                Some(b"Q") => return begin(Some(b'Q')),
                 Some(b"D") => stage = Some(b'D'),
                 _ => {}
             }
         }
-        Blkparse { stage, in_totals: false }
+        begin(stage)
+    }
+
+    /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued where only that is
+    /// recorded; at most once. A request that was merged into another has no completion of its own.
+    pub fn take_response(&mut self) -> Option<Nanos> {
+        self.response.take()
     }
 
     /// Reads one line.
@@ -50,12 +65,36 @@ impl Blkparse {
         let clock = words.time("time in s", 1_000_000_000)?;
         words.text("pid")?;
         let action = words.text("action")?;
-        if !self.takes(action) {
+        let is_completion = action == b"C";
+        if !is_completion && !self.takes(action) {
             return Ok(None);
         }
         let flags = Flags::read(words.text("RWBS")?);
         let disk = disks.number(device, |name| String::from_utf8_lossy(name).into_owned())?;
-        request(clock, disk, flags, &mut words)
+        if is_completion {
+            self.complete(clock, disk, &mut words);
+            return Ok(None);
+        }
+        let request = request(clock, disk, flags, &mut words)?;
+        if let Some(raw) = &request {
+            self.await_completion(raw);
+        }
+        Ok(request)
+    }
+
+    #[inline]
+    fn await_completion(&mut self, raw: &Raw) {
+        if raw.op != Op::Flush && self.pending.len() < PENDING {
+            self.pending.insert((raw.disk, raw.offset), raw.clock);
+        }
+    }
+
+    /// A completion names the first sector of what has completed.
+    #[inline]
+    fn complete(&mut self, clock: u64, disk: u32, words: &mut Words<'_>) {
+        let Ok(offset) = words.number("first sector").and_then(sectors) else { return };
+        let since = self.pending.remove(&(disk, offset));
+        self.response = since.and_then(|since| clock.checked_sub(since)).map(Nanos);
     }
 
     #[inline]

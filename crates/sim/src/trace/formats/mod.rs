@@ -67,6 +67,17 @@ impl Parser {
     }
 }
 
+impl Parser {
+    /// How long a request took whose end the last piece was: in blkparse's text that is a line of its own.
+    #[inline]
+    pub fn take_response(&mut self) -> Option<Nanos> {
+        match self {
+            Parser::Blkparse(blkparse) => blkparse.take_response(),
+            _ => None,
+        }
+    }
+}
+
 /// Sectors as bytes; a fault when they do not fit 64 bits.
 #[inline]
 fn sectors(count: u64) -> Result<u64, Box<Fault>> {

@@ -1,0 +1,171 @@
+//! Examples that help texts and pages of Markdown show: each command line is parsed, each setting is read as a run would.
+//! What the pages of `docs/guide` print is compared by the test `guide`.
+
+use clap::{Command, CommandFactory, Parser};
+use std::path::{Path, PathBuf};
+use tailcut::arguments::Arguments;
+use tailcut::scenario;
+use tailcut_sim::Scenario;
+
+/// A text, and where it stands.
+struct Text {
+    place: String,
+    text: String,
+}
+
+#[test]
+fn settings_in_help_texts_exist() {
+    let mut wrong = Vec::new();
+    for Text { place, text } in help_texts() {
+        wrong.extend(wrong_settings(&place, &text));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn settings_on_pages_exist() {
+    let mut wrong = Vec::new();
+    for Text { place, text } in pages() {
+        let commands = commands(&text).join("\n");
+        wrong.extend(wrong_settings(&place, &commands));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn command_lines_on_pages_are_understood() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for Text { place, text } in pages() {
+        for command in commands(&text) {
+            count += 1;
+            if let Err(error) = Arguments::try_parse_from(words(&command)) {
+                let kind = error.kind();
+                use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
+                if ![DisplayHelp, DisplayVersion].contains(&kind) {
+                    wrong.push(format!("{place}: {command}\n  {}", error.to_string().trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 20, "only {count} command lines were found: the search for them is broken");
+}
+
+#[test]
+fn a_wrong_example_would_be_found() {
+    assert_eq!(wrong_settings("here", "such as device.flash.read=80us; wins").len(), 1);
+    assert_eq!(wrong_settings("here", "such as device.preset=femu, which").len(), 1);
+    assert_eq!(wrong_settings("here", "such as device.timing.read=80us; wins").len(), 0);
+    assert_eq!(commands("    tailcut run --seed 3 &\n    cargo run --release -- show\n").len(), 2);
+}
+
+/// The help of the command and of every command below it.
+fn help_texts() -> Vec<Text> {
+    let mut texts = Vec::new();
+    collect(&mut Arguments::command(), "tailcut", &mut texts);
+    assert!(texts.len() > 15, "the command has more commands than {}", texts.len());
+    texts
+}
+
+fn collect(command: &mut Command, path: &str, texts: &mut Vec<Text>) {
+    // Wide, so that no line break falls into a setting.
+    let text = command.clone().term_width(10_000).max_term_width(10_000).render_long_help().to_string();
+    texts.push(Text { place: format!("{path} --help"), text });
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_string()).collect();
+    for name in names {
+        let below = command.find_subcommand_mut(&name).expect("it was listed");
+        collect(below, &format!("{path} {name}"), texts);
+    }
+}
+
+/// README and what it leads to.
+fn pages() -> Vec<Text> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)).to_vec();
+    for folder in ["docs", "docs/decisions", "docs/guide", "docs/results"] {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
+        paths.extend(entries.map(|entry| entry.expect("it can be listed").path()));
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        Text { place: path.file_name().expect("it has one").to_string_lossy().into_owned(), text }
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…` or with a
+/// placeholder in capitals for an option's name are no commands.
+fn commands(text: &str) -> Vec<String> {
+    let text = text.replace("\\\n", " ");
+    let is_code = |line: &&str| line.starts_with("    ") || line.starts_with("$ ") || line.starts_with("> ");
+    let lines = text.lines().filter(is_code).map(|line| line.trim().trim_start_matches("$ "));
+    let mut commands = Vec::new();
+    for line in lines {
+        let line = line.split(" | ").next().unwrap_or(line).trim_end_matches('&').trim();
+        let line = line.split("  ").next().unwrap_or(line);
+        let line = line.strip_prefix("sudo ").unwrap_or(line);
+        let call = match line.strip_prefix("cargo run --release -- ") {
+            Some(rest) => format!("tailcut {rest}"),
+            None => line.to_string(),
+        };
+        let is_whole = !call.contains('…') && !call.contains('[') && !call.contains('>');
+        if call.starts_with("tailcut ") && is_whole {
+            commands.push(call);
+        }
+    }
+    commands
+}
+
+/// The words of a command line, quoted ones whole.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for letter in command.chars() {
+        match (letter, quote) {
+            (letter, Some(open)) if letter == open => quote = None,
+            ('"' | '\'', None) => quote = Some(letter),
+            (' ', None) => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            _ => word.push(letter),
+        }
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    words
+}
+
+/// The settings `key.of.a.scenario=value` of a text that a run would refuse. A value in capitals is a placeholder.
+fn wrong_settings(place: &str, text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for word in text.split_whitespace() {
+        let word = word.trim_matches(|c: char| "`'\"()[]".contains(c)).trim_end_matches([',', ';', '.', ':']);
+        let word = word.strip_prefix("--set=").unwrap_or(word);
+        let Some((key, value)) = word.split_once('=') else { continue };
+        let is_key = key.contains('.')
+            && key.split('.').all(|part| part.starts_with(|c: char| c.is_ascii_lowercase()))
+            && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c));
+        if !is_key || value.is_empty() || value.chars().any(|c| c.is_ascii_uppercase()) && !holds_unit(value)
+        {
+            continue;
+        }
+        for value in value
+            .split(',')
+            .filter(|_| !value.starts_with('['))
+            .chain(value.starts_with('[').then_some(value))
+        {
+            let mut part = Scenario::default();
+            if let Err(problems) = scenario::read(&mut part, None, &[format!("{key}={value}")]) {
+                // Whether a value fits the rest of a scenario depends on that rest.
+                let text = problems.to_string();
+                if ["unknown key", "there is no", "is not"].iter().any(|words| text.contains(words)) {
+                    wrong.push(format!("{place}: {key}={value}\n{text}"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+fn holds_unit(value: &str) -> bool {
+    ["KiB", "MiB", "GiB", "TiB", "kB", "MB", "GB", "B/s"].iter().any(|unit| value.contains(unit))
+}
