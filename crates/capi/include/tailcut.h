@@ -105,6 +105,12 @@ int tailcut_options_durable(tailcut_options *options, int is_durable);
  */
 int tailcut_options_create(tailcut_options *options, int is_new);
 
+/*
+ * Not 0: an array is opened degraded although the drives that are missing could be in use as the same array elsewhere. If not, that is
+ * refused; an array that is missing fewer drives than that is opened in any case.
+ */
+int tailcut_options_degraded(tailcut_options *options, int is_accepted);
+
 /* A file or block device, in UTF-8; once for each of several, of which tailcut_options_array() makes one. */
 int tailcut_options_device(tailcut_options *options, const char *path);
 

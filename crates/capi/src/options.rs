@@ -16,6 +16,7 @@ pub struct Said {
     is_store: bool,
     is_durable: bool,
     is_new: bool,
+    is_degraded_accepted: bool,
     paths: Vec<PathBuf>,
     file_bytes: u64,
     emulated: u32,
@@ -56,6 +57,7 @@ impl Said {
         }
         options.keep = if self.is_store { Keep::Everything } else { Keep::WhatIsUsed };
         (options.is_durable, options.create) = (self.is_durable, self.is_new);
+        options.degraded = self.is_degraded_accepted;
         options.memory = self.memory.unwrap_or(options.memory);
         options.most_item = self.most_item.unwrap_or(options.most_item);
         Ok(options)
@@ -130,6 +132,10 @@ setter!(tailcut_options_durable(is_durable: c_int), options => {
 });
 setter!(tailcut_options_create(is_new: c_int), options => {
     options.is_new = is_new != 0;
+    Ok(())
+});
+setter!(tailcut_options_degraded(is_accepted: c_int), options => {
+    options.is_degraded_accepted = is_accepted != 0;
     Ok(())
 });
 setter!(tailcut_options_file_bytes(bytes: u64), options => {

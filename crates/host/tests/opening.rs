@@ -1,17 +1,20 @@
 //! Opening from what is on the drives: in any order, and never from what is not ours or not understood.
 
+use tailcut_base::control::ControlReply;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::{Array, ArrayConfig, Found, LayoutKind, OpenError, Opening};
+use tailcut_host::array::planted::Rule;
+use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, Found, LayoutKind, MemberId};
+use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, planted};
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 const BLOCKS: u64 = 400;
 
-/// Drives that do at once what they are asked.
-struct Shelf(Vec<Vec<Bytes>>);
+/// Drives that do at once what they are asked, whether arrays on them may be opened degraded, and the time.
+struct Shelf(Vec<Vec<Bytes>>, Consent, Time);
 
 impl Shelf {
     fn blank(drives: usize) -> Shelf {
-        Shelf(vec![vec![Bytes::default(); BLOCKS as usize]; drives])
+        Shelf(vec![vec![Bytes::default(); BLOCKS as usize]; drives], Consent::Refuse, Time::ZERO)
     }
 
     fn disks(&self) -> Vec<Disk> {
@@ -37,13 +40,80 @@ impl Shelf {
     }
 
     fn settle(&mut self, array: &mut Array<Bytes>) -> Vec<Response<Bytes>> {
-        while !array.sent().is_empty() {
-            for (drive, request) in std::mem::take(array.sent()) {
-                let answer = self.serve(drive, request);
-                array.answered(Time::ZERO, drive, answer);
+        self.settle_as(array, &[0, 1, 2, 3, 4, 5, 6, 7])
+    }
+
+    /// The same where the members of the array are these drives.
+    fn settle_as(&mut self, array: &mut Array<Bytes>, members: &[usize]) -> Vec<Response<Bytes>> {
+        loop {
+            let now = self.2;
+            for (member, call) in std::mem::take(array.controls()) {
+                array.control_answered(now, member, call, ControlReply::Unsupported);
+            }
+            for (member, request) in std::mem::take(array.sent()) {
+                let answer = self.serve(members[member], request);
+                array.answered(now, member, answer);
+            }
+            let is_idle = array.sent().is_empty() && array.controls().is_empty();
+            if is_idle && array.next_event() == Time::NEVER {
+                return std::mem::take(array.answers());
+            }
+            if is_idle {
+                self.2 = now.max(array.next_event());
+                array.advance(self.2);
             }
         }
-        std::mem::take(array.answers())
+    }
+
+    /// Opens the array from these drives, hands it to `use_it`, and flushes it at the end.
+    fn with(
+        &mut self,
+        drives: &[usize],
+        use_it: impl FnOnce(&mut Shelf, &mut Array<Bytes>, &[usize]),
+    ) -> Found {
+        let found = self.find_among(drives).unwrap_or_else(|why| panic!("{why}"));
+        // A member that is not there is never asked.
+        let members: Vec<usize> =
+            found.order.iter().map(|place| place.map_or(usize::MAX, |place| drives[place])).collect();
+        let disks = vec![self.disks()[0].clone(); members.len()];
+        let mut array = Array::open(self.2, &config(found.record.layout), &disks, &found);
+        self.settle_as(&mut array, &members);
+        assert!(array.is_ready(), "{:?}", array.condition());
+        use_it(self, &mut array, &members);
+        self.ask(&mut array, &members, Op::Flush, 0, Vec::new());
+        found
+    }
+
+    fn ask(
+        &mut self,
+        array: &mut Array<Bytes>,
+        members: &[usize],
+        op: Op,
+        block: u64,
+        data: Vec<Bytes>,
+    ) -> Vec<Bytes> {
+        let blocks = u32::from(op != Op::Flush);
+        array.submit(self.2, Request { block, ..request(op, blocks, data) }).expect("it takes requests");
+        let mut answers = self.settle_as(array, members);
+        assert_eq!(answers[0].status, Status::Success, "{op} {block}");
+        std::mem::take(&mut answers[0].data)
+    }
+
+    /// Writes every block with this content.
+    fn fill(&mut self, array: &mut Array<Bytes>, members: &[usize], content: &[u8]) {
+        for block in 0..FILLED {
+            self.ask(array, members, Op::Write, block, vec![Bytes::encode(content)]);
+        }
+        self.ask(array, members, Op::Flush, 0, Vec::new());
+    }
+
+    /// Blocks that have another content than this.
+    fn wrong(&mut self, array: &mut Array<Bytes>, members: &[usize], content: &[u8]) -> usize {
+        let is_wrong = |&block: &u64| {
+            let data = self.ask(array, members, Op::Read, block, Vec::new());
+            data[0].as_slice()[..content.len()] != *content
+        };
+        (0..FILLED).filter(is_wrong).count()
     }
 
     /// A new array on it, with something in its first block.
@@ -59,9 +129,15 @@ impl Shelf {
     }
 
     fn find(&mut self) -> Result<Found, OpenError> {
-        let mut opening = Opening::new(Time::ZERO, &self.disks());
+        let all: Vec<usize> = (0..self.0.len()).collect();
+        self.find_among(&all)
+    }
+
+    fn find_among(&mut self, drives: &[usize]) -> Result<Found, OpenError> {
+        let disks: Vec<Disk> = drives.iter().map(|&drive| self.disks()[drive].clone()).collect();
+        let mut opening = Opening::new(Time::ZERO, &disks, self.1);
         for (drive, request) in std::mem::take(opening.sent()) {
-            let answer = self.serve(drive, request);
+            let answer = self.serve(drives[drive], request);
             opening.answered(Time::ZERO, drive, answer);
         }
         opening.found().expect("all drives have answered")
@@ -77,11 +153,20 @@ fn content() -> Bytes {
 }
 
 fn config(layout: LayoutKind) -> ArrayConfig {
-    let mut config = ArrayConfig { drives: 4, layout, depth: 16, drive_depth: 8, ..ArrayConfig::default() };
+    let (drives, groups) = match layout {
+        LayoutKind::Swan5 => (6, 2),
+        LayoutKind::Epochs => (4, 2),
+        _ => (4, 1),
+    };
+    let mut config =
+        ArrayConfig { drives, groups, layout, depth: 16, drive_depth: 8, ..ArrayConfig::default() };
     (config.raid.chunk, config.raid.journal, config.log.segment) = (8192, 40 * 4096, 16 * 4096);
     assert!(config.problems().is_empty());
     config
 }
+
+/// Blocks that tests of members write.
+const FILLED: u64 = 60;
 
 const LAYOUTS: [LayoutKind; 3] = [LayoutKind::Raid0, LayoutKind::Raid5, LayoutKind::LogRaid5];
 
@@ -126,8 +211,8 @@ fn what_is_not_ours_is_left_alone() {
 
 #[test]
 fn a_newer_format_is_not_guessed_at() {
-    let why = refusal(|drive| drive[1].as_mut_slice()[8] = 2);
-    assert_eq!(why, OpenError::Newer { drive: 2, format: 2 });
+    let why = refusal(|drive| drive[1].as_mut_slice()[8] = 3);
+    assert_eq!(why, OpenError::Newer { drive: 2, format: 3 });
     assert!(why.to_string().contains("use a newer program"));
 }
 
@@ -159,5 +244,246 @@ fn of_unequal_drives_the_smallest_counts() {
         let (_, why) = config.misfit(&unequal.disks()).unwrap_or_default();
         assert_eq!(why.is_empty(), layout == LayoutKind::Raid0, "{layout}: {why}");
         assert!(why.is_empty() || why.contains("smallest drive"), "{why}");
+    }
+}
+
+/// Layouts that go on without a drive, one of each kind.
+const REDUNDANT: [LayoutKind; 4] =
+    [LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5, LayoutKind::Epochs];
+
+/// An array that has lost member 1, was written and flushed, and has got another drive in its place, which is the last on the shelf.
+fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
+    let drives = config(layout).drives as usize;
+    let mut shelf = Shelf::blank(drives + 1);
+    let mut members: Vec<usize> = (0..drives).collect();
+    let mut array = Array::create(Time::ZERO, &config(layout), &shelf.disks()[..drives], 1);
+    shelf.settle_as(&mut array, &members);
+    shelf.fill(&mut array, &members, b"old");
+    array.remove(shelf.2, 1);
+    shelf.fill(&mut array, &members, b"new");
+    members[1] = drives;
+    let disk = shelf.disks()[drives].clone();
+    array.replace(shelf.2, 1, disk, MemberId::new(99)).expect("it is as large");
+    shelf.settle_as(&mut array, &members);
+    assert_eq!(array.condition(), Condition::Optimal, "{layout}");
+    shelf.ask(&mut array, &members, Op::Flush, 0, Vec::new());
+    (shelf, members)
+}
+
+/// What is wrong when the drive that was replaced is given in the place of its successor.
+fn wrong_after_return(layout: LayoutKind) -> (usize, Found) {
+    let (mut shelf, members) = replaced(layout);
+    let given: Vec<usize> = (0..members.len()).collect();
+    let mut wrong = 0;
+    let found = shelf.with(&given, |shelf, array, members| wrong = shelf.wrong(array, members, b"new"));
+    (wrong, found)
+}
+
+#[test]
+fn a_replaced_drive_that_returns_is_left_out() {
+    for layout in REDUNDANT {
+        let (wrong, found) = wrong_after_return(layout);
+        assert_eq!(wrong, 0, "{layout}");
+        let stale = Stale { drive: 1, member: 1, cause: StaleCause::Replaced };
+        assert_eq!((found.stale.as_slice(), found.order[1]), (&[stale][..], None), "{layout}");
+    }
+}
+
+#[test]
+fn a_replaced_drive_that_is_taken_for_its_successor_is_noticed() {
+    // Blocks of logs have seals that know their age, on drives that keep seals.
+    for layout in [LayoutKind::Raid5, LayoutKind::Epochs] {
+        let (wrong, _) = planted::broken(Rule::StaleIsLeftOut, || wrong_after_return(layout));
+        assert!(wrong > 0, "{layout}");
+    }
+}
+
+#[test]
+fn a_replaced_drive_beside_its_successor_is_left_out() {
+    for layout in REDUNDANT {
+        let (mut shelf, members) = replaced(layout);
+        let all: Vec<usize> = (0..=members.len()).rev().collect();
+        let found = shelf.with(&all, |shelf, array, members| {
+            assert_eq!(array.condition(), Condition::Optimal, "{layout}");
+            assert_eq!(shelf.wrong(array, members, b"new"), 0, "{layout}");
+        });
+        assert_eq!(found.stale.len(), 1, "{layout}");
+    }
+}
+
+#[test]
+fn where_nothing_else_can_stand_in_for_it_a_stale_drive_is_named() {
+    let (mut shelf, _) = replaced(LayoutKind::Raid5);
+    let why = shelf.find_among(&[0, 1, 2]).expect_err("two are missing");
+    assert!(
+        matches!(&why, OpenError::TooFew { missing, stale, .. } if missing == &[1, 3] && stale.len() == 1)
+    );
+    let text = why.to_string();
+    assert!(text.ends_with("drive 1 is a stale member 1: it was replaced by another drive"), "{text}");
+}
+
+/// An epochs array that is written as a whole.
+fn epochs() -> Shelf {
+    let mut shelf = Shelf::blank(4);
+    let mut array = Array::create(Time::ZERO, &config(LayoutKind::Epochs), &shelf.disks(), 1);
+    shelf.settle(&mut array);
+    shelf.fill(&mut array, &[0, 1, 2, 3], b"both");
+    shelf
+}
+
+#[test]
+fn half_of_an_array_with_copies_is_opened_with_consent_only() {
+    let mut shelf = epochs();
+    let why = shelf.find_among(&[0, 2]).expect_err("the others may be in use");
+    assert_eq!(why, OpenError::NeedsConsent { missing: vec![1, 3], stale: Vec::new() });
+    assert!(why.to_string().contains("--degraded"));
+    shelf.find_among(&[0, 1, 2]).expect("one drive alone serves nobody");
+    shelf.1 = Consent::Degraded;
+    shelf.with(&[0, 2], |shelf, array, members| shelf.fill(array, members, b"half"));
+    // It stands on both that the others are gone: they are not asked for again, and are out of date.
+    shelf.1 = Consent::Refuse;
+    shelf.find_among(&[2, 0]).expect("it was consented to");
+    let found = shelf.with(&[0, 1, 2, 3], |shelf, array, members| {
+        assert_eq!(shelf.wrong(array, members, b"half"), 0);
+    });
+    let cause = StaleCause::LeftOut;
+    let stale = [Stale { drive: 1, member: 1, cause }, Stale { drive: 3, member: 3, cause }];
+    assert_eq!(found.stale, stale);
+}
+
+#[test]
+fn parity_needs_no_consent() {
+    let mut shelf = Shelf::blank(4);
+    shelf.create(&config(LayoutKind::Raid5), 1);
+    let found = shelf.find_among(&[3, 1, 0]).expect("one drive alone serves nobody");
+    assert_eq!(found.order, [Some(2), Some(1), None, Some(0)]);
+}
+
+/// Both halves of an array were used, one after the other.
+fn halves() -> Shelf {
+    let mut shelf = epochs();
+    shelf.1 = Consent::Degraded;
+    shelf.with(&[0, 2], |shelf, array, members| shelf.fill(array, members, b"even"));
+    shelf.with(&[1, 3], |shelf, array, members| shelf.fill(array, members, b"odd"));
+    shelf
+}
+
+#[test]
+fn halves_that_both_went_on_are_refused_until_one_is_chosen() {
+    let mut shelf = halves();
+    let why = shelf.find().expect_err("each has what the other lacks");
+    let OpenError::Diverged { kept, others } = &why else { panic!("{why}") };
+    assert_eq!((kept.len(), others.len()), (2, 2), "{why}");
+    assert!(why.to_string().contains("give only the drives of one side"));
+    for given in [[0, 1], [0, 3], [2, 1], [2, 3]] {
+        assert!(matches!(shelf.find_among(&given), Err(OpenError::Diverged { .. })), "{given:?}");
+    }
+    shelf.1 = Consent::Refuse;
+    shelf.with(&[0, 2], |shelf, array, members| assert_eq!(shelf.wrong(array, members, b"even"), 0));
+    shelf.with(&[1, 3], |shelf, array, members| assert_eq!(shelf.wrong(array, members, b"odd"), 0));
+}
+
+#[test]
+fn halves_that_are_opened_as_one_are_noticed() {
+    let mut shelf = halves();
+    planted::broken(Rule::DivergedIsRefused, || shelf.find()).expect("nobody has looked");
+}
+
+#[test]
+fn nothing_is_acknowledged_without_a_drive_before_the_others_know() {
+    for layout in REDUNDANT {
+        let drives = config(layout).drives as usize;
+        let mut shelf = Shelf::blank(drives);
+        let members: Vec<usize> = (0..drives).collect();
+        let mut array = Array::create(Time::ZERO, &config(layout), &shelf.disks(), 1);
+        shelf.settle(&mut array);
+        shelf.fill(&mut array, &members, b"old");
+        array.remove(shelf.2, 1);
+        // Superblocks wait; everything else is done at once.
+        let mut held = Vec::new();
+        let write = Request { fua: true, ..request(Op::Write, 1, vec![content()]) };
+        array.submit(shelf.2, write).expect("it takes requests");
+        loop {
+            let now = shelf.2;
+            for (member, request) in std::mem::take(array.sent()) {
+                if request.op == Op::Write && request.block < 2 {
+                    held.push((member, request));
+                    continue;
+                }
+                let answer = shelf.serve(member, request);
+                array.answered(now, member, answer);
+            }
+            if array.sent().is_empty() && array.next_event() == Time::NEVER {
+                break;
+            }
+            if array.sent().is_empty() {
+                shelf.2 = now.max(array.next_event());
+                array.advance(shelf.2);
+            }
+        }
+        assert_eq!((held.len(), array.answers().len()), (drives - 1, 0), "{layout}");
+        for (member, request) in held {
+            let answer = shelf.serve(member, request);
+            array.answered(shelf.2, member, answer);
+        }
+        assert_eq!(shelf.settle(&mut array).len(), 1, "{layout}");
+    }
+}
+
+#[test]
+fn an_opened_array_writes_nothing_before_its_superblocks() {
+    for layout in REDUNDANT {
+        let mut shelf = Shelf::blank(config(layout).drives as usize);
+        shelf.create(&config(layout), 1);
+        let given: Vec<usize> = (0..shelf.0.len()).filter(|&drive| drive != 1).collect();
+        let found = shelf.find_among(&given).expect("one may be missing");
+        let mut array: Array<Bytes> = Array::open(Time::ZERO, &config(layout), &shelf.disks(), &found);
+        let first = std::mem::take(array.sent());
+        assert!(first.iter().all(|(_, request)| request.op == Op::Write && request.block < 2), "{layout}");
+        assert_eq!((first.len(), array.next_event()), (given.len(), Time::NEVER), "{layout}");
+    }
+}
+
+/// The superblocks as programs wrote them that knew format 1 only.
+fn as_format_1(drive: &mut [Bytes]) {
+    for block in &mut drive[..2] {
+        let new = block.as_slice();
+        if new.iter().all(|&byte| byte == 0) {
+            continue;
+        }
+        let members = u32::from_le_bytes(new[52..56].try_into().expect("4 bytes")) as usize;
+        let presence = new[192 + 224 * 16..][..members].to_vec();
+        let mut old = new[..64].to_vec();
+        old.extend(presence);
+        old.resize(64 + 1024, 0);
+        old.extend(&new[64..192]);
+        old[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        let sum = crc32c(&old[16..]);
+        old[12..16].copy_from_slice(&sum.to_le_bytes());
+        *block = Bytes::encode(&old);
+    }
+}
+
+/// CRC-32C, bit by bit.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |sum: u32, _| (sum >> 1) ^ if sum & 1 == 1 { 0x82F6_3B78 } else { 0 };
+    !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
+}
+
+#[test]
+fn an_array_of_format_1_is_opened_and_gets_identities() {
+    for layout in REDUNDANT {
+        let (mut shelf, members) = replaced(layout);
+        shelf.0.iter_mut().for_each(|drive| as_format_1(drive));
+        // Which of the two is the member only their generations say.
+        let all: Vec<usize> = (0..=members.len()).collect();
+        let found = shelf.with(&all, |shelf, array, members| {
+            assert_eq!(shelf.wrong(array, members, b"new"), 0, "{layout}");
+            assert_eq!(array.condition(), Condition::Optimal, "{layout}");
+        });
+        let stale = Stale { drive: 1, member: 1, cause: StaleCause::Outdated };
+        assert_eq!(found.stale, [stale], "{layout}");
+        assert_eq!(shelf.0[0][0].as_slice()[8].max(shelf.0[0][1].as_slice()[8]), 2, "{layout}");
+        shelf.find_among(&members).expect("it is of format 2 by now");
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Time};
-use tailcut_host::array::{ArrayConfig, Members};
+use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
 use tailcut_host::{Bytes, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
@@ -90,6 +90,20 @@ impl AnyDrive {
         }
     }
 
+    /// What an operator should know of drives that were given for an array and left out of it, a sentence for each.
+    pub fn left_out(&self) -> Vec<String> {
+        let AnyDrive::Array(array, source) = self else { return Vec::new() };
+        let sentence = |&Stale { drive, member, cause }: &Stale| {
+            let name =
+                source.given.get(drive).map_or(format!("drive {drive}"), |path| path.display().to_string());
+            format!(
+                "{name} is left out: it was member {member}, and {cause}; 'tailcut ctl replace {member} {name}' erases \
+                 it and takes it back"
+            )
+        };
+        array.stale().iter().map(sentence).collect()
+    }
+
     /// How late the emulated drives in it were, each with its number among the members of an array.
     pub fn latenesses(&self) -> Vec<(usize, Lateness)> {
         match self {
@@ -156,6 +170,8 @@ pub struct Plan<'a> {
     pub files: FileOptions,
     /// How an array of those comes into being. One of emulated drives is always new.
     pub making: Making,
+    /// Whether an array is opened although drives are missing that could be in use elsewhere.
+    pub consent: Consent,
     /// Where emulated drives run.
     pub placement: Placement,
 }
@@ -169,6 +185,14 @@ pub enum BuildError {
     /// The drives are no array.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// Files and block devices are no array.
+    #[error("{why} ({})", numbered(paths))]
+    Members {
+        /// Why, with numbers for the drives.
+        why: ArrayError,
+        /// The drives by their numbers.
+        paths: Vec<PathBuf>,
+    },
     /// Parts of the plan do not fit together, or the system refuses something.
     #[error("{0}")]
     Plan(String),
@@ -184,7 +208,8 @@ impl Plan<'_> {
         self.check()?;
         let (device, precondition, seed) = (self.device.clone(), self.precondition.clone(), self.seed);
         let (placement, files) = (self.placement, self.files);
-        let mut source = Source { device, precondition, seed, placement, files, clock, made: 0 };
+        let given = self.paths.to_vec();
+        let mut source = Source { device, precondition, seed, placement, files, clock, made: 0, given };
         let mut drives = self.drives(&mut source)?;
         if self.array.drives == 0 {
             return Ok(drives.remove(0));
@@ -197,9 +222,12 @@ impl Plan<'_> {
         };
         let array = match is_new {
             true => array::create(self.array, drives, system::random().map_err(system)?, &mut clock),
-            false => array::open(self.array, drives, &mut clock),
+            false => array::open(self.array, drives, self.consent, &mut clock),
         };
-        let mut array = array?;
+        let mut array = array.map_err(|why| match self.paths {
+            [] => BuildError::Array(why),
+            paths => BuildError::Members { why, paths: paths.to_vec() },
+        })?;
         // How late they were before there was anybody to wait for them says nothing.
         array.members_mut().for_each(AnyDrive::forget_lateness);
         Ok(AnyDrive::Array(Box::new(array), Box::new(source)))
@@ -247,6 +275,8 @@ pub struct Source {
     clock: Clock,
     /// Drives that were emulated so far.
     made: u64,
+    /// The files and block devices that there were at first.
+    given: Vec<PathBuf>,
 }
 
 impl Source {
@@ -269,6 +299,11 @@ impl Source {
         Ok(AnyDrive::Emulated(Box::new(drive)))
     }
 
+    /// The array that a drive is or was a member of, as far as can be read. Waits for the drive.
+    pub fn member_of(&mut self, drive: &mut AnyDrive) -> Option<u128> {
+        array::member_of(drive, &mut self.clock)
+    }
+
     /// True when drives so far were emulated.
     pub fn is_emulated(&self) -> bool {
         self.made > 0
@@ -281,6 +316,12 @@ impl Source {
     pub fn open(&self, path: &Path) -> Result<AnyDrive, BuildError> {
         Ok(AnyDrive::File(Box::new(FileDrive::open(path, self.files)?)))
     }
+}
+
+/// Which number stands for which drive.
+fn numbered(paths: &[PathBuf]) -> String {
+    let name = |(number, path): (usize, &PathBuf)| format!("drive {number} is {}", path.display());
+    paths.iter().enumerate().map(name).collect::<Vec<_>>().join(", ")
 }
 
 fn system(why: io::Error) -> BuildError {
@@ -310,6 +351,7 @@ mod tests {
             paths,
             files,
             making,
+            consent: Consent::Refuse,
             placement: Placement::Inline,
         };
         plan.build(Clock::start())
@@ -338,7 +380,7 @@ mod tests {
         assert!(array.member(0).is_none());
         drop(array);
         let taken = build(4, &paths, Making::Create);
-        assert!(matches!(taken, Err(BuildError::Array(ArrayError::Taken { .. }))));
+        assert!(matches!(taken, Err(BuildError::Members { why: ArrayError::Taken { .. }, .. })));
     }
 
     #[test]

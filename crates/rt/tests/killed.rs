@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
-use tailcut_host::array::{ArrayConfig, LayoutKind};
+use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
 use tailcut_host::{Block, Bytes, Request};
 use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
@@ -102,7 +102,8 @@ fn child() {
     let (layout, seed) = (LAYOUTS[number() as usize], number());
     let folder = PathBuf::from(words.next().expect("a folder"));
     let mut clock = Clock::start();
-    let array = open(&config(layout), drives(&folder, layout), &mut clock).expect("it is an array");
+    let array =
+        open(&config(layout), drives(&folder, layout), Consent::Refuse, &mut clock).expect("it is an array");
     let mut user = User { array, clock };
     for batch in 0.. {
         let writes = batch * BATCH + 1..=(batch + 1) * BATCH;
@@ -167,7 +168,8 @@ fn survive(which: usize) {
         let seed = 1000 + round;
         let task = format!("{which} {seed} {}", folder.path().display());
         let flushed = kill(&task, random.below(12) as usize);
-        let array: Result<_, ArrayError> = open(&config(layout), drives(folder.path(), layout), &mut clock);
+        let array: Result<_, ArrayError> =
+            open(&config(layout), drives(folder.path(), layout), Consent::Refuse, &mut clock);
         let mut user = User { array: array.expect("it is found again"), clock };
         check(&mut user, seed, flushed, &mut before);
     }

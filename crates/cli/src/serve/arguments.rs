@@ -37,6 +37,10 @@ pub struct BlockArguments {
     /// Make a new array on the devices: whatever they hold is lost, unless they belong to an array
     #[arg(long, requires = "devices")]
     pub create: bool,
+    /// Open the array although drives are missing that hold all its data, and could be in use as the same array elsewhere;
+    /// with fewer missing it is opened in any case
+    #[arg(long, requires = "devices", conflicts_with = "create")]
+    pub degraded: bool,
     /// Serve memory of this size without a delay instead, such as 10GiB; it takes room as it is written
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "sets", "devices", "drives"])]
     pub size: Option<u64>,

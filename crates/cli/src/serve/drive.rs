@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tailcut_base::Nanos;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::BLOCK_BYTES;
+use tailcut_host::array::Consent;
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
@@ -26,6 +27,8 @@ pub enum Served {
         devices: Vec<PathBuf>,
         /// An array on devices is a new one.
         is_new: bool,
+        /// Whether an array is opened although drives are missing that could be in use elsewhere.
+        consent: Consent,
         /// Nothing is written to devices.
         is_read_only: bool,
         /// Which of several drives that are served side by side.
@@ -66,14 +69,21 @@ impl Served {
         let served = devices.into_iter().zip(0..).map(|(devices, number)| {
             let name = if of == 1 { name.clone() } else { format!("{name}{number}") };
             let (scenario, is_new, is_read_only) = (scenario.clone(), arguments.create, arguments.read_only);
-            (name, Served::Drives { scenario, devices, is_new, is_read_only, place: Place { number, of } })
+            let (consent, place) = (consent(arguments.degraded), Place { number, of });
+            (name, Served::Drives { scenario, devices, is_new, consent, is_read_only, place })
         });
         Ok(served.collect())
     }
 
     /// The drive or array of a scenario, by itself; a new array on the devices if it `is_new`.
-    pub fn alone(scenario: Box<Scenario>, devices: Vec<PathBuf>, is_new: bool) -> Served {
-        Served::Drives { scenario, devices, is_new, is_read_only: false, place: Place { number: 0, of: 1 } }
+    pub fn alone(scenario: Box<Scenario>, devices: Vec<PathBuf>, is_new: bool, consent: Consent) -> Served {
+        let place = Place { number: 0, of: 1 };
+        Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place }
+    }
+
+    /// True for an array.
+    pub fn is_array(&self) -> bool {
+        matches!(self, Served::Drives { scenario, .. } if scenario.array.drives > 0)
     }
 
     /// Makes or opens it.
@@ -81,12 +91,12 @@ impl Served {
     /// # Errors
     /// See [`BuildError`].
     pub fn make(&self, clock: Clock) -> Result<AnyDrive, BuildError> {
-        let (scenario, devices, is_new, is_read_only, place) = match self {
+        let (scenario, devices, is_new, consent, is_read_only, place) = match self {
             Served::Memory(bytes) => {
                 return Ok(AnyDrive::Memory(MemoryDrive::new(bytes / BLOCK_BYTES, DEPTH)));
             }
-            Served::Drives { scenario, devices, is_new, is_read_only, place } => {
-                (scenario, devices, is_new, is_read_only, place)
+            Served::Drives { scenario, devices, is_new, consent, is_read_only, place } => {
+                (scenario, devices, is_new, *consent, is_read_only, place)
             }
         };
         let drives = u64::from(scenario.array.drives).max(place.of);
@@ -99,6 +109,7 @@ impl Served {
             paths: devices,
             files: FileOptions { is_read_only: *is_read_only, ..FileOptions::default() },
             making: if *is_new { Making::Create } else { Making::Open },
+            consent,
             placement: Placement::fitting(drives as usize, SPIN),
         };
         plan.build(clock)
@@ -121,6 +132,11 @@ impl fmt::Display for Served {
             (devices, _) => write!(f, "{} devices", devices.len()),
         }
     }
+}
+
+/// What `--degraded` says.
+pub fn consent(is_given: bool) -> Consent {
+    if is_given { Consent::Degraded } else { Consent::Refuse }
 }
 
 /// Requests that memory takes at a time.

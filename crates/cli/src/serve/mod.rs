@@ -1,6 +1,7 @@
 //! `tailcut serve`: drives and stores for unmodified programs.
 
 pub mod arguments;
+pub mod condition;
 pub mod drive;
 pub mod history;
 pub mod kv;
@@ -10,8 +11,9 @@ use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{Ink, Tone, Waiting};
 use arguments::{BlockArguments, ServeCommand, TlsMode};
+use condition::ConditionLog;
 use drive::Served;
 use history::History;
 use std::io::Write;
@@ -39,10 +41,14 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     let clock = Clock::start();
     let is_read_only = arguments.read_only;
     let (mut what, mut drives) = (Vec::new(), Vec::new());
+    let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
         let (description, ublk) = (served.to_string(), arguments.ublk(place));
         what.push((name.clone(), description.clone()));
-        drives.push((Name { name, description, is_read_only, ublk }, move || served.make(clock)));
+        if served.is_array() {
+            condition = Some(ConditionLog::new(arguments.control()));
+        }
+        drives.push((Name { name, description, is_read_only, ublk }, move || made(&served, clock)));
     }
     let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
     let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
@@ -58,7 +64,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         out.write_all(page::greeting(server.address(), &what, metrics.as_ref(), arguments).as_bytes())?;
         out.flush()?;
     }
-    watch(&server, &interrupt, history, arguments.quiet);
+    watch(&server, &interrupt, (history, condition), arguments.quiet);
     let served = server.stop();
     if !is_json_only {
         out.write_all(page::report(&served, Tone::of_stdout()).as_bytes())?;
@@ -67,6 +73,14 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         Some(file) => write_json(&page::to_json(&served), file, out),
         None => Ok(()),
     }
+}
+
+/// Makes or opens what is served, and warns of drives that are left out.
+fn made(served: &Served, clock: Clock) -> Result<AnyDrive, BuildError> {
+    let drive = served.make(clock)?;
+    let tone = Tone::of_stderr();
+    drive.left_out().iter().for_each(|text| eprintln!("{}", tone.paint(Ink::Warning, text)));
+    Ok(drive)
 }
 
 fn address(arguments: &BlockArguments) -> Address {
@@ -121,11 +135,18 @@ pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
 }
 
 /// Shows what is going on until somebody asks to stop.
-fn watch(server: &Server<AnyDrive>, interrupt: &Interrupt, mut history: Option<History>, quiet: bool) {
+fn watch(
+    server: &Server<AnyDrive>,
+    interrupt: &Interrupt,
+    (mut history, mut condition): (Option<History>, Option<ConditionLog>),
+    quiet: bool,
+) {
     let waiting = Waiting::new("waiting for clients", quiet);
     let mut before = page::Glance::of(server);
+    condition.iter_mut().for_each(ConditionLog::report);
     History::go_on_or_end(&mut history);
     while !interrupt.wait(GLANCE_EVERY) {
+        condition.iter_mut().for_each(ConditionLog::report);
         History::go_on_or_end(&mut history);
         let now = page::Glance::of(server);
         waiting.say(now.line(&before, GLANCE_EVERY));

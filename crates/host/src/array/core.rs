@@ -4,7 +4,7 @@ use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
 use super::heavy::{EpochFigures, Tokens};
 use super::reads::{Around, Reads, Redundancy};
-use super::record::{RECORD_BLOCKS, Record};
+use super::record::{MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
 use super::turns::Turns;
 use crate::Block;
@@ -71,6 +71,7 @@ impl<B: Block> Core<B> {
             groups: config.groups,
             member: 0,
             presence: vec![Presence::InSync; disks.len()],
+            ids: (0..disks.len() as u32).map(|member| MemberId::first(array, member)).collect(),
             shape: [0; 8],
             state: [0; 8],
         });
@@ -117,6 +118,11 @@ impl<B: Block> Core<B> {
     /// True when the array keeps what it needs to be opened again.
     pub fn is_durable(&self) -> bool {
         self.record.is_some()
+    }
+
+    /// Identity of the array, where it keeps records.
+    pub fn identity(&self) -> Option<u128> {
+        self.record.as_ref().map(|kept| kept.record.array)
     }
 
     /// The record; its `shape` and `state` belong to the layout. Changes are written with
@@ -209,6 +215,13 @@ impl<B: Block> Core<B> {
         let durable = self.record.as_ref().map_or(&[][..], |kept| &kept.durable);
         let is_behind = |&drive: &usize| self.drives.is_in_sync(drive) && durable[drive] != Presence::InSync;
         (0..durable.len()).filter(is_behind)
+    }
+
+    /// A drive has another identity from the next record on.
+    pub(super) fn rename(&mut self, drive: usize, id: MemberId) {
+        if let Some(kept) = &mut self.record {
+            kept.record.ids[drive] = id;
+        }
     }
 
     /// Writes the record to all drives that are there.

@@ -9,7 +9,8 @@
 //!
 //! What the layouts share: requests are cut and joined in `requests`, drives are asked through
 //! `drives`, blocks are read through `reads`, which goes around drives that do not serve, and what
-//! the drives must know of the array stands in their `record`. A layout ([`Layout`]) decides where
+//! the drives must know of the array stands in their superblock (`record`), by which `opening` finds an array again and
+//! `membership` tells its members from drives of its past. A layout ([`Layout`]) decides where
 //! blocks are.
 //!
 //! Fault model: at most one drive of an R-group with parity is missing, slow or wrong at a time;
@@ -24,7 +25,12 @@ pub mod fit;
 pub mod heavy;
 pub mod layout;
 pub mod log;
+mod membership;
 pub mod opening;
+#[cfg(feature = "planted")]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
 pub mod raid;
 pub mod reads;
 pub mod record;
@@ -35,8 +41,10 @@ pub mod turns;
 pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
 pub use layout::{Condition, Layout};
-pub use opening::{Found, OpenError, Opening};
+pub use membership::{Stale, StaleCause};
+pub use opening::{Consent, Found, OpenError, Opening};
 pub use reads::MOST_COPIES;
+pub use record::{MEMBERS_MAX, MemberId};
 
 use self::core::Core;
 use crate::Block;
@@ -56,6 +64,8 @@ pub struct Array<B: Block> {
     layout: Kind<B>,
     /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
     was_ready: bool,
+    /// It was opened, and recovers when its record is on the drives.
+    is_recovery_due: bool,
     /// What epochs did that does not count.
     epochs_before: EpochFigures,
 }
@@ -87,7 +97,7 @@ impl<B: Block> Array<B> {
         Array::new(Core::new(config, disks, None), true)
     }
 
-    /// A new array over drives whose content does not matter; its records carry `identity`. It
+    /// A new array over drives whose content does not matter; its records carry `identity`, 128 random bits. It
     /// takes requests when [`Array::is_ready`].
     pub fn create(now: Time, config: &ArrayConfig, disks: &[Disk], identity: u128) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, Some(identity)), true);
@@ -103,9 +113,9 @@ impl<B: Block> Array<B> {
     pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
         let core = Core::opened(config, disks, &found.record);
         let mut array = Array::new(core, false);
-        // Which drives are missing must stand on the others before anything is written without them.
+        // Which drives are missing must stand on the others before recovery writes anything without them.
+        array.is_recovery_due = true;
         array.core.write_record(now);
-        with!(array, layout, core => layout.recover(now, core));
         array.settle(now);
         array
     }
@@ -120,7 +130,13 @@ impl<B: Block> Array<B> {
             Kind::Log(Box::new(Log::new(&mut core, is_new)))
         };
         core.announce_turns();
-        Array { core, layout, was_ready: false, epochs_before: EpochFigures::default() }
+        Array {
+            core,
+            layout,
+            was_ready: false,
+            is_recovery_due: false,
+            epochs_before: EpochFigures::default(),
+        }
     }
 
     /// What it is to the host.
@@ -140,7 +156,7 @@ impl<B: Block> Array<B> {
             Kind::Log(log) => log.is_ready(),
             Kind::Epochs(epochs) => Layout::<B>::is_ready(&**epochs),
         };
-        self.was_ready || is_ready && self.core.is_recorded()
+        self.was_ready || is_ready && !self.is_recovery_due && self.core.is_recorded()
     }
 
     /// How it is. A drive that has been filled counts when the record says so.
@@ -295,8 +311,11 @@ impl<B: Block> Array<B> {
             return;
         }
         self.core.drives.set_presence(drive, Presence::Missing);
-        with!(self, layout, core => layout.drive_lost(now, core, drive));
+        // First of all: nothing is acknowledged without the drive before the others know that it is gone.
         self.core.write_record(now);
+        if !self.is_recovery_due {
+            with!(self, layout, core => layout.drive_lost(now, core, drive));
+        }
     }
 
     /// A drive is taken away: what it has not answered it never answers. The array goes on as if it had died.
@@ -305,16 +324,24 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// Gives a missing drive's place to another one, and begins to rebuild on it.
+    /// Whether a drive can take a place in it.
     ///
     /// # Errors
-    /// [`TooSmall`], when it has fewer blocks than the array uses of each drive; nothing has changed then.
-    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk) -> Result<(), TooSmall> {
+    /// [`TooSmall`], when it has fewer blocks than the array uses of each drive.
+    pub fn fits(&self, disk: &Disk) -> Result<(), TooSmall> {
         let (blocks, needed) = (disk.blocks, self.core.usable().end);
-        if blocks < needed {
-            return Err(TooSmall { blocks, needed });
-        }
+        if blocks < needed { Err(TooSmall { blocks, needed }) } else { Ok(()) }
+    }
+
+    /// Gives a missing drive's place to another one, and begins to rebuild on it. The drive must hold nothing of an
+    /// earlier life in this array: what it held as a member counts as content otherwise. `id` is 128 random bits.
+    ///
+    /// # Errors
+    /// See [`Array::fits`]; nothing has changed then.
+    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk, id: MemberId) -> Result<(), TooSmall> {
+        self.fits(&disk)?;
         self.core.drives.replace(drive, disk);
+        self.core.rename(drive, id);
         self.core.write_record(now);
         with!(self, layout, core => layout.rebuild(now, core, drive));
         self.settle(now);
@@ -353,6 +380,12 @@ impl<B: Block> Array<B> {
                 self.route(now, answer);
             } else if let Some(drive) = self.core.run_tokens(now) {
                 with!(self, layout, core => layout.may_write(now, core, drive));
+            } else if self.is_recovery_due {
+                if !self.core.is_recorded() {
+                    return;
+                }
+                self.is_recovery_due = false;
+                with!(self, layout, core => layout.recover(now, core));
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
             } else {
@@ -364,6 +397,9 @@ impl<B: Block> Array<B> {
 
     /// When it next has something to do by itself.
     pub fn next_event(&self) -> Time {
+        if self.is_recovery_due {
+            return Time::NEVER;
+        }
         let layout = match &self.layout {
             Kind::Raid(raid) => raid.next_event(),
             Kind::Log(log) => log.next_event(),
@@ -375,6 +411,9 @@ impl<B: Block> Array<B> {
 
     /// Does what is due.
     pub fn advance(&mut self, now: Time) {
+        if self.is_recovery_due {
+            return;
+        }
         self.core.reads.advance(now, &mut self.core.drives);
         if let Some(tokens) = &mut self.core.tokens {
             tokens.advance(now, &mut self.core.drives);

@@ -1,8 +1,9 @@
 //! Finding the array that a set of drives belongs to, without touching anything on them.
 
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
-use super::epoch::{copies_of, has_lost_all};
-use super::record::{FORMAT, NoRecord, RECORD_BLOCKS, Record};
+use super::epoch::copies_of;
+use super::membership::{self, Own, Stale};
+use super::record::{FORMAT, MEMBERS_MAX, MemberId, NoRecord, RECORD_BLOCKS, Record};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use tailcut_base::{Class, Op, Status, Time};
@@ -14,9 +15,19 @@ pub struct Found {
     pub record: Record,
     /// For each member of the array, which of the given drives it is.
     pub order: Vec<Option<usize>>,
-    /// Given drives that belong to the array and are of no use any more: the array has gone on
-    /// without them.
-    pub stale: Vec<usize>,
+    /// Given drives that belong to the array and are left out: it has gone on without them.
+    pub stale: Vec<Stale>,
+}
+
+/// Whether an array is opened although drives are missing that it counts on and that might be in use as the same
+/// array elsewhere. Consent is not asked for where that cannot be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consent {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is opened degraded: the operator knows that the missing drives are not in use.
+    Degraded,
 }
 
 /// Why drives are not opened. Drives are named by their place in the list that was given, from 0.
@@ -77,7 +88,8 @@ pub enum OpenError {
     },
     /// More drives are missing than the layout can do without.
     #[error(
-        "drives {missing:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them"
+        "drives {missing:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
+        list(stale)
     )]
     TooFew {
         /// Members of the array that are not there.
@@ -86,7 +98,44 @@ pub enum OpenError {
         layout: String,
         /// How many it can do without.
         spare: usize,
+        /// Given drives that cannot stand in for them.
+        stale: Vec<Stale>,
     },
+    /// The drives could serve degraded, and so could those that are missing.
+    #[error(
+        "drives {missing:?} of the array are missing. They hold all its data and may be in use without these: give          them as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
+        list(stale)
+    )]
+    NeedsConsent {
+        /// Members of the array that are not there.
+        missing: Vec<usize>,
+        /// Given drives that are left out.
+        stale: Vec<Stale>,
+    },
+    /// Two parts of the array were used separately.
+    #[error(
+        "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have          taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes          since then are lost"
+    )]
+    Diverged {
+        /// Drives of the side with more changes of its superblock.
+        kept: Vec<usize>,
+        /// Drives of the other side.
+        others: Vec<usize>,
+    },
+    /// It was made when arrays could have more members.
+    #[error(
+        "the array has {members} drives, and this program opens arrays of up to {MEMBERS_MAX}: use the program \
+         that made it"
+    )]
+    TooMany {
+        /// Its members.
+        members: usize,
+    },
+}
+
+/// What is left out, after a sentence.
+fn list(stale: &[Stale]) -> String {
+    stale.iter().map(|stale| format!("; {stale}")).collect()
 }
 
 /// A machine that reads the records of drives and says what array they are.
@@ -96,11 +145,12 @@ pub struct Opening<B> {
     disks: Vec<Disk>,
     records: Vec<Vec<Result<Record, NoRecord>>>,
     pending: usize,
+    consent: Consent,
 }
 
 impl<B: Block> Opening<B> {
-    /// Begins to read.
-    pub fn new(now: Time, disks: &[Disk]) -> Opening<B> {
+    /// Begins to read. `consent` says whether drives may be missing that could be in use elsewhere.
+    pub fn new(now: Time, disks: &[Disk], consent: Consent) -> Opening<B> {
         let mut drives = Drives::new(disks, u32::MAX);
         for drive in 0..disks.len() {
             for block in 0..RECORD_BLOCKS {
@@ -111,7 +161,8 @@ impl<B: Block> Opening<B> {
             }
         }
         let records = vec![Vec::new(); disks.len()];
-        Opening { drives, disks: disks.to_vec(), records, pending: disks.len() * RECORD_BLOCKS as usize }
+        let pending = disks.len() * RECORD_BLOCKS as usize;
+        Opening { drives, disks: disks.to_vec(), records, pending, consent }
     }
 
     /// Requests for the drives.
@@ -134,17 +185,29 @@ impl<B: Block> Opening<B> {
     /// # Errors
     /// See [`OpenError`].
     pub fn found(&self) -> Option<Result<Found, OpenError>> {
-        (self.pending == 0).then(|| self.judge())
+        self.is_done().then(|| self.judge())
+    }
+
+    /// True when every drive has answered.
+    pub fn is_done(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// The array that each drive belongs to, once every drive has answered: none of those whose superblocks cannot be read.
+    pub fn arrays(&self) -> Vec<Option<u128>> {
+        let array =
+            |records: &Vec<Result<Record, NoRecord>>| records.iter().flatten().next().map(|r| r.array);
+        self.records.iter().map(array).collect()
     }
 
     fn judge(&self) -> Result<Found, OpenError> {
-        let mut latest: Vec<(usize, &Record)> = Vec::new();
+        let mut latest: Vec<Own<'_>> = Vec::new();
         for (drive, records) in self.records.iter().enumerate() {
             if let Some(record) = self.latest_of(drive, records)? {
                 latest.push((drive, record));
             }
         }
-        let Some(&(first, newest)) = latest.iter().max_by_key(|(_, record)| record.generation) else {
+        let Some(&(first, newest)) = latest.first() else {
             return Err(OpenError::NoArray(self.disks.len()));
         };
         for &(second, record) in &latest {
@@ -152,7 +215,11 @@ impl<B: Block> Opening<B> {
                 let (first_array, second_array) = (newest.array, record.array);
                 return Err(OpenError::Mixed { first, second, first_array, second_array });
             }
+            if record.presence.len() > MEMBERS_MAX {
+                return Err(OpenError::TooMany { members: record.presence.len() });
+            }
         }
+        let (_, newest) = membership::newest(&latest)?.expect("there is one");
         self.assemble(newest, &latest)
     }
 
@@ -175,11 +242,15 @@ impl<B: Block> Opening<B> {
         }
     }
 
-    fn assemble(&self, newest: &Record, latest: &[(usize, &Record)]) -> Result<Found, OpenError> {
+    fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<Found, OpenError> {
         let mut order: Vec<Option<usize>> = vec![None; newest.presence.len()];
         let mut stale = Vec::new();
         for &(drive, record) in latest {
             let member = record.member as usize;
+            if let Some(cause) = membership::stale_cause(newest, record) {
+                stale.push(Stale { drive, member: record.member, cause });
+                continue;
+            }
             if let Some(first) = order[member] {
                 return Err(OpenError::Twice { first, second: drive, member: record.member });
             }
@@ -188,48 +259,47 @@ impl<B: Block> Opening<B> {
                 return Err(OpenError::TooSmall { drive, blocks, needed });
             }
             order[member] = Some(drive);
-            if newest.presence[member] == Presence::Missing {
-                stale.push(drive);
-            }
         }
         let mut record = newest.clone();
-        for (member, presence) in record.presence.iter_mut().enumerate() {
+        for (member, id) in record.ids.iter_mut().enumerate() {
+            if *id == MemberId::NONE {
+                *id = MemberId::first(newest.array, member as u32);
+            }
             if order[member].is_none() {
-                *presence = Presence::Missing;
-            } else if *presence == Presence::Missing {
-                order[member] = None;
+                record.presence[member] = Presence::Missing;
             }
         }
-        self.enough(&record)?;
+        enough(&record, &stale)?;
+        self.is_alone(newest, &order, &stale)?;
         Ok(Found { record, order, stale })
     }
 
-    /// Every group must be able to do without what is missing.
-    fn enough(&self, record: &Record) -> Result<(), OpenError> {
-        if record.layout.is_mirrored() {
-            return enough_copies(record);
-        }
-        let spare = usize::from(record.layout.is_redundant());
-        let width = record.presence.len() / record.groups as usize;
-        let unusable = |presence: &Presence| *presence != Presence::InSync;
-        let is_short =
-            |group: &[Presence]| group.iter().filter(|presence| unusable(presence)).count() > spare;
-        if !record.presence.chunks(width).any(is_short) {
+    /// What is missing must not be able to serve elsewhere, unless the operator knows that it does not.
+    fn is_alone(&self, newest: &Record, order: &[Option<usize>], stale: &[Stale]) -> Result<(), OpenError> {
+        let is_absent = |&member: &usize| {
+            let is_given =
+                order[member].is_some() || stale.iter().any(|stale| stale.member as usize == member);
+            newest.presence[member] != Presence::Missing && !is_given
+        };
+        let missing: Vec<usize> = (0..order.len()).filter(is_absent).collect();
+        if self.consent == Consent::Degraded || !membership::could_serve(newest, &missing) {
             return Ok(());
         }
-        let missing =
-            (0..record.presence.len()).filter(|&member| unusable(&record.presence[member])).collect();
-        Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare })
+        Err(OpenError::NeedsConsent { missing, stale: stale.to_vec() })
     }
 }
 
-/// Of the drives that have copies of the same blocks one must serve.
-fn enough_copies(record: &Record) -> Result<(), OpenError> {
-    let serves: Vec<bool> = record.presence.iter().map(|&presence| presence == Presence::InSync).collect();
-    let copies = copies_of(record);
-    if !has_lost_all(&serves, record.groups as usize, copies) {
+/// Every group must be able to do without what is missing.
+fn enough(record: &Record, stale: &[Stale]) -> Result<(), OpenError> {
+    if membership::holds_all(record) {
         return Ok(());
     }
-    let missing = (0..serves.len()).filter(|&member| !serves[member]).collect();
-    Err(OpenError::TooFew { missing, layout: record.layout.to_string(), spare: copies - 1 })
+    let layout = record.layout;
+    let spare = match layout.is_mirrored() {
+        true => copies_of(record) - 1,
+        false => usize::from(layout.is_redundant()),
+    };
+    let is_missing = |&member: &usize| record.presence[member] != Presence::InSync;
+    let missing = (0..record.presence.len()).filter(is_missing).collect();
+    Err(OpenError::TooFew { missing, layout: layout.to_string(), spare, stale: stale.to_vec() })
 }

@@ -1,25 +1,58 @@
-//! What every drive of an array knows of the array: its *record*, in the first two blocks.
+//! The superblock of a member: what every drive of an array knows of the array, in its first two blocks.
 //!
-//! Format 1, little-endian: magic (8 bytes), format (u32), CRC-32C of the rest (u32), then identity
-//! (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
-//! (u32 each), presence of each drive (1 byte each, 1024 of them), 8 numbers of the layout that never
-//! change and 8 that do (u64 each). The two copies are written in turn, so one of them is always whole.
+//! Format 2, little-endian: magic (8 bytes), format (u32), CRC-32C of the rest (u32), then identity of the
+//! array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
+//! (u32 each), 8 numbers of the layout that never change and 8 that do (u64 each), then for each of
+//! [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte). The two copies are
+//! written in turn, so one of them is always whole.
+//!
+//! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout, and no
+//! identities: its members get theirs when the array is opened.
 
 use super::config::LayoutKind;
 use super::drives::Presence;
 use crate::crc::crc32c;
 use tailcut_base::config::Choice;
+use tailcut_base::random::mix64;
 
 /// Blocks at the start of a drive that hold its record.
 pub const RECORD_BLOCKS: u64 = 2;
 
 /// The format that this program writes, and the newest that it understands.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+/// The most members of an array that keeps superblocks: those whose identities fit in one block.
+pub const MEMBERS_MAX: usize = 224;
 
 const MAGIC: [u8; 8] = *b"tailcutA";
-const DRIVES_MAX: usize = 1024;
 const NUMBERS: usize = 8;
-const LENGTH: usize = 16 + 16 + 8 + 8 + 16 + DRIVES_MAX + 2 * NUMBERS * 8;
+/// Bytes before the tables: header, identity of the array, generation, blocks, four counts.
+const HEAD: usize = 16 + 16 + 8 + 8 + 16;
+const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
+/// Drives in the table of format 1, and its length.
+const DRIVES_OF_1: usize = 1024;
+const LENGTH_OF_1: usize = HEAD + DRIVES_OF_1 + 2 * NUMBERS * 8;
+
+/// Identity of a member: random, given when the array is made and anew when the member is replaced. A drive keeps
+/// it as long as it is this member, so a drive that was replaced is never mistaken for its successor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberId(u128);
+
+impl MemberId {
+    /// None yet: a member of an array whose superblocks are of format 1.
+    pub const NONE: MemberId = MemberId(0);
+
+    /// The identity made of 128 random bits.
+    pub fn new(random: u128) -> MemberId {
+        MemberId(random.max(1))
+    }
+
+    /// The first identity of a member, made of that of its array, which is random.
+    pub fn first(array: u128, member: u32) -> MemberId {
+        let mixed = |half: u64| u128::from(mix64(half ^ mix64(u64::from(member) + 1)));
+        MemberId::new(mixed((array >> 64) as u64) << 64 | mixed(array as u64))
+    }
+}
 
 /// The record of one drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +71,8 @@ pub struct Record {
     pub member: u32,
     /// Which drives serve.
     pub presence: Vec<Presence>,
+    /// Identity of each member.
+    pub ids: Vec<MemberId>,
     /// What the layout was made with.
     pub shape: [u64; NUMBERS],
     /// What the layout wants to know when it is opened again.
@@ -58,8 +93,14 @@ pub enum NoRecord {
 }
 
 impl Record {
-    /// The bytes of a block.
+    /// Identity of the drive that this superblock is on.
+    pub fn own_id(&self) -> MemberId {
+        self.ids[self.member as usize]
+    }
+
+    /// The bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
+        assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
         let mut bytes = Vec::with_capacity(LENGTH);
         bytes.extend(MAGIC);
         bytes.extend(FORMAT.to_le_bytes());
@@ -69,9 +110,11 @@ impl Record {
         bytes.extend(self.drive_blocks.to_le_bytes());
         let counts = [self.layout.index() as u32, self.presence.len() as u32, self.groups, self.member];
         bytes.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
-        let presence = (0..DRIVES_MAX).map(|drive| self.presence.get(drive).map_or(0, |&p| 1 + p as u8));
-        bytes.extend(presence);
         bytes.extend(self.shape.iter().chain(&self.state).flat_map(|number| number.to_le_bytes()));
+        let id = |member| self.ids.get(member).map_or(0, |id: &MemberId| id.0).to_le_bytes();
+        bytes.extend((0..MEMBERS_MAX).flat_map(id));
+        let presence = |member| self.presence.get(member).map_or(0, |&presence| 1 + presence as u8);
+        bytes.extend((0..MEMBERS_MAX).map(presence));
         assert_eq!(bytes.len(), LENGTH);
         let sum = crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&sum.to_le_bytes());
@@ -95,11 +138,12 @@ impl Record {
             return Err(NoRecord::Newer(format));
         }
         let sum = u32::from_le_bytes(fields.take()?);
-        let body = bytes.get(16..LENGTH).ok_or(NoRecord::Damaged)?;
-        if crc32c(body) != sum {
+        let length = if format == 1 { LENGTH_OF_1 } else { LENGTH };
+        let body = bytes.get(16..length).ok_or(NoRecord::Damaged)?;
+        if format == 0 || crc32c(body) != sum {
             return Err(NoRecord::Damaged);
         }
-        fields.body().ok_or(NoRecord::Damaged)
+        fields.body(format).ok_or(NoRecord::Damaged)
     }
 }
 
@@ -132,27 +176,38 @@ impl Fields<'_> {
         Some(numbers)
     }
 
-    fn body(&mut self) -> Option<Record> {
+    fn presences<const MOST: usize>(&mut self, drives: usize) -> Option<Vec<Presence>> {
+        let all = self.take::<MOST>().ok()?;
+        all.get(..drives)?.iter().map(|&byte| presence_of(byte)).collect()
+    }
+
+    fn ids(&mut self, drives: usize) -> Option<Vec<MemberId>> {
+        let all = self.take::<{ MEMBERS_MAX * 16 }>().ok()?;
+        let id = |bytes: &[u8]| MemberId(u128::from_le_bytes(bytes.try_into().expect("they are 16")));
+        Some(all.get(..drives * 16)?.chunks_exact(16).map(id).collect())
+    }
+
+    fn body(&mut self, format: u32) -> Option<Record> {
         let array = u128::from_le_bytes(self.take().ok()?);
         let (generation, drive_blocks) = (self.u64()?, self.u64()?);
         let layout = *LayoutKind::all().get(self.u32()? as usize)?;
         let (drives, groups, member) = (self.u32()? as usize, self.u32()?, self.u32()?);
-        let all = self.take::<DRIVES_MAX>().ok()?;
-        let presence: Option<Vec<Presence>> =
-            all.get(..drives)?.iter().map(|&byte| presence_of(byte)).collect();
-        let (shape, state) = (self.numbers()?, self.numbers()?);
-        let presence = presence?;
-        ((member as usize) < drives && groups > 0).then_some(Record {
-            array,
-            generation,
-            drive_blocks,
-            layout,
-            groups,
-            member,
-            presence,
-            shape,
-            state,
-        })
+        if member as usize >= drives || groups == 0 || groups as usize > drives {
+            return None;
+        }
+        let (presence, shape, state, ids);
+        if format == 1 {
+            presence = self.presences::<DRIVES_OF_1>(drives)?;
+            (shape, state) = (self.numbers()?, self.numbers()?);
+            ids = vec![MemberId::NONE; drives];
+        } else {
+            (shape, state) = (self.numbers()?, self.numbers()?);
+            ids = self.ids(drives)?;
+            presence = self.presences::<MEMBERS_MAX>(drives)?;
+        }
+        let record =
+            Record { array, generation, drive_blocks, layout, groups, member, presence, ids, shape, state };
+        Some(record)
     }
 }
 
@@ -173,14 +228,43 @@ mod tests {
             groups: 2,
             member: 3,
             presence: vec![Presence::InSync, Presence::Missing, Presence::InSync, Presence::Rebuilding],
+            ids: (0..4).map(|member| MemberId::first(77, member)).collect(),
             shape: [1, 2, 3, 4, 5, 6, 7, 8],
             state: [9; 8],
         }
     }
 
+    /// The bytes of a block as programs wrote them that knew format 1 only.
+    fn encode_as_1(record: &Record) -> Vec<u8> {
+        let new = record.encode();
+        let mut bytes = new[..HEAD].to_vec();
+        let presence = |drive| record.presence.get(drive).map_or(0, |&presence| 1 + presence as u8);
+        bytes.extend((0..DRIVES_OF_1).map(presence));
+        bytes.extend(&new[HEAD..HEAD + 2 * NUMBERS * 8]);
+        bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        let sum = crc32c(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
     #[test]
     fn a_record_comes_back_as_it_was() {
         assert_eq!(Record::decode(&record().encode()), Ok(record()));
+        assert!(LENGTH <= 4096, "{LENGTH}");
+    }
+
+    #[test]
+    fn format_1_has_no_identities() {
+        let expected = Record { ids: vec![MemberId::NONE; 4], ..record() };
+        assert_eq!(Record::decode(&encode_as_1(&record())), Ok(expected));
+    }
+
+    #[test]
+    fn members_have_identities_of_their_own() {
+        let ids: Vec<MemberId> = (0..8).map(|n| MemberId::first(n / 4, n as u32 % 4)).collect();
+        let is_unique = |id: &MemberId| ids.iter().filter(|other| *other == id).count() == 1;
+        assert!(ids.iter().all(is_unique), "{ids:?}");
+        assert_ne!(MemberId::new(0), MemberId::NONE);
     }
 
     #[test]
@@ -188,17 +272,29 @@ mod tests {
         assert_eq!(Record::decode(&[0; 4096]), Err(NoRecord::Blank));
         assert_eq!(Record::decode(&[7; 4096]), Err(NoRecord::Foreign));
         let mut newer = record().encode();
-        newer[8] = 2;
-        assert_eq!(Record::decode(&newer), Err(NoRecord::Newer(2)));
+        newer[8] = 3;
+        assert_eq!(Record::decode(&newer), Err(NoRecord::Newer(3)));
     }
 
     #[test]
     fn every_damaged_byte_is_noticed() {
-        let good = record().encode();
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 0x10;
-            assert!(Record::decode(&bad).is_err(), "byte {at}");
+        for good in [record().encode(), encode_as_1(&record())] {
+            for at in 0..good.len() {
+                let mut bad = good.clone();
+                bad[at] ^= 0x10;
+                assert!(Record::decode(&bad).is_err(), "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_make_no_array_are_refused_whatever_their_checksum() {
+        for (at, value) in [(52, 0), (52, 10_000), (56, 0), (56, 5), (60, 4), (48, 99)] {
+            let mut bad = record().encode();
+            bad[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+            let sum = crc32c(&bad[16..]);
+            bad[12..16].copy_from_slice(&sum.to_le_bytes());
+            assert_eq!(Record::decode(&bad), Err(NoRecord::Damaged), "{value} at {at}");
         }
     }
 }

@@ -188,7 +188,7 @@ status                             what is served, and how it is
 metrics                            counters, in the text format of Prometheus
 scrub                              an array reads and compares all that it stores
 remove MEMBER                      an array goes on without this drive
-replace MEMBER [PATH]              a file or device, or an emulated drive, takes a missing drive's place
+replace MEMBER [PATH]              a file or device, which is erased, or an emulated drive takes a missing drive's place
 free-blocks                        erased blocks
 user-capacity, device-capacity     in bytes
 erase-block-size                   in bytes

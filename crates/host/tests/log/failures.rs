@@ -4,7 +4,7 @@ use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, cases, config, disk};
 use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::record::RECORD_BLOCKS;
-use tailcut_host::array::{Condition, LayoutKind};
+use tailcut_host::array::{Condition, LayoutKind, MemberId};
 
 const REDUNDANT: [(LayoutKind, u32, u32); 4] = [
     (LayoutKind::LogRaid4, 1, 4),
@@ -346,7 +346,7 @@ fn a_drive_that_is_too_small_is_refused() {
     rig.machines[1].is_gone = true;
     rig.run(100, 16, 50, [1, 0, 0, 0]);
     rig.rest();
-    let refused = rig.array.replace(rig.now, 1, disk(599)).expect_err("it is too small");
+    let refused = rig.array.replace(rig.now, 1, disk(599), MemberId::new(9)).expect_err("it is too small");
     assert_eq!((refused.blocks, refused.needed), (599, 600));
     assert_eq!(rig.array.condition(), degraded(&[1], &[]));
     rig.replace(1);

@@ -7,7 +7,7 @@ use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::log::{LogFigures, ScrubReport};
-use tailcut_host::array::{Array, ArrayConfig, LayoutKind, Opening};
+use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Block, Bytes, Disk, Request};
 
 /// What is expected of a request in flight.
@@ -329,7 +329,9 @@ impl Rig {
     pub fn replace(&mut self, drive: usize) {
         self.machines[drive].replace();
         let disk = self.machines[drive].disk.clone();
-        self.array.replace(self.now, drive, disk).expect("it is large enough");
+        self.array
+            .replace(self.now, drive, disk, MemberId::new(self.now.0.into()))
+            .expect("it is large enough");
         self.pump();
     }
 
@@ -380,7 +382,7 @@ impl Rig {
     /// Begins to open the array. A drive that is gone is found to be damaged.
     pub fn begin_open(&mut self) {
         let disks: Vec<Disk> = self.machines.iter().map(|machine| machine.disk.clone()).collect();
-        let mut opening = Opening::new(self.now, &disks);
+        let mut opening = Opening::new(self.now, &disks, Consent::Refuse);
         loop {
             for (drive, request) in std::mem::take(opening.sent()) {
                 let id = request.id;

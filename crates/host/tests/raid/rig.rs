@@ -5,8 +5,7 @@ use crate::model::{Model, same};
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::opening::Opening;
-use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
+use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// What the host has asked for.
@@ -280,7 +279,7 @@ impl Rig {
         let there: Vec<usize> =
             (0..self.drives.len()).filter(|d| !lost.contains(d) && !self.drives[*d].is_gone).collect();
         let disks: Vec<Disk> = there.iter().map(|&drive| self.drives[drive].disk.clone()).collect();
-        let mut opening = Opening::new(Time::ZERO, &disks);
+        let mut opening = Opening::new(Time::ZERO, &disks, Consent::Refuse);
         while !opening.sent().is_empty() {
             for (drive, mut request) in std::mem::take(opening.sent()) {
                 let status = self.drives[there[drive]].end(0, &mut request);
@@ -366,7 +365,9 @@ impl Rig {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
         self.drives[drive] = blank;
-        self.array.replace(self.now, drive, disk()).expect("it is large enough");
+        self.array
+            .replace(self.now, drive, disk(), MemberId::new(self.now.0.into()))
+            .expect("it is large enough");
         self.pump();
     }
 

@@ -5,7 +5,7 @@ use crate::Clock;
 use crate::drive::{Answers, Drive};
 use std::io;
 use tailcut_base::{Nanos, Status, Time};
-use tailcut_host::array::{ArrayConfig, Found, OpenError, Opening};
+use tailcut_host::array::{ArrayConfig, Consent, Found, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
 
 /// How time goes on.
@@ -71,13 +71,15 @@ pub fn create<D: Drive>(
     if let Some((key, why)) = config.misfit(&disks) {
         return Err(ArrayError::Misfit { key, why });
     }
-    for drive in 0..drives.len() {
-        match find(&mut drives[drive..=drive], pace) {
-            // Of one drive of an array the others are missing.
-            Ok(_) | Err(OpenError::TooFew { .. } | OpenError::Newer { .. }) => {
-                return Err(ArrayError::Taken { drive });
-            }
-            Err(_) => {}
+    if drives.len() > MEMBERS_MAX {
+        let why = format!("an array on drives that it can be opened from again has at most {MEMBERS_MAX}");
+        return Err(ArrayError::Misfit { key: "drives", why });
+    }
+    for (number, drive) in drives.iter_mut().enumerate() {
+        let opening = look(std::slice::from_mut(drive), Consent::Refuse, pace);
+        let is_newer = matches!(opening.found(), Some(Err(OpenError::Newer { .. })));
+        if is_newer || opening.arrays()[0].is_some() {
+            return Err(ArrayError::Taken { drive: number });
         }
     }
     let now = pace.go_on(Time::ZERO);
@@ -87,15 +89,17 @@ pub fn create<D: Drive>(
 }
 
 /// Opens the array that the drives belong to, in whatever order they are given, and waits until it has recovered.
+/// `consent` says whether drives may be missing that could be in use elsewhere.
 ///
 /// # Errors
 /// See [`ArrayError`]; nothing has been written when the drives are not opened.
 pub fn open<D: Drive>(
     config: &ArrayConfig,
     mut drives: Vec<D>,
+    consent: Consent,
     pace: &mut impl Pace,
 ) -> Result<ServedArray<D>, ArrayError> {
-    let found = find(&mut drives, pace)?;
+    let found = find(&mut drives, consent, pace)?;
     let now = pace.go_on(Time::ZERO);
     let mut array = ServedArray::open(now, config, drives, &found)?;
     settle(&mut array, pace)?;
@@ -104,15 +108,27 @@ pub fn open<D: Drive>(
 
 /// True when no drive is part of an array, as far as can be read.
 pub fn belong_to_none<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> bool {
-    (0..drives.len())
-        .all(|drive| matches!(find(&mut drives[drive..=drive], pace), Err(OpenError::NoArray(_))))
+    let is_free = |drive| {
+        matches!(find(std::slice::from_mut(drive), Consent::Refuse, pace), Err(OpenError::NoArray(_)))
+    };
+    drives.iter_mut().all(is_free)
+}
+
+/// The array that a drive is or was a member of, as far as can be read.
+pub fn member_of<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Option<u128> {
+    look(std::slice::from_mut(drive), Consent::Refuse, pace).arrays()[0]
+}
+
+/// Finds the array of these drives.
+fn find<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Result<Found, OpenError> {
+    look(drives, consent, pace).found().expect("all drives have answered")
 }
 
 /// Reads the records of the drives.
-fn find<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> Result<Found, OpenError> {
+fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Opening<Bytes> {
     let disks: Vec<Disk> = drives.iter().map(|drive| drive.disk()).collect();
     let mut now = pace.go_on(Time::ZERO);
-    let mut opening: Opening<Bytes> = Opening::new(now, &disks);
+    let mut opening: Opening<Bytes> = Opening::new(now, &disks, consent);
     let mut answers = Answers::default();
     loop {
         for (drive, request) in std::mem::take(opening.sent()) {
@@ -124,8 +140,8 @@ fn find<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> Result<Found, OpenE
                 opening.answered(now, number, response);
             }
         }
-        if let Some(found) = opening.found() {
-            return found;
+        if opening.is_done() {
+            return opening;
         }
         let next = drives.iter().map(|drive| drive.next_event()).fold(Time::NEVER, Time::min);
         now = pace.go_on(next);

@@ -6,12 +6,14 @@
 
 mod calls;
 mod finding;
+mod joining;
 
 pub use calls::CannotCall;
-pub use finding::{ArrayError, Pace, belong_to_none, create, open};
+pub use finding::{ArrayError, Pace, belong_to_none, create, member_of, open};
 
 use crate::drive::{Answers, Drive};
 use calls::Calls;
+use joining::Joining;
 use rustix::event::epoll;
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +22,7 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Found, TooSmall, epoch, raid};
+use tailcut_host::array::{Array, ArrayConfig, Condition, Found, MemberId, Stale, TooSmall, epoch, raid};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 
 /// An array over its drives.
@@ -29,6 +31,12 @@ pub struct ServedArray<D> {
     array: Array<Bytes>,
     /// In the array's order; none where one is missing.
     drives: Vec<Option<D>>,
+    /// Drives that take the places of missing ones when they have been erased.
+    joining: Vec<Joining<D>>,
+    /// The last of those that could not be erased.
+    not_erased: Option<(usize, Status)>,
+    /// Drives that were left out when it was opened, by their place among those that were given.
+    stale: Vec<Stale>,
     /// The drive that has each request of the array, by its name.
     asked: Vec<usize>,
     in_flight: Vec<bool>,
@@ -93,7 +101,9 @@ impl<D: Drive> ServedArray<D> {
         let there = members.iter().flatten().next().expect("an array that was found has drives").disk();
         let disk = |member: &Option<D>| member.as_ref().map_or_else(|| there.clone(), Drive::disk);
         let disks: Vec<Disk> = members.iter().map(disk).collect();
-        ServedArray::over(now, Array::open(now, config, &disks, found), members)
+        let mut served = ServedArray::over(now, Array::open(now, config, &disks, found), members)?;
+        served.stale.clone_from(&found.stale);
+        Ok(served)
     }
 
     fn over(now: Time, array: Array<Bytes>, drives: Vec<Option<D>>) -> io::Result<ServedArray<D>> {
@@ -105,6 +115,9 @@ impl<D: Drive> ServedArray<D> {
         let mut served = ServedArray {
             array,
             drives,
+            joining: Vec::new(),
+            not_erased: None,
+            stale: Vec::new(),
             calls,
             asked: Vec::new(),
             in_flight: Vec::new(),
@@ -114,8 +127,8 @@ impl<D: Drive> ServedArray<D> {
             wakes,
             name,
         };
-        for member in 0..served.drives.len() {
-            served.listen(member)?;
+        for (member, drive) in served.drives.iter().enumerate() {
+            drive.as_ref().map_or(Ok(()), |drive| served.listen(member, drive))?;
         }
         served.pump(now);
         Ok(served)
@@ -134,6 +147,21 @@ impl<D: Drive> ServedArray<D> {
     /// The drives that are there.
     pub fn members_mut(&mut self) -> impl Iterator<Item = &mut D> {
         self.drives.iter_mut().flatten()
+    }
+
+    /// Drives that were left out when it was opened: the array had gone on without them.
+    pub fn stale(&self) -> &[Stale] {
+        &self.stale
+    }
+
+    /// The last drive that was to take a place and could not be erased, with its answer.
+    pub fn not_erased(&self) -> Option<(usize, Status)> {
+        self.not_erased
+    }
+
+    /// True while a drive for this place is being erased.
+    pub fn is_joining(&self, member: usize) -> bool {
+        self.joining.iter().any(|joining| joining.member == member)
     }
 
     /// How it is.
@@ -183,22 +211,23 @@ impl<D: Drive> ServedArray<D> {
     /// # Errors
     /// When there is no such place.
     pub fn is_free(&self, member: usize) -> Result<bool, String> {
-        Ok(self.place(member)?.is_none())
+        Ok(self.place(member)?.is_none() && !self.is_joining(member))
     }
 
-    /// Gives the place of a missing drive to another, and begins to rebuild on it.
+    /// Gives the place of a missing drive to a blank one, and begins to rebuild on it. `id` is 128 random bits.
     ///
     /// # Errors
     /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
-    pub fn replace(&mut self, now: Time, member: usize, drive: D) -> Result<(), (TooSmall, D)> {
-        assert!(self.drives[member].is_none(), "a drive that serves is not replaced");
-        if let Err(why) = self.array.replace(now, member, drive.disk()) {
+    pub fn replace(&mut self, now: Time, member: usize, drive: D, id: MemberId) -> Result<(), (TooSmall, D)> {
+        assert_eq!(self.is_free(member), Ok(true), "a drive that serves is not replaced");
+        if let Err(why) = self.array.replace(now, member, drive.disk(), id) {
             return Err((why, drive));
         }
-        self.drives[member] = Some(drive);
+        self.stale.retain(|stale| stale.member as usize != member);
         // A drive that cannot be listened to is looked at whenever another has something to say; it is a
         // lack of memory of the system, and rebuilding is not given up for it.
-        let _ = self.listen(member);
+        let _ = self.listen(member, &drive);
+        self.drives[member] = Some(drive);
         self.pump(now);
         Ok(())
     }
@@ -214,8 +243,8 @@ impl<D: Drive> ServedArray<D> {
         self.drives
     }
 
-    fn listen(&self, member: usize) -> io::Result<()> {
-        let Some(fd) = self.drives[member].as_ref().and_then(Drive::wakes) else { return Ok(()) };
+    fn listen(&self, member: usize, drive: &D) -> io::Result<()> {
+        let Some(fd) = drive.wakes() else { return Ok(()) };
         let data = epoll::EventData::new_u64(member as u64);
         Ok(epoll::add(&self.wakes, fd, data, epoll::EventFlags::IN)?)
     }
@@ -345,6 +374,7 @@ impl<D: Drive> Drive for ServedArray<D> {
             for member in 0..self.drives.len() {
                 has_moved |= self.hear(now, member);
             }
+            has_moved |= self.join(now);
             if self.array.next_event() <= now {
                 self.array.advance(now);
                 has_moved = true;
@@ -364,7 +394,8 @@ impl<D: Drive> Drive for ServedArray<D> {
         if !self.ready.responses.is_empty() || !self.ready.replies.is_empty() {
             return Time::ZERO;
         }
-        let drives = self.drives.iter().flatten().map(Drive::next_event);
+        let joining = self.joining.iter().map(|joining| joining.drive.next_event());
+        let drives = self.drives.iter().flatten().map(Drive::next_event).chain(joining);
         drives.fold(self.array.next_event(), Time::min)
     }
 
@@ -374,7 +405,8 @@ impl<D: Drive> Drive for ServedArray<D> {
 
     fn arm(&mut self) -> bool {
         let is_quiet = self.ready.responses.is_empty() && self.ready.replies.is_empty();
-        is_quiet && self.drives.iter_mut().flatten().all(Drive::arm)
+        let joining = self.joining.iter_mut().map(|joining| &mut joining.drive);
+        is_quiet && self.drives.iter_mut().flatten().chain(joining).all(Drive::arm)
     }
 }
 

@@ -9,7 +9,7 @@ use tailcut_base::Class;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_host::Block;
-use tailcut_host::array::LayoutKind;
+use tailcut_host::array::{Consent, LayoutKind};
 use tailcut_ssd::{Preset, Ssd};
 
 /// Time goes on from event to event.
@@ -205,7 +205,7 @@ impl<D: Drive> Rig<D> {
         self.ask(flush(0));
         let mut drives: Vec<Mortal<D>> = self.array.into_drives().into_iter().flatten().collect();
         drives.rotate_left(1);
-        let array = open(&config(layout), drives, &mut self.pace).expect("it is there");
+        let array = open(&config(layout), drives, Consent::Refuse, &mut self.pace).expect("it is there");
         Rig { array, ..self }
     }
 }
@@ -233,7 +233,7 @@ fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
         );
         rig.read_all();
         rig = rig.reopen(layout);
-        let replaced = rig.array.replace(rig.pace.0, 1, Mortal::new(fresh(), keeps_seals));
+        let replaced = rig.array.replace(rig.pace.0, 1, Mortal::new(fresh(), keeps_seals), MemberId::new(8));
         replaced.map_err(|(why, _)| why).expect("it is large enough");
         rig.work(200);
         while rig.array.status().condition != Condition::Optimal {
@@ -275,7 +275,7 @@ fn a_drive_of_an_array_is_not_taken_for_another() {
     others[2] = used;
     let refused = create(&config, others, 2, &mut pace).expect_err("one belongs to an array");
     assert!(matches!(refused, ArrayError::Taken { drive: 2 }), "{refused}");
-    assert!(matches!(open(&config, fresh(), &mut pace), Err(ArrayError::Open(_))));
+    assert!(matches!(open(&config, fresh(), Consent::Refuse, &mut pace), Err(ArrayError::Open(_))));
 }
 
 #[test]

@@ -28,13 +28,21 @@ pub fn status(drive: &AnyDrive) -> String {
             }
             for (member, drive) in members(drive) {
                 let Some(drive) = drive else {
-                    writeln!(text, "member {member} missing").expect(GROWS);
+                    let state = if array.is_joining(member) { "being erased" } else { "missing" };
+                    writeln!(text, "member {member} {state}").expect(GROWS);
                     continue;
                 };
                 writeln!(text, "member {member} {}", drive.identify().model).expect(GROWS);
                 if let AnyDrive::Emulated(ssd) = drive {
                     text += &emulated(ssd);
                 }
+            }
+            if let Some((member, status)) = array.not_erased() {
+                writeln!(text, "warning: the drive for place {member} cannot be erased: {status:?}")
+                    .expect(GROWS);
+            }
+            for sentence in drive.left_out() {
+                writeln!(text, "warning: {sentence}").expect(GROWS);
             }
         }
     }

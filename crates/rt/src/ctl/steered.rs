@@ -3,11 +3,12 @@
 use super::{Health, figures};
 use crate::array::CannotCall;
 use crate::drive::Drive;
-use crate::{AnyDrive, EmulatedSsd, MemoryDrive};
+use crate::{AnyDrive, EmulatedSsd, MemoryDrive, system};
 use std::path::Path;
 use tailcut_base::Time;
 use tailcut_base::control::Control;
 use tailcut_base::quantity::show_bytes;
+use tailcut_host::array::MemberId;
 use tailcut_host::wire::metrics::Metrics;
 
 /// A drive that can be asked how it is, and steered.
@@ -56,10 +57,10 @@ pub trait Steered: Drive {
         Err(NO_ARRAY.into())
     }
 
-    /// Gives the place of a drive that is missing to a file or block device, or to another emulated drive.
+    /// Gives the place of a drive that is missing to a file or block device, which is erased, or to another emulated drive.
     ///
     /// # Errors
-    /// When the place is not free, or the drive does not fit.
+    /// When the place is not free, the drive does not fit, or belongs to another array.
     fn replace(&mut self, _now: Time, _member: usize, _path: Option<&Path>) -> Result<(), String> {
         Err(NO_ARRAY.into())
     }
@@ -109,15 +110,26 @@ impl Steered for AnyDrive {
     fn replace(&mut self, now: Time, member: usize, path: Option<&Path>) -> Result<(), String> {
         let AnyDrive::Array(array, source) = self else { return Err(NO_ARRAY.into()) };
         if !array.is_free(member)? {
-            return Err(format!("drive {member} serves: say 'remove {member}' first"));
+            return Err(match array.is_joining(member) {
+                true => format!("the drive for place {member} is being erased"),
+                false => format!("drive {member} serves: say 'remove {member}' first"),
+            });
         }
-        let is_emulated = source.is_emulated();
-        let drive = match path {
-            Some(path) => source.open(path),
-            None if is_emulated => source.emulate(),
-            None => return Err(format!("say which file or device: replace {member} PATH")),
+        let id = system::random().map_err(|why| why.to_string())?;
+        let id = MemberId::new(id);
+        let Some(path) = path else {
+            if !source.is_emulated() {
+                return Err(format!("say which file or device: replace {member} PATH"));
+            }
+            let drive = source.emulate().map_err(|why| why.to_string())?;
+            return array.replace(now, member, drive, id).map_err(|(why, _)| why.to_string());
         };
-        let drive = drive.map_err(|why| why.to_string())?;
-        array.replace(now, member, drive).map_err(|(why, _)| why.to_string())
+        let mut drive = source.open(path).map_err(|why| why.to_string())?;
+        let of = source.member_of(&mut drive);
+        if of.is_some() && of != array.array().core().identity() {
+            let path = path.display();
+            return Err(format!("{path} belongs to another array: erase it first, or give another drive"));
+        }
+        array.erase_and_replace(now, member, drive, id).map_err(|(why, _)| why.to_string())
     }
 }

@@ -8,7 +8,7 @@ use crate::{AnyDrive, Clock, FileDrive, MemoryDrive};
 use std::path::PathBuf;
 use tailcut_base::Nanos;
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::array::{ArrayConfig, LayoutKind};
+use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
 use tailcut_host::kv::{Engine, Keep, Settings};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
@@ -29,6 +29,8 @@ pub struct Options {
     /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If not, what is there is
     /// opened, and made where there are only zeros.
     pub create: bool,
+    /// An array is opened although drives are missing that could be in use as the same array elsewhere.
+    pub degraded: bool,
     /// The longest time for which the end waits for a drive that answers nothing.
     pub patience: Nanos,
 }
@@ -65,7 +67,16 @@ impl Options {
     pub fn in_memory() -> Options {
         let Settings { memory, most_item, keep, .. } = Settings::default();
         let patience = Nanos::secs(10);
-        Options { place: Place::Memory, memory, most_item, keep, is_durable: false, create: false, patience }
+        Options {
+            place: Place::Memory,
+            memory,
+            most_item,
+            keep,
+            is_durable: false,
+            create: false,
+            degraded: false,
+            patience,
+        }
     }
 
     /// A store on files and block devices: on one, or on several of which `layout` makes an array, in so many groups.
@@ -150,10 +161,11 @@ impl Options {
         let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
         let (none, files) = (Preset::G.config(), FileOptions::default());
         let making = if self.create { any::Making::Create } else { any::Making::OpenOrCreate };
+        let consent = if self.degraded { Consent::Degraded } else { Consent::Refuse };
         let plan = |device, array, seed, paths, drives| {
             let placement = Placement::fitting(drives, SPIN);
             let precondition = &precondition;
-            Plan { device, precondition, array, seed, paths, files, making, placement }.build(clock)
+            Plan { device, precondition, array, seed, paths, files, making, consent, placement }.build(clock)
         };
         let drive = match &self.place {
             Place::Memory => return Ok(None),

@@ -3,7 +3,7 @@
 use crate::{header, use_it};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use tailcut_host::array::{ArrayConfig, LayoutKind};
+use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::ctl::{ControlSocket, ask};
 use tailcut_rt::file::FileOptions;
@@ -36,6 +36,7 @@ fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, Build
         paths,
         files: FileOptions { is_hasty: true, ..FileOptions::default() },
         making: Making::OpenOrCreate,
+        consent: Consent::Refuse,
         placement: Placement::Inline,
     };
     plan.build(clock)

@@ -4,7 +4,7 @@ use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::array::log::LogFigures;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Opening};
+use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, MemberId, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// An array, or the search for it.
@@ -38,7 +38,7 @@ impl Arrays {
                 return;
             }
         };
-        self.stale = found.stale.iter().map(|&drive| self.places[drive]).collect();
+        self.stale = found.stale.iter().map(|stale| self.places[stale.drive]).collect();
         let disk = |member: usize| match found.order[member] {
             Some(drive) => self.disks[drive].clone(),
             None => self.disks[0].clone(),
@@ -91,7 +91,7 @@ impl Subject for Arrays {
         let disks: Vec<Disk> = drives.iter().map(|(_, disk)| disk.clone()).collect();
         let state = match drives {
             [] => State::Refused(String::from("there is no drive")),
-            _ => State::Opening(Box::new(Opening::new(now, &disks))),
+            _ => State::Opening(Box::new(Opening::new(now, &disks, Consent::Degraded))),
         };
         Arrays { config: config.clone(), places, disks, state, stale: Vec::new() }
     }
@@ -206,7 +206,8 @@ impl Subject for Arrays {
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         let member = self.member_at(drive);
-        self.array_mut().replace(now, member, disk).expect("it is as large as the others");
+        let id = MemberId::new(u128::from(now.0) << 16 | member as u128 + 1);
+        self.array_mut().replace(now, member, disk, id).expect("it is as large as the others");
     }
 
     fn scrub(&mut self, now: Time) {

@@ -25,6 +25,10 @@ pub struct KvArguments {
     /// or an array
     #[arg(long, requires = "devices")]
     pub create: bool,
+    /// Open the array although drives are missing that hold all its data, and could be in use as the same array elsewhere;
+    /// with fewer missing it is opened in any case
+    #[arg(long, requires = "devices", conflicts_with = "create")]
+    pub degraded: bool,
     /// Keep items in memory only
     #[arg(long, conflicts_with_all = ["scenario", "sets", "devices", "create", "durable"])]
     pub memory_only: bool,

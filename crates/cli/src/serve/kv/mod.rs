@@ -67,7 +67,13 @@ fn serve_with(
         ..Limits::default()
     };
     let (progress, events) = (reporter.progress(), reporter.events());
-    let make = move || making.make(clock, progress);
+    let teller = reporter.clone();
+    let make = move || {
+        let made = making.make(clock, progress)?;
+        let left_out = made.1.iter().flat_map(AnyDrive::left_out);
+        left_out.for_each(|text| teller.warn(&text));
+        Ok(made)
+    };
     let server =
         Server::start(doors, windows, events, make, settings(arguments), limits, clock).map_err(complaint)?;
     reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));

@@ -33,6 +33,11 @@ impl Reporter {
         self.log.tell(Entry::new(Level::Note, "note", text));
     }
 
+    /// Something that the user should do something about.
+    pub fn warn(&self, text: &str) {
+        self.log.tell(Entry::new(Level::Warning, "warning", text));
+    }
+
     /// The start has begun.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");

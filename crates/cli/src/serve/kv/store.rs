@@ -4,7 +4,7 @@ use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario;
-use crate::serve::drive::Served;
+use crate::serve::drive::{Served, consent};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
@@ -42,7 +42,8 @@ impl Store {
         scenario::load(&mut *scenario, arguments.scenario.as_deref(), &arguments.sets)?;
         let is_emulated = arguments.devices.is_empty();
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
-        let drive = Served::alone(scenario, arguments.devices.clone(), arguments.create);
+        let drive =
+            Served::alone(scenario, arguments.devices.clone(), arguments.create, consent(arguments.degraded));
         Ok(Store { settings, drive: Some(drive), making, parts })
     }
 

@@ -263,6 +263,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
     }
 
     fn recover(&mut self, now: Time, core: &mut Core<B>) {
+        self.look_at_drives(core);
         self.begin_recovery(now, core);
     }
 
@@ -336,8 +337,6 @@ impl<B: Block> Layout<B> for Epochs<B> {
     }
 
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        // Before anybody is told that nothing waits for this drive any more.
-        core.write_record(now);
         self.look_at_drives(core);
         self.lose(now, core, drive);
         self.walk_on(now, core);

@@ -1,0 +1,289 @@
+//! Which of some drives are the array: those whose superblocks belong to one history of it.
+//!
+//! Every change of who serves is a new *generation* of the superblock, written to all members that serve before
+//! anything is acknowledged without the others. So a member that the newest superblock counts on is at most one
+//! generation behind it, and one that a superblock counts out never comes back under the same identity: what
+//! returns is rebuilt, under a new one. From these two rules follows what is stale and what has diverged.
+
+use super::drives::Presence;
+use super::epoch::{copies_of, has_lost_all};
+use super::opening::OpenError;
+use super::planted::{Rule, holds};
+use super::record::{MemberId, Record};
+use std::fmt;
+
+/// A drive of the array that is left out: the array has gone on without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// Its place in the list of drives that were given, from 0.
+    pub drive: usize,
+    /// Which member of the array it was.
+    pub member: u32,
+    /// What happened to it.
+    pub cause: StaleCause,
+}
+
+/// Why a drive is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StaleCause {
+    /// It was removed, failed, or was not there when the array was opened.
+    LeftOut,
+    /// Another drive has taken its place.
+    Replaced,
+    /// Its superblock is older than that of any member: it is an old copy, or has lost what was flushed.
+    Outdated,
+}
+
+impl fmt::Display for StaleCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StaleCause::LeftOut => "the array has gone on without it",
+            StaleCause::Replaced => "it was replaced by another drive",
+            StaleCause::Outdated => "its superblock is older than those of the other drives",
+        })
+    }
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stale { drive, member, cause } = self;
+        write!(f, "drive {drive} is a stale member {member}: {cause}")
+    }
+}
+
+/// A drive and its latest superblock.
+pub(super) type Own<'r> = (usize, &'r Record);
+
+/// The newest superblock of the history to go on from.
+///
+/// # Errors
+/// [`OpenError::Diverged`] when there are two histories that both may hold acknowledged writes.
+pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> {
+    let latest = |some: &mut dyn Iterator<Item = Own<'r>>| some.max_by_key(|(_, record)| record.generation);
+    let Some(first) = latest(&mut all.iter().copied()) else { return Ok(None) };
+    let is_forked = all.iter().any(|&(_, record)| contradict(record, first.1));
+    if !is_forked {
+        return Ok(Some(first));
+    }
+    // Of a superblock that did not reach all members that it counts on nothing was acknowledged: the power
+    // went, and its drive was not there when the array was opened again.
+    let in_force: Vec<Own<'r>> = all.iter().copied().filter(|&own| is_in_force(own, all)).collect();
+    let Some(newest) = latest(&mut in_force.iter().copied()) else { return Ok(Some(first)) };
+    let has_gone_elsewhere = |&(_, record): &Own<'r>| contradict(record, newest.1);
+    match in_force.iter().find(|own| has_gone_elsewhere(own)) {
+        Some(&other) if holds(Rule::DivergedIsRefused) => Err(diverged(newest, other, all)),
+        _ => Ok(Some(newest)),
+    }
+}
+
+/// True when neither superblock can be an ancestor of the other.
+fn contradict(a: &Record, b: &Record) -> bool {
+    if a.generation == b.generation {
+        return (&a.presence, &a.ids) != (&b.presence, &b.ids);
+    }
+    let (older, newer) = if a.generation < b.generation { (a, b) } else { (b, a) };
+    let comes_back = |member: usize| {
+        !counts_on(older, member) && counts_on(newer, member) && is_same(older.ids[member], newer.ids[member])
+    };
+    older.ids.len() != newer.ids.len() || (0..older.ids.len()).any(comes_back)
+}
+
+/// True unless a drive that a superblock counts on is known not to have it.
+fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
+    let lacks = |&(other, own): &Own<'_>| {
+        let member = own.member as usize;
+        let is_counted =
+            other != drive && counts_on(record, member) && is_same(record.ids[member], own.own_id());
+        is_counted && (own.generation < record.generation || contradict(own, record))
+    };
+    !all.iter().any(lacks)
+}
+
+fn counts_on(record: &Record, member: usize) -> bool {
+    record.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
+}
+
+/// True when these can be one drive; of one with a superblock of format 1 the identity is not known.
+fn is_same(a: MemberId, b: MemberId) -> bool {
+    a == b || a == MemberId::NONE || b == MemberId::NONE
+}
+
+fn diverged(newest: Own<'_>, other: Own<'_>, all: &[Own<'_>]) -> OpenError {
+    let of = |history: &Record| -> Vec<usize> {
+        let is_of_it = |&&(_, own): &&Own<'_>| !contradict(own, history) && is_member(history, own);
+        all.iter().filter(is_of_it).map(|&(drive, _)| drive).collect()
+    };
+    let (kept, others) = (of(newest.1), of(other.1));
+    OpenError::Diverged { kept, others }
+}
+
+fn is_member(newest: &Record, own: &Record) -> bool {
+    stale_cause(newest, own).is_none()
+}
+
+/// Why the drive with the superblock `own` is none of the members that `newest` counts on; none if it is one.
+pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
+    let member = own.member as usize;
+    if newest.presence[member] == Presence::Missing {
+        return Some(StaleCause::LeftOut);
+    }
+    if !holds(Rule::StaleIsLeftOut) {
+        return None;
+    }
+    if !is_same(newest.ids[member], own.own_id()) {
+        return Some(StaleCause::Replaced);
+    }
+    // Without redundancy a drive stays a member although it takes no more superblocks.
+    let is_behind = own.generation + 1 < newest.generation || contradict(own, newest);
+    (is_behind && newest.layout.is_redundant()).then_some(StaleCause::Outdated)
+}
+
+/// True when the drives that serve by this record hold every block: each group can do without the others.
+pub(super) fn holds_all(record: &Record) -> bool {
+    let serves = |presence: &Presence| *presence == Presence::InSync;
+    if record.layout.is_mirrored() {
+        let serving: Vec<bool> = record.presence.iter().map(serves).collect();
+        return !has_lost_all(&serving, record.groups as usize, copies_of(record));
+    }
+    let spare = usize::from(record.layout.is_redundant());
+    let width = record.presence.len() / record.groups as usize;
+    let is_enough = |group: &[Presence]| group.iter().filter(|presence| !serves(presence)).count() <= spare;
+    record.presence.chunks(width).all(is_enough)
+}
+
+/// True when these members, which the newest superblock counts on and which are not there, could be opened elsewhere
+/// as the array.
+///
+/// Where they cannot, whatever is opened elsewhere has one of the drives that are here, and will find there that
+/// the array has gone on.
+pub(super) fn could_serve(newest: &Record, absent: &[usize]) -> bool {
+    let mut elsewhere = newest.clone();
+    for (member, presence) in elsewhere.presence.iter_mut().enumerate() {
+        if !absent.contains(&member) {
+            *presence = Presence::Missing;
+        }
+    }
+    holds_all(&elsewhere)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::LayoutKind;
+    use Presence::{InSync, Missing, Rebuilding};
+
+    /// The superblock of a member: its generation, who serves, and which members have been replaced.
+    fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
+        let id = |member: u32| MemberId::first(if replaced.contains(&member) { 78 } else { 77 }, member);
+        Record {
+            array: 77,
+            generation,
+            drive_blocks: 1000,
+            layout: LayoutKind::Raid5,
+            groups: 1,
+            member,
+            presence: presence.to_vec(),
+            ids: (0..4).map(id).collect(),
+            shape: [0; 8],
+            state: [0; 8],
+        }
+    }
+
+    const ALL: [Presence; 4] = [InSync; 4];
+    const WITHOUT_0: [Presence; 4] = [Missing, InSync, InSync, InSync];
+    const WITHOUT_1: [Presence; 4] = [InSync, Missing, InSync, InSync];
+    const ONLY_0_2: [Presence; 4] = [InSync, Missing, InSync, Missing];
+    const ONLY_1_3: [Presence; 4] = [Missing, InSync, Missing, InSync];
+
+    fn judge(records: &[Record]) -> Result<u64, OpenError> {
+        let all: Vec<Own<'_>> = records.iter().enumerate().collect();
+        newest(&all).map(|found| found.expect("there is one").1.generation)
+    }
+
+    #[test]
+    fn a_replaced_drive_is_stale_whatever_its_generation() {
+        let newest = own(0, 9, ALL, &[1]);
+        for generation in [5, 8, 9] {
+            assert_eq!(stale_cause(&newest, &own(1, generation, ALL, &[])), Some(StaleCause::Replaced));
+        }
+        assert_eq!(stale_cause(&newest, &own(1, 9, ALL, &[1])), None);
+    }
+
+    #[test]
+    fn a_member_is_at_most_one_generation_behind() {
+        let newest = own(0, 9, ALL, &[]);
+        assert_eq!(stale_cause(&newest, &own(1, 8, ALL, &[])), None);
+        assert_eq!(stale_cause(&newest, &own(1, 7, ALL, &[])), Some(StaleCause::Outdated));
+        assert_eq!(stale_cause(&own(0, 9, WITHOUT_1, &[]), &own(1, 8, ALL, &[])), Some(StaleCause::LeftOut));
+    }
+
+    #[test]
+    fn of_format_1_generations_decide() {
+        let newest = Record { ids: vec![MemberId::NONE; 4], ..own(0, 9, ALL, &[]) };
+        assert_eq!(stale_cause(&newest, &Record { generation: 8, member: 1, ..newest.clone() }), None);
+        let old = Record { generation: 6, member: 1, ..newest.clone() };
+        assert_eq!(stale_cause(&newest, &old), Some(StaleCause::Outdated));
+        // The first superblocks of format 2 have been written to some of the members.
+        assert_eq!(stale_cause(&own(0, 10, ALL, &[]), &Record { member: 2, ..newest }), None);
+    }
+
+    #[test]
+    fn a_history_in_one_line_has_a_newest_superblock() {
+        let rebuilt = [InSync, Rebuilding, InSync, InSync];
+        let line = [own(0, 7, rebuilt, &[1]), own(1, 4, ALL, &[]), own(2, 6, WITHOUT_1, &[])];
+        assert_eq!(judge(&line), Ok(7));
+    }
+
+    #[test]
+    fn halves_that_went_on_alone_have_diverged() {
+        for (one, other) in [(6, 6), (6, 9), (9, 6)] {
+            let mut halves = vec![own(0, one, ONLY_0_2, &[]), own(1, other, ONLY_1_3, &[])];
+            halves.extend([own(2, one, ONLY_0_2, &[]), own(3, other, ONLY_1_3, &[])]);
+            let why = judge(&halves).expect_err("both may hold writes");
+            let OpenError::Diverged { kept, others } = why else { panic!("{why}") };
+            let mut sides = [kept, others];
+            sides.sort();
+            assert_eq!(sides, [vec![0, 2], vec![1, 3]]);
+        }
+    }
+
+    #[test]
+    fn a_half_that_replaced_the_other_has_diverged_from_it() {
+        let line = [own(0, 12, ALL, &[1, 3]), own(2, 12, ALL, &[1, 3]), own(1, 8, ONLY_1_3, &[])];
+        assert!(matches!(judge(&line), Err(OpenError::Diverged { .. })));
+    }
+
+    #[test]
+    fn a_superblock_that_did_not_reach_its_members_counts_for_nothing() {
+        // Drive 1 died and drive 0 was told; the power went, and the others were opened without drive 0.
+        let line = [
+            own(0, 6, WITHOUT_1, &[]),
+            own(1, 6, WITHOUT_0, &[]),
+            own(2, 6, WITHOUT_0, &[]),
+            own(3, 6, WITHOUT_0, &[]),
+        ];
+        assert_eq!(judge(&line), Ok(6));
+        let all: Vec<Own<'_>> = line.iter().enumerate().collect();
+        let (_, found) = newest(&all).expect("they agree").expect("there is one");
+        assert_eq!(found.presence, WITHOUT_0);
+        assert_eq!(stale_cause(found, &line[0]), Some(StaleCause::LeftOut));
+    }
+
+    #[test]
+    fn one_drive_of_a_parity_group_cannot_serve_elsewhere() {
+        assert!(!could_serve(&own(0, 9, ALL, &[]), &[1]));
+        assert!(could_serve(&own(0, 9, ALL, &[]), &[1, 2, 3]));
+        let swan = Record { layout: LayoutKind::Swan5, groups: 2, ..own(0, 9, ALL, &[]) };
+        assert!(!could_serve(&swan, &[0, 1]), "a whole group, but none of the other");
+        assert!(could_serve(&swan, &[0, 2]));
+    }
+
+    #[test]
+    fn half_of_the_copies_can() {
+        let mut epochs = Record { layout: LayoutKind::Epochs, groups: 2, ..own(0, 9, ALL, &[]) };
+        epochs.shape[2] = 2;
+        assert!(could_serve(&epochs, &[1, 3]) || could_serve(&epochs, &[0, 1]));
+        assert!(!could_serve(&epochs, &[3]));
+        assert!(!could_serve(&Record { presence: ONLY_0_2.to_vec(), ..epochs.clone() }, &[2]));
+    }
+}

@@ -1,0 +1,85 @@
+//! Drives on their way into an array: they are erased before they take a place in it.
+//!
+//! What a drive holds of an earlier life as a member looks like content of the array: journals, descriptors and
+//! segments name the array, not the member. So nothing of it may be left when the drive is rebuilt.
+
+use super::ServedArray;
+use crate::drive::{Answers, Drive};
+use tailcut_base::{Class, Op, Status, Time};
+use tailcut_host::array::{MemberId, TooSmall};
+use tailcut_host::{Bytes, Request};
+
+/// A drive that is being erased.
+#[derive(Debug)]
+pub(super) struct Joining<D> {
+    pub(super) member: usize,
+    pub(super) drive: D,
+    id: MemberId,
+    /// The next block to be erased.
+    next: u64,
+}
+
+impl<D: Drive> Joining<D> {
+    fn erase_more(&mut self, now: Time, end: u64) {
+        let (block, blocks) = (self.next, (end - self.next).min(ERASED_AT_ONCE));
+        self.next += blocks;
+        let (class, blocks, data) = (Class::DEFAULT, blocks as u32, Vec::new());
+        let request: Request<Bytes> =
+            Request { id: 0, op: Op::Trim, fua: false, class, fail_fast: false, block, blocks, data };
+        self.drive.submit(now, request);
+    }
+}
+
+impl<D: Drive> ServedArray<D> {
+    /// Gives the place of a missing drive to another with whatever it holds: it is erased, and then rebuilt.
+    ///
+    /// # Errors
+    /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
+    pub fn erase_and_replace(
+        &mut self,
+        now: Time,
+        member: usize,
+        drive: D,
+        id: MemberId,
+    ) -> Result<(), (TooSmall, D)> {
+        assert_eq!(self.is_free(member), Ok(true), "a drive that serves is not replaced");
+        if let Err(why) = self.array.fits(&drive.disk()) {
+            return Err((why, drive));
+        }
+        // As of other drives: one that cannot be listened to is looked at whenever another has something to say.
+        let _ = self.listen(member, &drive);
+        self.not_erased = None;
+        let mut joining = Joining { member, drive, id, next: 0 };
+        joining.erase_more(now, self.array.core().usable().end);
+        self.joining.push(joining);
+        Ok(())
+    }
+
+    /// Goes on with drives that are being erased; true if there was anything to do.
+    pub(super) fn join(&mut self, now: Time) -> bool {
+        let (mut has_moved, end) = (false, self.array.core().usable().end);
+        for place in (0..self.joining.len()).rev() {
+            let joining = &mut self.joining[place];
+            let mut answers = Answers::default();
+            joining.drive.poll(now, &mut answers);
+            let Some(response) = answers.responses.pop() else { continue };
+            has_moved = true;
+            if response.status == Status::Success && joining.next < end {
+                joining.erase_more(now, end);
+                continue;
+            }
+            let Joining { member, drive, id, .. } = self.joining.swap_remove(place);
+            if response.status != Status::Success {
+                self.not_erased = Some((member, response.status));
+                continue;
+            }
+            self.stale.retain(|stale| stale.member as usize != member);
+            self.array.replace(now, member, drive.disk(), id).expect("it is as large as it was");
+            self.drives[member] = Some(drive);
+        }
+        has_moved
+    }
+}
+
+/// Blocks that a drive is asked to erase at a time: 1 GiB.
+const ERASED_AT_ONCE: u64 = 1 << 18;
