@@ -81,6 +81,8 @@ pub struct Unaligned {
     /// Entries that overlap with others, in the order in which they came.
     waiting: VecDeque<u32>,
     order: Order,
+    /// Something has ended that others may have waited for.
+    is_wanted: bool,
     pieces: Vec<Piece>,
     vacant_pieces: Vec<u32>,
     answers: VecDeque<Answer>,
@@ -105,6 +107,7 @@ impl Unaligned {
             ready: VecDeque::new(),
             waiting: VecDeque::new(),
             order: Order::new(),
+            is_wanted: false,
             pieces: vec![Piece::default(); depth as usize],
             vacant_pieces: (0..depth).rev().collect(),
             answers: VecDeque::new(),
@@ -152,6 +155,9 @@ impl Unaligned {
 
     /// The next request for the disk, if there is one and the disk takes it.
     pub fn next_request(&mut self, pool: &mut Pool) -> Option<Request<Bytes>> {
+        while std::mem::take(&mut self.is_wanted) {
+            self.resume();
+        }
         let id = loop {
             let &id = self.ready.front()?;
             if self.entries[id as usize].has_more() {
@@ -192,12 +198,10 @@ impl Unaligned {
         let claim = entry.claim();
         self.answers.push_back(entry.answer());
         self.vacant.push(id);
-        if self.order.end(claim) {
-            self.resume();
-        }
+        self.is_wanted |= self.order.end(claim);
     }
 
-    /// Lets those start that nobody is before any more.
+    /// Lets those start that nobody is before any more. It looks at all that wait, so it is done once for all that has ended since.
     fn resume(&mut self) {
         self.order.begin_walk();
         for _ in 0..self.waiting.len() {
@@ -218,7 +222,12 @@ impl Unaligned {
 
     /// There may be something for the disk.
     pub fn has_requests(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.is_wanted
+    }
+
+    /// Requests that wait for others that they overlap with. Each time one of those ends, all that wait are looked at.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Requests that have not ended.

@@ -18,7 +18,7 @@ impl Budget {
     /// `limit` bytes, at least [`LEAST`], for at most `connections`.
     pub fn new(limit: u64, connections: usize) -> Budget {
         let half = limit.max(LEAST) / 2;
-        Budget { share: half / connections.max(1) as u64, common: half, used: 0 }
+        Budget { share: (half - EDGES) / connections.max(1) as u64, common: half + EDGES, used: 0 }
     }
 
     fn of_common(&self, held: u64) -> u64 {
@@ -48,10 +48,14 @@ impl Budget {
 
 /// The least limit, in bytes: a request of the largest size fits what is common twice.
 pub const LEAST: u64 = 128 << 20;
+/// What two requests of the largest size are charged beside their length, rounded up.
+const EDGES: u64 = 64 << 10;
 
 #[cfg(test)]
 mod tests {
+    use super::super::charge::charge;
     use super::*;
+    use tailcut_host::wire::nbd::{Command, Header};
 
     #[test]
     fn nobody_can_take_anothers_share() {
@@ -63,7 +67,7 @@ mod tests {
             while budget.take(held, 4096) {}
         }
         let mut last = 0;
-        assert!(budget.take(&mut last, limit / 2 / connections as u64));
+        assert!(budget.take(&mut last, budget.share));
         assert!(held.iter().sum::<u64>() + last <= limit);
         assert!(budget.used > budget.common / 2);
         for held in &mut held {
@@ -78,9 +82,10 @@ mod tests {
 
     #[test]
     fn a_request_of_the_largest_size_fits() {
-        for limit in [0, LEAST, 1 << 30] {
+        let largest = Header { offset: 1, length: 32 << 20, ..Header::default() };
+        for (limit, connections) in [(0, 1), (LEAST, 1024), (LEAST, 1_000_000), (1 << 30, 1024)] {
             let mut held = 0;
-            assert!(Budget::new(limit, 1024).take(&mut held, 32 << 20));
+            assert!(Budget::new(limit, connections).take(&mut held, charge(&largest, Ok(Command::Read))));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One client in the transmission phase.
 
 use super::budget::Budget;
+use super::charge::charge;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::collections::VecDeque;
@@ -31,8 +32,14 @@ pub struct Connection {
     pub is_hung: bool,
     /// It stands in the list of those that are received from next.
     pub is_listed: bool,
+    /// Its socket is closed at the other end: no reply reaches its client any more.
+    pub is_gone: bool,
     /// It stands in the list of those that wait for what others hold.
     pub is_blocked: bool,
+    /// Its next request is for block status, and this turn has looked at enough of the drive.
+    pub awaits_lookup: bool,
+    /// It stands in the list of those that wait for that.
+    pub is_queued_for_lookup: bool,
     /// It stands in the list of those with something to be sent.
     pub is_replying: bool,
     /// It is told when the socket takes something again.
@@ -75,8 +82,11 @@ impl Connection {
             is_ending: false,
             is_readable: true,
             is_hung: false,
+            is_gone: false,
             is_listed: false,
             is_blocked: false,
+            awaits_lookup: false,
+            is_queued_for_lookup: false,
             is_replying: false,
             awaits_room: false,
             under_way: 0,
@@ -221,7 +231,7 @@ impl Connection {
     /// Bytes of the budget that end with the connection: those of replies, and of a write that is being received.
     pub fn abandoned(&self) -> u64 {
         let outgoing: u64 = self.outgoing.iter().map(|(_, charge)| charge).sum();
-        outgoing + self.receiver.write_under_way().map_or(0, |header| u64::from(header.length))
+        outgoing + self.receiver.write_under_way().map_or(0, |(header, command)| charge(header, command))
     }
 }
 

@@ -11,6 +11,7 @@
 
 pub mod address;
 pub mod budget;
+pub mod charge;
 pub mod connection;
 pub mod desk;
 pub mod entrance;

@@ -183,11 +183,12 @@ impl Receiver {
         matches!(self.phase, Phase::Waiting(_))
     }
 
-    /// The header of the write that is being received.
-    pub fn write_under_way(&self) -> Option<&Header> {
+    /// The write whose data are being received, or skipped because it is refused.
+    pub fn write_under_way(&self) -> Option<(&Header, Result<Command, Refusal>)> {
         match &self.phase {
-            Phase::Data { header, .. } => Some(header),
-            _ => None,
+            Phase::Data { header, .. } => Some((header, Ok(Command::Write))),
+            Phase::Skip { header, refusal, .. } => Some((header, Err(*refusal))),
+            Phase::Header | Phase::Waiting(_) => None,
         }
     }
 }

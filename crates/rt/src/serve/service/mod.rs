@@ -4,6 +4,10 @@
 //! ready; send. Requests of one receive go to the drive together, and their replies leave together. If there is nothing to
 //! do, it looks out for a while where that pays ([`Spin`]), and sleeps.
 //!
+//! What a turn costs is bounded, whatever clients ask for ([`charge`](super::charge)), so that nobody waits long for somebody
+//! else's turn, and a wish to stop is heard within a few: extents looked at for block status, blocks trimmed, and rounds with
+//! the drive. What does not fit waits for the next turn; those who wait for lookups take turns.
+//!
 //! All connections share the drive and what it has cached, so a flush on one of them covers what was acknowledged
 //! on any.
 
@@ -15,6 +19,7 @@ mod resting;
 mod seats;
 
 use super::budget::Budget;
+use super::charge::Lookups;
 use super::connection::Connection;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
@@ -29,7 +34,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use tailcut_base::{Class, Time};
+use tailcut_base::{Class, Nanos, Time};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
 use tailcut_host::{Pool, Unaligned};
 
@@ -77,8 +82,17 @@ pub struct Service<D> {
     vacant_pending: Vec<u32>,
     /// To be received from.
     listed: VecDeque<u32>,
-    /// Waiting for a share of the budget.
+    /// Waiting for a share of the budget, or for trims of others.
     blocked: VecDeque<u32>,
+    /// Waiting for a turn that can look at extents for them.
+    awaiting_lookup: VecDeque<u32>,
+    /// What this turn has looked at.
+    lookups: Lookups,
+    /// Blocks of trims and requests for zeros that are under way.
+    clearing: u64,
+    /// The drive and the machine in front of it have more to do at once than one turn carries out.
+    has_unfinished: bool,
+    looked: Time,
     /// With replies to be sent.
     replying: Vec<u32>,
     buffer: Vec<u8>,
@@ -165,6 +179,11 @@ impl<D: Steered> Service<D> {
             vacant_pending: Vec::new(),
             listed: VecDeque::new(),
             blocked: VecDeque::new(),
+            awaiting_lookup: VecDeque::new(),
+            lookups: Lookups::default(),
+            clearing: 0,
+            has_unfinished: false,
+            looked: Time::ZERO,
             replying: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             extents: Vec::new(),
@@ -199,9 +218,24 @@ impl<D: Steered> Service<D> {
         let now = self.clock.now();
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
+        self.lookups = Lookups::default();
         self.receive_from_kernel(now);
+        // Who has waited for a lookup comes before those who ask for their first.
+        for _ in 0..self.awaiting_lookup.len() {
+            if !self.lookups.has_room() {
+                break;
+            }
+            let Some(seat) = self.awaiting_lookup.pop_front() else { break };
+            if let Some(connection) = &mut self.seats[seat as usize].connection {
+                connection.is_queued_for_lookup = false;
+            }
+            self.receive(seat, now);
+        }
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
+            if let Some(connection) = &mut self.seats[seat as usize].connection {
+                connection.is_listed = false;
+            }
             self.receive(seat, now);
         }
         self.carry_out(now);
@@ -268,5 +302,13 @@ const NOBODY: u32 = u32::MAX;
 const THE_KERNEL: u32 = u32::MAX - 1;
 /// Most bytes of one receive, and so of what is left over where a request has to wait.
 const BUFFER_BYTES: usize = 128 << 10;
-/// A busy service looks for others every this many turns.
+/// A busy service looks for others every this many turns, and after turns that took so long together.
 const LOOK_EVERY: u32 = 16;
+const LOOK_AFTER: Nanos = Nanos::millis(5);
+/// Most rounds with the drive in one turn: requests handed over, answers taken.
+const MOST_ROUNDS: usize = 16;
+/// Most requests waiting for others that the rounds of one turn look at, unless a single round has more.
+const MOST_WAITING_SEEN: usize = 4096;
+
+#[cfg(test)]
+mod tests;

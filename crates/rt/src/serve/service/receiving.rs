@@ -1,16 +1,16 @@
 //! From the socket of a connection to its requests.
 
+use super::super::charge::{MOST_CLEARED, blocks_to_clear, charge};
 use super::super::connection::Received;
 use super::{Seat, Service};
 use crate::ctl::Steered;
 use tailcut_base::Time;
-use tailcut_host::wire::nbd::{Command, Header, Refusal};
+use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
     /// Takes requests of one connection: one receive, and what was left of the last.
     pub(super) fn receive(&mut self, seat: u32, now: Time) {
         let Some(connection) = &mut self.seats[seat as usize].connection else { return };
-        connection.is_listed = false;
         if connection.is_waiting() {
             let (bytes, from) = std::mem::take(&mut connection.leftover);
             let left = self.take_requests(seat, &bytes[from..], now);
@@ -51,8 +51,18 @@ impl<D: Steered> Service<D> {
         if left > 0 {
             connection.leftover = bytes();
         }
-        if connection.is_waiting() && !connection.is_blocked {
-            connection.is_blocked = true;
+        if !connection.is_waiting() || connection.is_ending {
+            return;
+        }
+        if connection.is_gone {
+            // Nobody would hear what comes of it.
+            return self.close(seat);
+        }
+        if connection.awaits_lookup {
+            if !std::mem::replace(&mut connection.is_queued_for_lookup, true) {
+                self.awaiting_lookup.push_back(seat);
+            }
+        } else if !std::mem::replace(&mut connection.is_blocked, true) {
             self.blocked.push_back(seat);
         }
     }
@@ -66,12 +76,23 @@ impl<D: Steered> Service<D> {
                 return 0;
             }
             let (budget, in_machine) = (&mut self.budget, self.machine.in_flight());
-            let under_way = &mut connection.under_way;
+            let (under_way, clearing) = (&mut connection.under_way, &mut self.clearing);
+            let (has_room, awaits_lookup) = (self.lookups.has_room(), &mut connection.awaits_lookup);
+            *awaits_lookup = false;
             let admits = |header: &Header, command| {
+                if command == Ok(Command::Status) && !has_room {
+                    *awaits_lookup = true;
+                    return false;
+                }
+                let to_clear = blocks_to_clear(header, command);
                 let admits = *under_way < MOST_UNDER_WAY
                     && in_machine < MOST_IN_MACHINE
+                    && (to_clear == 0 || *clearing == 0 || *clearing + to_clear <= MOST_CLEARED)
                     && budget.take(held, charge(header, command));
-                *under_way += u32::from(admits);
+                if admits {
+                    *under_way += 1;
+                    *clearing += to_clear;
+                }
                 admits
             };
             match connection.receiver.next(&mut input, &mut self.pool, admits) {
@@ -84,14 +105,6 @@ impl<D: Steered> Service<D> {
                 Ok(None) => return input.len(),
             }
         }
-    }
-}
-
-/// Bytes of the budget that a request takes.
-pub(super) fn charge(header: &Header, command: Result<Command, Refusal>) -> u64 {
-    match command {
-        Ok(Command::Read | Command::Write) => u64::from(header.length),
-        _ => 0,
     }
 }
 

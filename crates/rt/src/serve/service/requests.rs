@@ -1,8 +1,8 @@
 //! From a request to the drive, and from its answer to a reply.
 
+use super::super::charge::{MOST_EXTENTS, MOST_LOOKED_AT, OVERHEAD, blocks_to_clear, charge};
 use super::super::figures::Kind;
-use super::receiving::charge;
-use super::{NOBODY, Pending, Service, Stopping, THE_KERNEL};
+use super::{MOST_ROUNDS, MOST_WAITING_SEEN, NOBODY, Pending, Service, Stopping, THE_KERNEL};
 use crate::ctl::Steered;
 use tailcut_base::{Class, Nanos, Status, Time};
 use tailcut_host::unaligned::{Answer, Ask};
@@ -16,7 +16,7 @@ impl<D: Steered> Service<D> {
         match command {
             Err(refusal) => {
                 self.figures.refused += 1;
-                self.refuse(seat, &header, refusal, 0);
+                self.refuse(seat, &header, refusal, charge(&header, command));
             }
             Ok(Command::Disconnect) => {
                 if let Some(connection) = &mut self.seats[seat as usize].connection {
@@ -27,13 +27,13 @@ impl<D: Steered> Service<D> {
             Ok(Command::Cache) => {
                 // A hint; there is nothing between this server and its drive that could be filled.
                 self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
-                self.reply(seat, Reply::done(&header), 0);
+                self.reply(seat, Reply::done(&header), charge(&header, command));
             }
             Ok(Command::Status) => {
                 self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
                 self.look_at_extents(&header);
                 let reply = Reply::status(&header, &self.extents);
-                self.reply(seat, reply, 0);
+                self.reply(seat, reply, charge(&header, command));
             }
             Ok(command) => self.ask(seat, header, command, data, now),
         }
@@ -80,10 +80,12 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// What the drive takes, and what it has ready.
+    /// What the drive takes, and what it has ready, as far as one turn goes.
     pub(super) fn carry_out(&mut self, now: Time) {
-        loop {
-            let mut has_moved = false;
+        let rounds = (MOST_WAITING_SEEN / self.machine.waiting().max(1)).clamp(1, MOST_ROUNDS);
+        let mut has_moved = true;
+        for _ in 0..rounds {
+            has_moved = false;
             while let Some(request) = self.machine.next_request(&mut self.pool) {
                 self.drive.submit(now, request);
                 has_moved = true;
@@ -98,6 +100,7 @@ impl<D: Steered> Service<D> {
                 break;
             }
         }
+        self.has_unfinished = has_moved;
         self.finish_ended();
     }
 
@@ -130,6 +133,10 @@ impl<D: Steered> Service<D> {
         if seat == THE_KERNEL {
             return self.finish_for_kernel(&header, command, status, data);
         }
+        let cleared = blocks_to_clear(&header, Ok(command));
+        self.clearing -= cleared;
+        // Who waits for trims of others need not wait until their replies are sent.
+        self.has_released |= cleared > 0;
         let place = &mut self.seats[seat as usize];
         place.with_drive -= 1;
         let Some(connection) = &place.connection else {
@@ -178,8 +185,12 @@ impl<D: Steered> Service<D> {
         let last = to.div_ceil(BLOCK_BYTES).min(first + MOST_LOOKED_AT);
         let most = if header.has(NBD_CMD_FLAG_REQ_ONE) { 1 } else { MOST_EXTENTS };
         let mut block = first;
-        while block < last {
+        for _ in 0..MOST_EXTENTS {
+            if block >= last {
+                break;
+            }
             let extent = self.drive.extent(block, last - block);
+            self.lookups.count(extent.blocks);
             let begin = (block * BLOCK_BYTES).max(from);
             block += extent.blocks;
             let bytes = ((block * BLOCK_BYTES).min(to) - begin) as u32;
@@ -208,7 +219,6 @@ fn error(status: Status) -> Option<Refusal> {
     Some(Refusal { error, text })
 }
 
-/// What is looked at for one request for block status: 256 MiB. A server may tell less than was asked for.
-const MOST_LOOKED_AT: u64 = 65_536;
-/// Extents of one reply.
-const MOST_EXTENTS: usize = 1024;
+/// What a request takes on its way to the drive and back, without its data.
+const _: () =
+    assert!(size_of::<(Reply, u64)>() + size_of::<Pending>() + size_of::<Ask>() <= OVERHEAD as usize);

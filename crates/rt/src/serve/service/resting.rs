@@ -2,7 +2,7 @@
 
 use super::super::look::look;
 use super::super::spin::{self, AWAY, Look, LookOut};
-use super::{ARRIVING, DRIVE, KERNEL, LOOK_EVERY, MAIL, Service, Stopping};
+use super::{ARRIVING, DRIVE, KERNEL, LOOK_AFTER, LOOK_EVERY, MAIL, Service, Stopping};
 use crate::ctl::Steered;
 use crate::serve::ublk::Queue;
 use crate::system;
@@ -13,10 +13,11 @@ use tailcut_base::{Nanos, Time};
 impl<D: Steered> Service<D> {
     /// Until there is something to do.
     pub(super) fn rest(&mut self) {
-        let is_asked = !self.listed.is_empty() || self.kernel_asks();
-        let is_busy = is_asked || self.drive.next_event() <= self.clock.now();
+        let is_asked = self.is_asked() || self.kernel_asks();
+        let now = self.clock.now();
+        let is_busy = is_asked || self.drive.next_event() <= now;
         if is_busy {
-            if self.turns.is_multiple_of(LOOK_EVERY) {
+            if self.turns.is_multiple_of(LOOK_EVERY) || now.since(self.looked) > LOOK_AFTER {
                 self.look(Some(Nanos::ZERO));
             }
             return;
@@ -72,10 +73,14 @@ impl<D: Steered> Service<D> {
         })
     }
 
+    /// The last turn has left something undone that waits for nothing.
+    fn is_asked(&self) -> bool {
+        self.has_unfinished || !self.listed.is_empty() || !self.awaiting_lookup.is_empty()
+    }
+
     /// True when another turn has something to do.
     fn has_work(&mut self) -> bool {
-        let has_heard =
-            self.is_told || self.kernel_asks() || !self.listed.is_empty() || !self.replying.is_empty();
+        let has_heard = self.is_told || self.kernel_asks() || self.is_asked() || !self.replying.is_empty();
         has_heard || self.machine.has_requests() || self.drive.next_event() <= self.clock.now()
     }
 
@@ -98,7 +103,7 @@ impl<D: Steered> Service<D> {
             until = until.min(Time(now.0 + LOOK_AGAIN.0));
         }
         if let Stopping::Until(deadline) = self.stopping {
-            until = until.min(deadline);
+            until = until.min(deadline).min(Time(now.0 + LOOK_AGAIN.0));
         }
         (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(now.0)))
     }
@@ -106,6 +111,7 @@ impl<D: Steered> Service<D> {
     /// Takes note of what has happened, or happens within `patience`.
     fn look(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
+        self.looked = self.clock.now();
         look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
     }
 
@@ -140,6 +146,7 @@ impl<D: Steered> Service<D> {
         }
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         connection.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
+        connection.is_gone |= is_gone;
         if is_gone && connection.is_waiting() {
             // It waits to be let in, and cannot be told what came of it.
             self.close(seat);
@@ -152,5 +159,5 @@ impl<D: Steered> Service<D> {
 
 /// Events per look.
 const EVENTS: usize = 64;
-/// How often it looks after connections that do not move, while others wait.
+/// How often it looks after connections that do not move, while others wait or it is to end.
 const LOOK_AGAIN: Nanos = Nanos::millis(250);

@@ -5,7 +5,7 @@ use super::{ARRIVING, Arrival, LOOK_EVERY, Letter, NOBODY, Pending, Seat, Servic
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData};
 use std::sync::atomic::Ordering;
-use tailcut_base::{Class, Time};
+use tailcut_base::{Class, Nanos, Time};
 use tailcut_host::unaligned::{self, Ask};
 use tailcut_host::wire::nbd::standard::NBD_CMD_FLUSH;
 use tailcut_host::wire::nbd::{Command, Header};
@@ -122,7 +122,10 @@ impl<D: Steered> Service<D> {
         for seat in 0..self.seats.len() as u32 {
             let Some(connection) = &mut self.seats[seat as usize].connection else { continue };
             connection.is_ending = true;
-            if connection.is_over() || now >= deadline {
+            // Who reads nothing back is waited for only as long as it may take to be scheduled.
+            let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
+            let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
+            if connection.is_over() || is_deaf || now >= deadline {
                 self.close(seat);
             }
         }
@@ -138,5 +141,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
+/// How long the end of the server waits for a client that reads none of its replies.
+const STOP_PATIENCE: Nanos = Nanos::millis(500);
 /// Connections that try again when something was given back.
 const TRIES_AT_ONCE: usize = 4;
