@@ -41,6 +41,10 @@ pub struct BlockArguments {
     /// with fewer missing it is opened in any case
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
+    /// Open devices that hold what would be overwritten: a file system or the like for a new array, a member of an array or a
+    /// key-value store served as it is. Never one that the system uses
+    #[arg(long, requires = "devices")]
+    pub force: bool,
     /// Serve memory of this size without a delay instead, such as 10GiB; it takes room as it is written
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "sets", "devices", "drives"])]
     pub size: Option<u64>,
@@ -90,7 +94,7 @@ pub struct BlockArguments {
     /// Most connections at a time
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub connections: u32,
-    /// Most memory for requests and replies under way, from 128MiB
+    /// Most memory for requests and replies under way, from 128MiB; each connection may take 128 KiB beside it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub memory: u64,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the tables

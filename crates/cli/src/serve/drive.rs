@@ -12,6 +12,7 @@ use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::Consent;
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
+use tailcut_rt::probe::{Holdings, Objection, Purpose};
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
 
 /// What is served.
@@ -107,12 +108,49 @@ impl Served {
             // Drives side by side are as unlike as those of an array.
             seed: scenario.seed.wrapping_add(place.number),
             paths: devices,
-            files: FileOptions { is_read_only: *is_read_only, ..FileOptions::default() },
+            files: FileOptions {
+                is_read_only: *is_read_only,
+                is_exclusive: !*is_read_only,
+                ..FileOptions::default()
+            },
             making: if *is_new { Making::Create } else { Making::Open },
             consent,
             placement: Placement::fitting(drives as usize, SPIN),
         };
         plan.build(clock)
+    }
+}
+
+impl Served {
+    /// Refuses devices that are in use, or hold what would be lost; what they hold not if it `is_forced`. `on_single` is
+    /// what a device is opened for that belongs to no array.
+    ///
+    /// # Errors
+    /// Says what was found, on all of them, and what to do about it.
+    pub fn check_devices(&self, on_single: Purpose, is_forced: bool) -> Result<(), Failure> {
+        let Served::Drives { scenario, devices, is_new, is_read_only: false, .. } = self else {
+            return Ok(());
+        };
+        let purpose = match (scenario.array.drives > 0, is_new) {
+            (false, _) => on_single,
+            (true, true) => Purpose::NewArray,
+            (true, false) => Purpose::OpenArray,
+        };
+        let object = |device: &PathBuf| {
+            // What cannot be looked at cannot be opened either, and who opens it says why.
+            let Objection { why, can_be_forced } = Holdings::of(device).ok()?.objection(purpose)?;
+            let remedy = match can_be_forced {
+                true if is_forced => return None,
+                true => "--force if that may be overwritten",
+                false => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
+            };
+            Some(format!("{} is not opened for writing: {why}; {remedy}", device.display()))
+        };
+        let objections: Vec<String> = devices.iter().filter_map(object).collect();
+        match objections.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::Input(format!("{}; nothing was written", objections.join("; ")))),
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tailcut_rt::any::BuildError;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
+use tailcut_rt::probe::Purpose;
 use tailcut_rt::serve::{
     Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server,
     Windows,
@@ -43,6 +44,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     let (mut what, mut drives) = (Vec::new(), Vec::new());
     let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
+        served.check_devices(Purpose::Serve, arguments.force)?;
         let (description, ublk) = (served.to_string(), arguments.ublk(place));
         what.push((name.clone(), description.clone()));
         if served.is_array() {

@@ -13,6 +13,7 @@ mod encrypted;
 mod file_systems;
 mod lifetime;
 mod operating;
+mod overwriting;
 mod qemu;
 mod questions;
 mod server;

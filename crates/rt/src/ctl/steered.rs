@@ -3,6 +3,7 @@
 use super::{Health, figures};
 use crate::array::CannotCall;
 use crate::drive::Drive;
+use crate::probe::{Holdings, Purpose};
 use crate::{AnyDrive, EmulatedSsd, MemoryDrive, system};
 use std::path::Path;
 use tailcut_base::Time;
@@ -114,6 +115,18 @@ impl Steered for AnyDrive {
                 true => format!("the drive for place {member} is being erased"),
                 false => format!("drive {member} serves: say 'remove {member}' first"),
             });
+        }
+        // Of an array's own members the array itself decides.
+        let holdings = path.and_then(|path| Some((path, Holdings::of(path).ok()?)));
+        if let Some((path, objection)) =
+            holdings.and_then(|(path, holdings)| Some((path, holdings.objection(Purpose::NewArray)?)))
+        {
+            return Err(format!(
+                "{} is not taken: {}; take it out of use, or if that may be lost, erase it first (wipefs --all, or zeros over \
+                 its first MiB)",
+                path.display(),
+                objection.why
+            ));
         }
         let id = system::random().map_err(|why| why.to_string())?;
         let id = MemberId::new(id);

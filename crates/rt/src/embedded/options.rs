@@ -159,7 +159,8 @@ impl Options {
 
     fn drive(&self, clock: Clock) -> Result<Option<AnyDrive>, CannotOpen> {
         let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
-        let (none, files) = (Preset::G.config(), FileOptions::default());
+        let files = FileOptions { is_exclusive: true, ..FileOptions::default() };
+        let none = Preset::G.config();
         let making = if self.create { any::Making::Create } else { any::Making::OpenOrCreate };
         let consent = if self.degraded { Consent::Degraded } else { Consent::Refuse };
         let plan = |device, array, seed, paths, drives| {

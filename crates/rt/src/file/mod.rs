@@ -79,6 +79,9 @@ pub struct FileOptions {
     pub is_read_only: bool,
     /// io_uring is not used even where it may be.
     pub without_uring: bool,
+    /// A block device is opened for this process alone: refused where the system uses it, for a file system, swap, a RAID or device
+    /// mapper, and kept from being mounted as long as it is open. Files are locked anyway.
+    pub is_exclusive: bool,
     /// A lock that somebody has is not waited for: it may be that of a process that has just been killed.
     pub is_hasty: bool,
     /// Requests that it takes at a time, each with a buffer of 128 KiB; 64 if nothing is said.
@@ -101,7 +104,7 @@ impl FileDrive {
     /// # Errors
     /// See [`FileError`].
     pub fn open(path: &Path, options: FileOptions) -> Result<FileDrive, FileError> {
-        let target = Target::open(path, options.is_read_only, options.is_hasty)?;
+        let target = Target::open(path, options)?;
         let name = path.display().to_string();
         FileDrive::over(target, &name, options).map_err(|why| FileError::System { path: name, why })
     }

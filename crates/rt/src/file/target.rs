@@ -1,12 +1,13 @@
 //! The file or block device that a drive is on: opened once, locked, and asked what it can do.
 
+use super::FileOptions;
 use super::buffer::Buffer;
 use super::pool::PUNCH;
 use rustix::fs::{FileType, FlockOperation, OFlags, fallocate, flock, fstat};
 use rustix::io::{Errno, pread};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +27,15 @@ pub enum FileError {
     /// Somebody has it.
     #[error("{path} is in use by another process: stop that one, or take another file")]
     Taken {
+        /// Which.
+        path: String,
+    },
+    /// The system has it.
+    #[error(
+        "{path} is in use: the system has it, or a part of it, for a file system, swap, a RAID or device mapper; take it out of \
+         use first (umount, swapoff, mdadm --stop, dmsetup remove)"
+    )]
+    Claimed {
         /// Which.
         path: String,
     },
@@ -63,17 +73,29 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens and locks it. Writes are refused if `is_read_only`; a lock is not waited for if `is_hasty`.
+    /// Opens and locks it, as `options` say.
     ///
     /// # Errors
     /// See [`FileError`].
-    pub fn open(path: &Path, is_read_only: bool, is_hasty: bool) -> Result<Target, FileError> {
+    pub fn open(path: &Path, options: FileOptions) -> Result<Target, FileError> {
+        let FileOptions { is_read_only, is_exclusive, is_hasty, .. } = options;
         let name = path.display().to_string();
-        let refused = |why: io::Error| FileError::System { path: name.clone(), why };
-        let file = open(path, is_read_only, OFlags::DIRECT);
+        let refused = |why: io::Error| match why.kind() {
+            io::ErrorKind::ResourceBusy => FileError::Claimed { path: name.clone() },
+            _ => FileError::System { path: name.clone(), why },
+        };
+        let patience = if is_hasty { Duration::ZERO } else { PATIENCE };
+        // Of a file the flag would mean nothing.
+        let is_device = || fs::metadata(path).is_ok_and(|data| data.file_type().is_block_device());
+        let claim = if is_exclusive && is_device() { OFlags::EXCL } else { OFlags::empty() };
+        let open = |flags: OFlags| {
+            let open = || open(path, is_read_only, flags | claim);
+            patiently(patience, open, |result| is_of_kind(result, io::ErrorKind::ResourceBusy))
+        };
+        let file = open(OFlags::DIRECT);
         let (mut file, mut is_direct) = match file {
             Err(why) if why.kind() == io::ErrorKind::InvalidInput => {
-                (open(path, is_read_only, OFlags::empty()).map_err(refused)?, false)
+                (open(OFlags::empty()).map_err(refused)?, false)
             }
             opened => (opened.map_err(refused)?, true),
         };
@@ -83,10 +105,12 @@ impl Target {
         }
         // A lock belongs to what has been opened: it is taken once, and a second opening for another reason would lose to it.
         if is_direct && !takes_direct(&file) {
-            file = open(path, is_read_only, OFlags::empty()).map_err(refused)?;
+            // Nor could a device be claimed twice.
+            drop(file);
+            file = open(OFlags::empty()).map_err(refused)?;
             is_direct = false;
         }
-        match lock(&file, if is_hasty { Duration::ZERO } else { PATIENCE }) {
+        match lock(&file, patience) {
             Err(Errno::WOULDBLOCK) => return Err(FileError::Taken { path: name }),
             locked => locked.map_err(|why| refused(why.into()))?,
         }
@@ -121,15 +145,24 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A process that was killed has its lock until the kernel has ended what its ring had under way, and so it should:
 /// until then there may still be writes. That takes a moment.
 fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
-    let patience = Instant::now() + patience;
+    let lock = || flock(file, FlockOperation::NonBlockingLockExclusive);
+    patiently(patience, lock, |locked| *locked == Err(Errno::WOULDBLOCK))
+}
+
+/// Tries again for a while, as long as somebody else is in the way.
+fn patiently<T>(patience: Duration, mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
+    let end = Instant::now() + patience;
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if Instant::now() < patience => {
-                std::thread::sleep(Duration::from_millis(5))
-            }
-            locked => return locked,
+        let result = attempt();
+        if !is_taken(&result) || Instant::now() >= end {
+            return result;
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+fn is_of_kind<T>(result: &io::Result<T>, kind: io::ErrorKind) -> bool {
+    result.as_ref().is_err_and(|why| why.kind() == kind)
 }
 
 impl Drop for Target {

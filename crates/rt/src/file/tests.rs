@@ -16,8 +16,20 @@ fn file(blocks: u64) -> (TempDir, PathBuf) {
 
 /// With io_uring, where this machine allows it, and without.
 const WAYS: [FileOptions; 2] = [
-    FileOptions { is_read_only: false, without_uring: false, is_hasty: true, depth: None },
-    FileOptions { is_read_only: false, without_uring: true, is_hasty: true, depth: None },
+    FileOptions {
+        is_read_only: false,
+        is_exclusive: false,
+        without_uring: false,
+        is_hasty: true,
+        depth: None,
+    },
+    FileOptions {
+        is_read_only: false,
+        is_exclusive: false,
+        without_uring: true,
+        is_hasty: true,
+        depth: None,
+    },
 ];
 
 fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
@@ -180,7 +192,13 @@ fn it_says_how_it_reads_and_writes() {
     let (_folder, path) = file(10);
     let drive = FileDrive::open(
         &path,
-        FileOptions { is_read_only: false, without_uring: true, is_hasty: true, depth: None },
+        FileOptions {
+            is_read_only: false,
+            is_exclusive: false,
+            without_uring: true,
+            is_hasty: true,
+            depth: None,
+        },
     )
     .expect("a file");
     assert!(drive.identify().model.contains("8 threads: io_uring is switched off"), "{}", drive.model);

@@ -22,10 +22,45 @@ pub struct Holdings {
     pub bytes: u64,
     /// What was recognised, such as "an ext4 file system".
     pub signatures: Vec<String>,
+    /// Which of these are of tailcut's own.
+    pub own: Vec<Own>,
     /// The first mebibyte holds something.
     pub is_written: bool,
     /// Who uses it, each as a sentence without an end, such as "it is mounted at /home".
     pub users: Vec<String>,
+}
+
+/// What tailcut keeps on drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// The superblock of an array member.
+    Member,
+    /// The superblock of a key-value store.
+    Store,
+}
+
+/// What a drive is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its content is served as it is, to be read and written.
+    Serve,
+    /// It becomes a member of a new array.
+    NewArray,
+    /// The array that it belongs to is opened.
+    OpenArray,
+    /// A new key-value store is made on it.
+    NewStore,
+    /// The key-value store on it is opened, or a new one made if it seems to be empty.
+    OpenStore,
+}
+
+/// Why a drive is not to be opened for a purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// What speaks against it, as the predicate of a sentence such as "it is mounted at /home" or "it holds an ext4 file system".
+    pub why: String,
+    /// The user can insist.
+    pub can_be_forced: bool,
 }
 
 /// Where something stands that tells what is on a drive: offset, bytes, name.
@@ -56,8 +91,19 @@ const MARKS: [Mark; 20] = [
     (0, b"SQLite format 3\0", "an SQLite database"),
 ];
 
-/// Bytes that are looked at.
+/// Signatures that stand at the end: bytes before the end of the drive, rounded down to a multiple, then as above. Where
+/// md has its superblocks of versions 0.90 and 1.0, and what GPT keeps a second time.
+const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
+    (64 << 10, 64 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
+    (8 << 10, 4 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
+    (512, 512, b"EFI PART", "the second copy of a GPT partition table"),
+    (4096, 4096, b"EFI PART", "the second copy of a GPT partition table"),
+];
+
+/// Bytes that are looked at, at the beginning.
 const LOOK: usize = 1 << 20;
+/// And at the end.
+const LOOK_AT_END: u64 = 192 << 10;
 
 impl Holdings {
     /// Looks at a file or device.
@@ -75,22 +121,42 @@ impl Holdings {
             let why = "it is neither a file nor a block device";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let mut beginning = vec![0; LOOK];
-        let mut read = 0;
-        while read < LOOK {
-            match pread(&file, &mut beginning[read..], read as u64)? {
-                0 => break,
-                more => read += more,
-            }
-        }
-        beginning.truncate(read);
-        let bytes = fs::File::from(file).seek(SeekFrom::End(0))?;
+        let mut file = fs::File::from(file);
+        let bytes = file.seek(SeekFrom::End(0))?;
+        let beginning = read(&file, 0, LOOK)?;
+        let end = read(&file, bytes.saturating_sub(LOOK_AT_END), LOOK_AT_END as usize)?;
         let users = match is_device {
             true => users_of_device(major(stat.st_rdev), minor(stat.st_rdev)),
             false => users_of_file(&path),
         };
         let is_written = beginning.iter().any(|&byte| byte != 0);
-        Ok(Holdings { path, is_device, bytes, signatures: signatures(&beginning), is_written, users })
+        let mut signatures = signatures(&beginning);
+        signatures.extend(signatures_at_end(&end, bytes));
+        let own = own(&beginning);
+        signatures.extend(own.iter().map(|(_, name)| name.clone()));
+        signatures.dedup();
+        let own = own.into_iter().map(|(own, _)| own).collect();
+        Ok(Holdings { path, is_device, bytes, signatures, own, is_written, users })
+    }
+
+    /// What speaks against opening it for a purpose, other than to read it. An array or a store that is to be made where there is
+    /// one of the same kind is refused by who makes it.
+    pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
+        if !self.users.is_empty() {
+            // The system lets nobody else have a device that it uses; of a file it knows nothing.
+            return Some(Objection { why: self.users.join(", "), can_be_forced: !self.is_device });
+        }
+        let is_foreign = self.signatures.len() > self.own.len();
+        let has = |own| self.own.contains(&own);
+        let is_lost = match purpose {
+            Purpose::Serve => has(Own::Member) || has(Own::Store),
+            Purpose::OpenArray => false,
+            Purpose::NewArray => !has(Own::Member) && (is_foreign || has(Own::Store)),
+            Purpose::NewStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
+            Purpose::OpenStore => !has(Own::Store) && is_foreign,
+        };
+        let why = || format!("it holds {}", self.signatures.join(" and "));
+        is_lost.then(|| Objection { why: why(), can_be_forced: true })
     }
 
     /// Keeps others from mounting or claiming a device as long as what is returned is open. Files need none.
@@ -123,13 +189,55 @@ fn signatures(beginning: &[u8]) -> Vec<String> {
     if names.is_empty() && has(510, b"\x55\xAA") {
         names.push("an MBR partition table or a boot sector".into());
     }
-    let blocks = beginning.chunks_exact(BLOCK_BYTES as usize).take(RECORD_BLOCKS as usize);
-    if let Some(record) = blocks.filter_map(|block| Record::decode(block).ok()).next() {
-        names.push(format!("drive {} of a tailcut array of {}", record.member, record.presence.len()));
-    }
     names.dedup();
     names
 }
+
+/// What the last bytes of a drive of so many `bytes` say.
+fn signatures_at_end(end: &[u8], bytes: u64) -> Vec<String> {
+    let begins = bytes - end.len() as u64;
+    let has = |&&(before, multiple, mark, _): &&(u64, u64, &[u8], &str)| {
+        let place = bytes.checked_sub(before).map(|place| place / multiple * multiple);
+        let place = place.and_then(|place| place.checked_sub(begins));
+        place.and_then(|place| end.get(place as usize..)).is_some_and(|rest| rest.starts_with(mark))
+    };
+    let mut names: Vec<String> = MARKS_AT_END.iter().filter(has).map(|mark| mark.3.into()).collect();
+    names.dedup();
+    names
+}
+
+/// What of tailcut's own is there. A superblock of another version or with a wrong checksum is one, too.
+fn own(beginning: &[u8]) -> Vec<(Own, String)> {
+    let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(RECORD_BLOCKS.max(2) as usize);
+    let mut own = Vec::new();
+    if let Some(record) = blocks().filter_map(|block| Record::decode(block).ok()).next() {
+        let name = format!("drive {} of a tailcut array of {}", record.member, record.presence.len());
+        own.push((Own::Member, name));
+    } else if blocks().any(|block| block.starts_with(MEMBER)) {
+        own.push((Own::Member, "a drive of a tailcut array".into()));
+    }
+    if blocks().any(|block| block.starts_with(STORE)) {
+        own.push((Own::Store, "a tailcut key-value store".into()));
+    }
+    own
+}
+
+/// At most `bytes` bytes from `offset` on.
+fn read(file: &fs::File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let (mut content, mut read) = (vec![0; bytes], 0);
+    while read < bytes {
+        match pread(file, &mut content[read..], offset + read as u64)? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    content.truncate(read);
+    Ok(content)
+}
+
+/// First bytes of the superblock of an array member, and of a key-value store, whatever their version.
+const MEMBER: &[u8] = b"tailcutA";
+const STORE: &[u8] = b"tailcutK";
 
 /// Who uses a block device or one of its partitions, as the system says.
 fn users_of_device(major: u32, minor: u32) -> Vec<String> {
@@ -263,5 +371,71 @@ mod tests {
         };
         let users = users_of_device(major.parse().expect("a number"), minor.parse().expect("a number"));
         assert!(users.iter().any(|user| user.contains("is mounted at /")), "{users:?}");
+    }
+
+    /// For each purpose: what is refused that way, and whether the user can insist.
+    #[test]
+    fn what_a_drive_holds_decides_what_it_may_be_opened_for() {
+        let ext4 = "an ext2, ext3 or ext4 file system";
+        let holding = |signatures: &[&str], own: &[Own]| Holdings {
+            path: "/dev/sdx".into(),
+            is_device: true,
+            bytes: 1 << 30,
+            signatures: signatures.iter().map(|&name| name.into()).collect(),
+            own: own.into(),
+            is_written: true,
+            users: Vec::new(),
+        };
+        use Purpose::{NewArray, NewStore, OpenArray, OpenStore, Serve};
+        let refusals = |holdings: &Holdings| -> Vec<Purpose> {
+            let all = [Serve, NewArray, OpenArray, NewStore, OpenStore];
+            let is_refused = |purpose: &Purpose| {
+                let objection = holdings.objection(*purpose);
+                assert!(objection.as_ref().is_none_or(|objection| objection.can_be_forced));
+                objection.is_some()
+            };
+            all.into_iter().filter(is_refused).collect()
+        };
+        assert_eq!(refusals(&holding(&[], &[])), []);
+        // A file system is what clients put onto a drive that is served.
+        assert_eq!(refusals(&holding(&[ext4], &[])), [NewArray, NewStore, OpenStore]);
+        assert_eq!(refusals(&holding(&["a member"], &[Own::Member])), [Serve, NewStore]);
+        assert_eq!(refusals(&holding(&["a store"], &[Own::Store])), [Serve, NewArray]);
+        let why = holding(&[ext4], &[]).objection(NewStore).expect("it is refused").why;
+        assert_eq!(why, format!("it holds {ext4}"));
+    }
+
+    #[test]
+    fn nobody_can_insist_on_a_device_that_the_system_uses() {
+        let users = vec![String::from("it is mounted at /home")];
+        for is_device in [true, false] {
+            let (path, signatures) = (PathBuf::from("/dev/sdx"), Vec::new());
+            let (own, users) = (Vec::new(), users.clone());
+            let used = Holdings { path, is_device, bytes: 0, signatures, own, is_written: false, users };
+            for purpose in [Purpose::Serve, Purpose::OpenArray, Purpose::NewStore] {
+                let objection = used.objection(purpose).expect("it is in use");
+                assert_eq!(objection.why, "it is mounted at /home");
+                assert_eq!(objection.can_be_forced, !is_device);
+            }
+        }
+    }
+
+    #[test]
+    fn superblocks_of_any_version_and_those_at_the_end_are_recognised() {
+        for (magic, own) in [(MEMBER, Own::Member), (STORE, Own::Store)] {
+            for block in 0..2 {
+                let mut beginning = vec![0; 1 << 17];
+                beginning[block * 4096..][..8].copy_from_slice(magic);
+                let holdings = Holdings::of(file(&beginning).path()).expect("a file");
+                assert_eq!(holdings.own, [own], "{:?}", holdings.signatures);
+            }
+        }
+        for (before, multiple, mark, name) in MARKS_AT_END {
+            let bytes = (1 << 20) + 12_800;
+            let mut content = vec![0; bytes as usize];
+            content[((bytes - before) / multiple * multiple) as usize..][..mark.len()].copy_from_slice(mark);
+            let holdings = Holdings::of(file(&content).path()).expect("a file");
+            assert!(holdings.signatures.iter().any(|found| found == name), "{name}: {holdings:?}");
+        }
     }
 }

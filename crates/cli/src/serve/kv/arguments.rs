@@ -29,6 +29,9 @@ pub struct KvArguments {
     /// with fewer missing it is opened in any case
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
+    /// Make a store, or an array, on devices that hold something else, such as a file system; never on one that the system uses
+    #[arg(long, requires = "devices")]
+    pub force: bool,
     /// Keep items in memory only
     #[arg(long, conflicts_with_all = ["scenario", "sets", "devices", "create", "durable"])]
     pub memory_only: bool,

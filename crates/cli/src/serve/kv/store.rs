@@ -10,6 +10,7 @@ use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding;
+use tailcut_rt::probe::Purpose;
 use tailcut_rt::{AnyDrive, Clock};
 use tailcut_ssd::precondition::PreparedState;
 
@@ -44,6 +45,8 @@ impl Store {
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
         let drive =
             Served::alone(scenario, arguments.devices.clone(), arguments.create, consent(arguments.degraded));
+        let purpose = if arguments.create { Purpose::NewStore } else { Purpose::OpenStore };
+        drive.check_devices(purpose, arguments.force)?;
         Ok(Store { settings, drive: Some(drive), making, parts })
     }
 
