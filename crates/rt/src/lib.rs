@@ -22,6 +22,7 @@ pub mod memory;
 pub mod path;
 pub mod probe;
 pub mod pts;
+pub mod secret;
 pub mod serve;
 pub mod supervisor;
 mod system;

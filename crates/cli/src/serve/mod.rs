@@ -107,7 +107,7 @@ fn access(arguments: &BlockArguments) -> Result<Access, Failure> {
     let certificates = certificates.map_err(|error| Failure::Input(error.to_string()))?;
     let is_required = arguments.tls == TlsMode::Require;
     let encryption = certificates.map(|certificates| Encryption { certificates, is_required });
-    Ok(Access { allow_network: arguments.allow_network, encryption })
+    Ok(Access { allow_network: arguments.allow_network, encryption, permissions: None })
 }
 
 fn limits(arguments: &BlockArguments) -> Limits {
@@ -147,9 +147,17 @@ fn watch(
     let mut before = page::Glance::of(server);
     condition.iter_mut().for_each(ConditionLog::report);
     History::go_on_or_end(&mut history);
+    let (mut exhausted, mut is_exhausted) = (0, false);
     while !interrupt.wait(GLANCE_EVERY) {
         condition.iter_mut().for_each(ConditionLog::report);
         History::go_on_or_end(&mut history);
+        let was_exhausted = is_exhausted;
+        is_exhausted = server.exhausted() > exhausted;
+        exhausted = server.exhausted();
+        // Once, until it is over.
+        if is_exhausted && !was_exhausted {
+            eprintln!("warning: {OUT_OF_DESCRIPTORS}");
+        }
         let now = page::Glance::of(server);
         waiting.say(now.line(&before, GLANCE_EVERY));
         before = now;
@@ -157,5 +165,7 @@ fn watch(
     History::end(history);
 }
 
+const OUT_OF_DESCRIPTORS: &str = "no descriptors or memory for further clients, who wait until there are: raise the limit \
+     (LimitNOFILE, ulimit -n), or lower --connections";
 /// How often the status line changes.
 const GLANCE_EVERY: Duration = Duration::from_secs(1);

@@ -1,5 +1,6 @@
 //! The page that Prometheus reads: `GET /metrics` over HTTP/1.1, one request for each connection.
 
+use super::{Accepted, LISTENING, accept, acknowledge};
 use crate::serve::address::{CannotListen, Listener};
 use crate::serve::{Access, Address};
 use rustix::event::epoll;
@@ -17,6 +18,8 @@ pub struct MetricsPage {
     wakes: OwnedFd,
     /// The longest there first.
     guests: VecDeque<Guest>,
+    /// The system has no descriptor for somebody who has come.
+    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -38,15 +41,15 @@ impl MetricsPage {
     /// # Errors
     /// When another process listens there, or the system refuses.
     pub fn bind(address: SocketAddr, allow_network: bool) -> Result<MetricsPage, CannotListen> {
-        let access = Access { allow_network, encryption: None };
+        let access = Access { allow_network, ..Access::default() };
         let listener = Listener::bind(&Address::Tcp(address), &access)?;
         let watch = || -> io::Result<OwnedFd> {
             let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+            epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), LISTENING)?;
             Ok(wakes)
         };
         let wakes = watch().map_err(|error| CannotListen::System(listener.address().clone(), error))?;
-        Ok(MetricsPage { listener, wakes, guests: VecDeque::new() })
+        Ok(MetricsPage { listener, wakes, guests: VecDeque::new(), is_short: false })
     }
 
     /// Where it listens.
@@ -59,9 +62,19 @@ impl MetricsPage {
         self.wakes.as_fd()
     }
 
+    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and nothing becomes
+    /// readable for that.
+    pub fn is_short(&self) -> bool {
+        self.is_short
+    }
+
     /// Sends what `page` returns to those who have asked for it.
     pub fn serve(&mut self, mut page: impl FnMut() -> String) {
-        while let Ok(socket) = self.listener.accept() {
+        acknowledge(&self.wakes);
+        loop {
+            let accepted = accept(&self.listener);
+            self.is_short = matches!(accepted, Accepted::NoRoom);
+            let Accepted::Socket(socket) = accepted else { break };
             let flags = epoll::EventFlags::IN;
             if epoll::add(&self.wakes, &socket, epoll::EventData::new_u64(1), flags).is_ok() {
                 let stream = TcpStream::from(socket);

@@ -50,13 +50,18 @@ fn each_line_gets_its_answer() {
 #[test]
 fn garbage_and_endless_lines_disturb_nobody() {
     let mut rig = Rig::new();
-    let (mut loud, mut good) = (rig.connect(), rig.connect());
+    let mut loud = rig.connect();
     let said = rig.talk(&mut loud, &[0xff; 3 * LINE_MAX], 1);
     assert_eq!(said, "refused: that line is too long\n\n");
     assert_eq!(rig.talk(&mut loud, b"", 1), "", "it is hung up on");
     let mut many: Vec<UnixStream> = (0..3 * PEERS).map(|_| rig.connect()).collect();
     rig.serve();
     assert_eq!(rig.socket.peers.len(), PEERS);
+    // Those who say nothing lock out nobody: who has been silent for longest makes room.
+    let mut good = rig.connect();
+    assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n");
+    many.extend((0..PEERS - 1).map(|_| rig.connect()));
+    assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n", "who speaks stays longest");
     many.clear();
     // Half a line, and gone.
     drop(rig.talk(&mut rig.connect(), b"free", 0));
@@ -98,4 +103,49 @@ fn check_dashboard(dashboard: &str, told_by_server: &str) {
         let name = after[..end].trim_end_matches("_bucket").trim_end_matches("_count");
         assert!(told.contains(&format!("\"{name}\"")), "{name} is not told");
     }
+}
+
+/// In a process of its own, as it uses up all descriptors that there are.
+#[test]
+fn without_descriptors_the_operator_is_heard_and_nobody_spins() {
+    const ALONE: &str = "TAILCUT_TEST_WITHOUT_DESCRIPTORS";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "ctl::tests::without_descriptors_the_operator_is_heard_and_nobody_spins";
+        let mut this = std::process::Command::new(std::env::current_exe().expect("it runs"));
+        let output = this.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let mut rig = Rig::new();
+    let mut page = MetricsPage::bind("127.0.0.1:0".parse().expect("an address"), false).expect("a port");
+    let Address::Tcp(at) = page.address().clone() else { panic!("it is on TCP") };
+    let _prometheus = std::net::TcpStream::connect(at).expect("it listens");
+    let silent: Vec<UnixStream> = (0..3).map(|_| rig.connect()).collect();
+    let mut operator = rig.connect();
+    let limit = rustix::process::Rlimit { current: Some(100), maximum: Some(100) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("fewer are allowed");
+    let mut used = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        used.push(file);
+    }
+    operator.write_all(b"status\n").expect("it listens");
+    operator.set_nonblocking(true).expect("a socket");
+    let mut heard = [0; 100];
+    let answered = (0..10).find_map(|_| {
+        rig.serve();
+        operator.read(&mut heard).ok()
+    });
+    assert!(answered.is_some_and(|count| heard[..count].starts_with(b"you said status")));
+    page.serve(String::new);
+    assert!(page.is_short(), "there is none for the page");
+    let mut wakes = [rustix::event::PollFd::from_borrowed_fd(page.wakes(), rustix::event::PollFlags::IN)];
+    let zero = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    assert!(
+        matches!(rustix::event::poll(&mut wakes, Some(&zero)), Ok(0)),
+        "nothing wakes it before its time"
+    );
+    used.clear();
+    page.serve(String::new);
+    assert!(!page.is_short());
+    drop(silent);
 }

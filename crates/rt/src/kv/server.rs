@@ -14,7 +14,6 @@ use crate::serve::{Access, Address, CannotListen};
 use crate::system;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -262,18 +261,13 @@ fn serve<D: Steered, E>(
 }
 
 fn listen<E>(doors: &Doors) -> Result<Vec<Listener>, CannotServe<E>> {
-    let access = Access { allow_network: doors.allow_network, encryption: None };
+    let (allow_network, permissions) = (doors.allow_network, Some(doors.permissions));
+    let access = Access { allow_network, encryption: None, permissions };
     let listen = |address: &Address| {
         if let Address::Tcp(at) = address {
             check(doors, *at)?;
         }
-        let listener = Listener::bind(address, &access)?;
-        if let Address::Unix(path) = address {
-            let permissions = std::fs::Permissions::from_mode(doors.permissions);
-            std::fs::set_permissions(path, permissions)
-                .map_err(|why| CannotListen::System(address.clone(), why))?;
-        }
-        Ok(listener)
+        Ok(Listener::bind(address, &access)?)
     };
     doors.streams.iter().map(listen).collect()
 }

@@ -1,11 +1,14 @@
 //! Where a server listens.
 
 use super::tls::Encryption;
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fmt;
+use std::fs::Permissions;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +28,8 @@ pub struct Access {
     pub allow_network: bool,
     /// There is TLS, or it is required.
     pub encryption: Option<Encryption>,
+    /// Who may use a unix socket, as file permissions; what the umask leaves if nothing is said.
+    pub permissions: Option<u32>,
 }
 
 /// Why nobody can be listened to there.
@@ -77,8 +82,7 @@ impl Listener {
         let (socket, address) = match address {
             Address::Unix(path) => {
                 clear(path)?;
-                let listener = UnixListener::bind(path).map_err(wrong)?;
-                listener.set_nonblocking(true).map_err(wrong)?;
+                let listener = bind_unix(path, access.permissions).map_err(wrong)?;
                 (Socket::Unix(listener, file_id(path).map_err(wrong)?), address.clone())
             }
             Address::Tcp(at) if !at.ip().is_loopback() && !access.allow_network => {
@@ -144,6 +148,31 @@ impl Drop for Listener {
         }
     }
 }
+
+/// A unix socket that nobody can connect to before it has its permissions.
+fn bind_unix(path: &Path, permissions: Option<u32>) -> io::Result<UnixListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // Linux makes the file with the permissions of the socket, less the umask (unix(7) does not say so, `unix_bind_bsd` does it).
+    if let Some(permissions) = permissions {
+        fchmod(&socket, Mode::from_raw_mode(permissions))?;
+    }
+    net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let listen = || -> io::Result<()> {
+        if let Some(permissions) = permissions {
+            std::fs::set_permissions(path, Permissions::from_mode(permissions))?;
+        }
+        Ok(net::listen(&socket, BACKLOG)?)
+    };
+    if let Err(why) = listen() {
+        let _ = std::fs::remove_file(path);
+        return Err(why);
+    }
+    Ok(UnixListener::from(socket))
+}
+
+/// Connections that the system keeps until they are taken; it may take fewer (`net.core.somaxconn`).
+const BACKLOG: i32 = 4096;
 
 /// Removes the socket of a server that is gone.
 fn clear(path: &Path) -> Result<(), CannotListen> {
@@ -216,5 +245,30 @@ impl fmt::Display for Address {
             Address::Unix(path) => path.display().fmt(f),
             Address::Tcp(at) => at.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where nobody can listen yet, nobody can connect either: what matters is that the permissions are there before.
+    #[test]
+    fn a_unix_socket_has_its_permissions_when_it_can_be_connected_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let permissions = |path: &Path| std::fs::metadata(path).expect("it is there").mode() & 0o777;
+        for wanted in [0o600, 0o660, 0o777] {
+            let path = folder.path().join(format!("{wanted:o}"));
+            let listener = bind_unix(&path, Some(wanted)).expect("a socket");
+            assert_eq!(permissions(&path), wanted);
+            UnixStream::connect(&path).expect("it listens");
+            drop(listener);
+        }
+        // With the one call that makes the file: another process sees none of more.
+        let path = folder.path().join("early");
+        let socket = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
+        fchmod(&socket, Mode::from_raw_mode(0o600)).expect("a socket of ours");
+        net::bind(&socket, &SocketAddrUnix::new(&path).expect("short")).expect("a folder of ours");
+        assert_eq!(permissions(&path), 0o600);
     }
 }

@@ -7,6 +7,7 @@ use super::mailbox::Mailbox;
 use super::service::Letter;
 use crate::Clock;
 use crate::ctl::{Answer, ControlSocket, MetricsPage, Question};
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use std::fmt;
@@ -26,6 +27,15 @@ pub struct Windows {
     pub control: Option<ControlSocket>,
     /// Those of Prometheus.
     pub metrics: Option<MetricsPage>,
+}
+
+impl Windows {
+    /// How long to sleep at most: while the system has no descriptors, those who have come are looked for from time to time.
+    fn patience(&self) -> Option<Timespec> {
+        let is_short = self.control.as_ref().is_some_and(ControlSocket::is_short)
+            || self.metrics.as_ref().is_some_and(MetricsPage::is_short);
+        is_short.then_some(PAUSE)
+    }
 }
 
 /// Who is asked.
@@ -104,7 +114,7 @@ impl Desk {
     pub fn run(mut self) {
         let mut events = [MaybeUninit::uninit(); 8];
         loop {
-            match epoll::wait(&self.epoll, &mut events, None) {
+            match epoll::wait(&self.epoll, &mut events, self.windows.patience().as_ref()) {
                 Ok((events, _)) if events.iter().any(|event| event.data.u64() == STOP) => break,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => panic!("waiting for events failed: {error}"),
@@ -192,6 +202,8 @@ pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String
     hears.recv_timeout(PATIENCE).map_err(|_| format!("{name} does not answer"))
 }
 
+/// How often who has come is looked for while the system has no descriptors.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const STOP: u64 = 0;
 const QUESTION: u64 = 1;
 /// How long an answer is waited for. A service answers within one of its turns; this is for one whose thread has failed.

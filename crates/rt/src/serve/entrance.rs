@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tailcut_base::{Class, Time};
 use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 
@@ -50,6 +50,8 @@ pub struct Entrance {
     turned_away: u64,
     /// The system has no room for more connections: until then none is taken.
     closed_until: Option<Time>,
+    /// How often that was so.
+    exhausted: Arc<AtomicU64>,
     buffer: Vec<u8>,
 }
 
@@ -108,6 +110,7 @@ impl Entrance {
             served: 0,
             turned_away: 0,
             closed_until: None,
+            exhausted: Arc::default(),
             buffer: vec![0; RECEIVE_BYTES],
         })
     }
@@ -156,6 +159,7 @@ impl Entrance {
 
     /// Takes nobody for a while, and makes room.
     fn close_door(&mut self) {
+        self.exhausted.fetch_add(1, Ordering::Relaxed);
         self.turn_away_oldest();
         if self.closed_until.is_none() && epoll::delete(&self.epoll, &self.listener).is_ok() {
             self.closed_until = Some(Time(self.clock.now().0 + PAUSE_NANOS));
@@ -285,6 +289,11 @@ impl Entrance {
         {
             self.closed_until = None;
         }
+    }
+
+    /// How often nobody could be let in because the system had no descriptors or memory.
+    pub fn exhausted(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.exhausted)
     }
 
     /// Where it listens.

@@ -14,7 +14,7 @@ use crate::system;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::{Class, Nanos};
@@ -83,6 +83,7 @@ pub struct Server<D> {
     address: Address,
     stop: Arc<Mailbox<()>>,
     entrance: JoinHandle<u64>,
+    exhausted: Arc<AtomicU64>,
     desk: JoinHandle<()>,
     stop_desk: Arc<Mailbox<()>>,
     relay: Option<Relay>,
@@ -200,6 +201,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let (relay, gate) = encryption.map(|tls| relay(&tls, limits, clock)).transpose()?.unzip();
         let stops = Arc::clone(&stop);
         let entrance = Entrance::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
+        let exhausted = entrance.exhausted();
         let entrance = Builder::new().name("entrance".into()).spawn(|| entrance.run())?;
         let asked = |service: &Running<D>| -> Box<dyn Asked> {
             Box::new(Exported { name: service.name.clone(), mailbox: Arc::clone(&service.mailbox) })
@@ -208,7 +210,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let asked = services.iter().map(asked).collect();
         let desk = Desk::new(windows, asked, Arc::clone(&stop_desk), clock)?;
         let desk = Builder::new().name("desk".into()).spawn(|| desk.run())?;
-        Ok(Server { address, stop, entrance, desk, stop_desk, relay, devices, services })
+        Ok(Server { address, stop, entrance, exhausted, desk, stop_desk, relay, devices, services })
     }
 
     /// Where it listens.
@@ -219,6 +221,12 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// Some figures of each drive, as they are.
     pub fn live(&self) -> impl Iterator<Item = &Live> {
         self.services.iter().map(|service| &*service.live)
+    }
+
+    /// How often clients had to wait to be let in because the system had no descriptors or memory for them; ten times a second
+    /// while that is so.
+    pub fn exhausted(&self) -> u64 {
+        self.exhausted.load(Ordering::Relaxed)
     }
 
     /// Takes no more connections, finishes what is under way, flushes the drives and gives them back.

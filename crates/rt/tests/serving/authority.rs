@@ -5,6 +5,7 @@ use rcgen::{
     IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// An authority.
@@ -73,5 +74,7 @@ impl Authority {
 }
 
 fn put(folder: &Path, name: &str, content: &str) {
-    std::fs::write(folder.join(name), content).expect("the folder is writable");
+    let path = folder.join(name);
+    std::fs::write(&path, content).expect("the folder is writable");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
 }

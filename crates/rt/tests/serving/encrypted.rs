@@ -8,8 +8,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
+use std::fs::Permissions;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use tailcut_base::Nanos;
@@ -37,7 +39,7 @@ impl Secure {
     fn of(folder: TempDir, limits: Limits, is_required: bool, verify_peer: bool) -> Secure {
         let certificates = Certificates::load(folder.path(), verify_peer).expect("they are there");
         let encryption = Some(Encryption { certificates, is_required });
-        let rig = Rig::with(limits, Access { allow_network: false, encryption });
+        let rig = Rig::with(limits, Access { encryption, ..Access::default() });
         Secure { rig, folder }
     }
 
@@ -504,6 +506,10 @@ fn certificates_that_cannot_be_used_are_named() {
     std::fs::write(path("server-key.pem"), b"nothing").expect("it can be written");
     assert!(why(false).1.contains("server-key.pem: nothing of its kind"), "{}", why(false).1);
     std::fs::write(path("server-key.pem"), &key).expect("it can be written");
+    let permit = |mode| std::fs::set_permissions(path("server-key.pem"), Permissions::from_mode(mode));
+    permit(0o644).expect("it is ours");
+    assert!(why(false).1.contains("server-key.pem: it is no secret"), "{}", why(false).1);
+    permit(0o640).expect("it is ours");
     std::fs::write(path("ca-crl.pem"), b"nothing").expect("it can be written");
     assert!(why(true).1.contains("ca-crl.pem"), "a list that cannot be read is not passed over");
     std::fs::remove_file(path("ca-cert.pem")).expect("it is there");

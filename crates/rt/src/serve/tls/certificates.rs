@@ -2,6 +2,7 @@
 //! qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
 
 use super::BadCertificates;
+use crate::secret::{Secret, read_secret};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
@@ -30,7 +31,12 @@ impl Certificates {
     pub fn load(folder: &Path, verify_peer: bool) -> Result<Certificates, BadCertificates> {
         let (chain_path, key_path) = (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY));
         let chain: Vec<CertificateDer<'static>> = read_all(&chain_path)?;
-        let key = PrivateKeyDer::from_pem_file(&key_path).map_err(|error| bad(&key_path, error))?;
+        let unreadable = |error| BadCertificates::Unreadable { path: key_path.clone(), error };
+        let Secret { content: key, exposure } = read_secret(&key_path).map_err(unreadable)?;
+        if let Some(exposure) = exposure {
+            return Err(unusable(&key_path, format!("it is no secret: {exposure}")));
+        }
+        let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad(&key_path, error))?;
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13, &TLS12])
