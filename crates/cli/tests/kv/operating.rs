@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 
 #[test]
 fn without_any_option_it_serves_from_emulated_drives() {
@@ -116,4 +117,34 @@ fn one_too_many_is_told_so() {
     server.stop();
     let figures = std::fs::read_to_string(server.place.path("figures")).expect("it was written");
     assert_eq!(json(&figures)["turned_away"], 1);
+}
+
+/// Standard error of a server with passwords in a file with these permissions, after a login that fails.
+fn after_a_failed_login(permissions: u32) -> String {
+    let place = Place::new();
+    place.put("users", b"me:secret\n");
+    let path = place.path("users");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(permissions)).expect("it is ours");
+    let mut command = place.command(&["serve", "kv", "-q", "--memory-only", "-s", "kv.sock", "-Y", "users"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut first = [0; 1];
+    child.stdout.as_mut().expect("its output").read_exact(&mut first).expect("it serves");
+    let mut stream = UnixStream::connect(place.path("kv.sock")).expect("it listens");
+    stream.write_all(b"set x 0 0 8\r\nme wrong\r\n").expect("it listens");
+    let mut told = [0; 38];
+    stream.read_exact(&mut told[..37]).expect("an answer");
+    assert!(told.starts_with(b"CLIENT_ERROR authentication failure\r\n"), "{told:?}");
+    let id = child.id().to_string();
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill is everywhere");
+    String::from_utf8(child.wait_with_output().expect("our child").stderr).expect("text")
+}
+
+#[test]
+fn a_failed_login_and_passwords_for_everybody_are_told() {
+    let own = format!("process {} of user ", std::process::id());
+    let told = after_a_failed_login(0o600);
+    assert!(told.contains("wrong name or password from") && told.contains(&own), "{told}");
+    assert!(!told.contains("chmod"), "{told}");
+    let told = after_a_failed_login(0o644);
+    assert!(told.contains("users") && told.contains("chmod 600"), "{told}");
 }

@@ -17,6 +17,8 @@ pub struct Client {
     pub name: u32,
     /// It has to say a password first.
     pub login: Option<Login>,
+    /// Passwords that were wrong came from its address: until then nothing more is taken of it.
+    pub slowed_until: Option<Time>,
     /// What was received and not taken.
     pub input: Vec<u8>,
     /// Not because it is half a command, but because the service took no more: it goes on when it does, also without further input, as
@@ -58,6 +60,7 @@ impl Client {
             socket,
             name,
             login,
+            slowed_until: None,
             input: Vec::new(),
             is_held: false,
             is_readable: true,

@@ -1,5 +1,6 @@
 //! What happens to a server that its operator wants to know of at once. Nothing of it is said per command.
 
+use super::throttle::Peer;
 use crate::ctl::Health;
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub enum Event {
     Refused,
     /// The system has no descriptors or memory for further clients; for a while none is let in.
     Exhausted,
+    /// Somebody has said a name and a password that do not go together.
+    LoginFailed(Peer),
     /// A client has come.
     Connected,
     /// A client has gone, or had to.

@@ -15,9 +15,11 @@ mod parts;
 mod questions;
 pub mod server;
 mod shards;
+pub mod throttle;
 mod worker;
 
 pub use events::{Event, Events, Fault};
 pub use figures::{Figures, Glance, Traffic};
 pub use finding::{CannotFind, Making};
 pub use server::{CannotServe, Doors, Limits, Served, Server};
+pub use throttle::Peer;

@@ -122,6 +122,20 @@ fn who_has_to_say_a_password_says_it_first() {
 }
 
 #[test]
+fn who_guesses_passwords_is_slowed_down() {
+    let users = Users::parse(b"me:secret\n").expect("a user");
+    let doors = Doors { users: Some(users), ..Doors::default() };
+    let settings = Settings { memory: 16 << 20, ..SMALL };
+    let rig: Rig<MemoryDrive> = Rig::with(None, settings, doors, Limits::default(), false);
+    let mut guesser = rig.client();
+    guesser.send("set x 0 0 8\r\nme wrong\r\n".repeat(1000));
+    guesser.say("", &"CLIENT_ERROR authentication failure\r\n".repeat(5));
+    // Far fewer than were asked for, however long this test was kept waiting meanwhile.
+    let looked_at = rig.stop().figures.traffic.not_let_in;
+    assert!((5..500).contains(&looked_at), "{looked_at}");
+}
+
+#[test]
 fn datagrams_are_answered_by_datagrams() {
     let any = "127.0.0.1:0".parse().expect("an address");
     let doors = Doors { datagrams: vec![any], ..Doors::default() };

@@ -27,6 +27,7 @@ use tailcut_base::Time;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::wire::memcached::Users;
 use tailcut_rt::kv::{CannotServe, Doors, Limits, Served, Server};
+use tailcut_rt::secret::read_secret;
 use tailcut_rt::serve::{Address, CannotListen};
 use tailcut_rt::{AnyDrive, Clock, Supervisor};
 use windows::Open;
@@ -52,10 +53,11 @@ fn serve_with(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let clock = Clock::start();
-    let (store, doors) = (Store::read(arguments)?, doors(arguments)?);
+    let (store, (doors, warning)) = (Store::read(arguments)?, doors(arguments)?);
     let (windows, open) = windows::open(arguments)?;
     let history = history(arguments, &open, &store)?;
     options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
+    warning.iter().for_each(|warning| reporter.warn(warning));
     reporter.starting(&store.description());
     let making = store.clone();
     let limits = Limits {
@@ -117,8 +119,8 @@ fn settings(arguments: &KvArguments) -> ServiceSettings {
     }
 }
 
-/// Where clients come in.
-fn doors(arguments: &KvArguments) -> Result<Doors, Failure> {
+/// Where clients come in, and what is wrong with that.
+fn doors(arguments: &KvArguments) -> Result<(Doors, Option<String>), Failure> {
     let at = |listen: &Listen, port: u16| SocketAddr::new(listen.address, listen.port.unwrap_or(port));
     let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
     match &arguments.unix_socket {
@@ -137,15 +139,17 @@ fn doors(arguments: &KvArguments) -> Result<Doors, Failure> {
             "nobody could connect: give a port with -p or -U, or a socket with -s".into(),
         ));
     }
-    let users = arguments.auth_file.as_deref().map(users).transpose()?;
+    let (users, warning) = arguments.auth_file.as_deref().map(users).transpose()?.unzip();
     let (allow_network, permissions) = (arguments.allow_network, arguments.mask);
-    Ok(Doors { streams, datagrams, allow_network, permissions, users })
+    Ok((Doors { streams, datagrams, allow_network, permissions, users }, warning.flatten()))
 }
 
-fn users(file: &Path) -> Result<Users, Failure> {
+/// Who has a password, and a warning where it is not secret; memcached takes such files, too.
+fn users(file: &Path) -> Result<(Users, Option<String>), Failure> {
     let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
-    let text = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
-    Users::parse(&text).map_err(|error| wrong(error.to_string()))
+    let secret = read_secret(file).map_err(|error| wrong(error.to_string()))?;
+    let users = Users::parse(&secret.content).map_err(|error| wrong(error.to_string()))?;
+    Ok((users, secret.exposure.map(|exposure| format!("-Y {}: {exposure}", file.display()))))
 }
 
 /// What the user can mend is bad input.

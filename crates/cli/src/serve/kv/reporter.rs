@@ -33,7 +33,7 @@ impl Reporter {
         self.log.tell(Entry::new(Level::Note, "note", text));
     }
 
-    /// Something that the user should do something about.
+    /// Something that the user should change.
     pub fn warn(&self, text: &str) {
         self.log.tell(Entry::new(Level::Warning, "warning", text));
     }
@@ -144,6 +144,12 @@ fn entry(event: &Event) -> Entry {
             let text =
                 "no descriptors or memory for further clients: raise the limit (LimitNOFILE, ulimit -n)";
             new("out_of_descriptors", text.into()).frequent()
+        }
+        Event::LoginFailed(peer) => {
+            // Not often: who fails is slowed down.
+            let text =
+                format!("wrong name or password from {peer}; further attempts from there are slowed down");
+            new("login_failed", text).with("peer", peer.to_string())
         }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
         Event::Left => new("client_left", "a client has gone".into()).frequent(),

@@ -72,6 +72,9 @@ pub struct Login {
     data: Option<usize>,
 }
 
+/// What a client is told that has said a name and a password which do not go together.
+pub const AUTHENTICATION_FAILURE: &[u8] = b"CLIENT_ERROR authentication failure\r\n";
+
 /// What came of an attempt to get in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
@@ -101,7 +104,7 @@ impl Login {
         let words = Words::new(data);
         match words.all() {
             [name, password, ..] if users.know(name, password) => Attempt::Welcome,
-            [_, _, ..] => Attempt::Refused(b"CLIENT_ERROR authentication failure\r\n"),
+            [_, _, ..] => Attempt::Refused(AUTHENTICATION_FAILURE),
             _ => Attempt::Refused(b"CLIENT_ERROR bad authentication token format\r\n"),
         }
     }

@@ -19,6 +19,7 @@ use super::figures::Traffic;
 use super::parts::Parts;
 use super::server::Limits;
 use super::shards::{Common, Notice, Reach};
+use super::throttle::Throttle;
 use crate::Clock;
 use crate::ctl::{Steered, Steering};
 use crate::drive::{Answers, Drive};
@@ -85,6 +86,9 @@ pub struct Worker<D> {
     is_recovered: bool,
     /// When those are looked for who have said nothing for long.
     idle_check: Time,
+    throttle: Throttle,
+    /// When the first of those may go on who were slowed down.
+    slowed_check: Time,
     traffic: Traffic,
     steering: Steering,
     checkup: Checkup,
@@ -171,6 +175,8 @@ impl<D: Steered> Worker<D> {
             is_told: false,
             is_recovered: false,
             idle_check: Time::NEVER,
+            throttle: Throttle::new(),
+            slowed_check: Time::NEVER,
             traffic: Traffic::default(),
             steering: Steering::default(),
             checkup,
@@ -218,6 +224,7 @@ impl<D: Steered> Worker<D> {
         self.answer();
         self.open_door_again(now);
         self.see_off_the_idle(now);
+        self.go_on_with_the_slowed(now);
         self.wind_down(now);
         self.check_up(now);
         self.reach.common().tally(self.thread, self.clients.tally());

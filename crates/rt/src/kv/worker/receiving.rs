@@ -1,10 +1,15 @@
 //! From a socket to the service.
 
 use super::super::client::{Client, Moved};
+use super::super::events::Event;
 use super::super::shards::Reach;
+use super::super::throttle::{Peer, Throttle};
 use super::{Stopping, Worker};
+use crate::Clock;
 use crate::ctl::Steered;
+use tailcut_base::Time;
 use tailcut_host::kv::session::Clients;
+use tailcut_host::wire::memcached::login::AUTHENTICATION_FAILURE;
 use tailcut_host::wire::memcached::reply::{self, Stored};
 use tailcut_host::wire::memcached::{Attempt, Users};
 
@@ -18,6 +23,8 @@ impl<D: Steered> Worker<D> {
             clients: &mut self.clients,
             reach: &mut self.reach,
             users: self.users.as_ref(),
+            throttle: &mut self.throttle,
+            clock: self.clock,
             not_let_in: 0,
         };
         if client.is_held {
@@ -27,7 +34,8 @@ impl<D: Steered> Worker<D> {
             intake.take(client, &mut input);
             client.keep(input);
         }
-        let is_wanted = client.is_readable && intake.clients.is_willing(client.name);
+        let is_wanted =
+            client.is_readable && client.slowed_until.is_none() && intake.clients.is_willing(client.name);
         let mut moved = Moved::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // What is left of a client that is served is half a command: there is room for more.
@@ -44,6 +52,7 @@ impl<D: Steered> Worker<D> {
             }
         }
         self.traffic.not_let_in += intake.not_let_in;
+        self.slowed_check = self.slowed_check.min(client.slowed_until.unwrap_or(Time::NEVER));
         self.buffer = buffer;
         if moved == Moved::Gone {
             return self.close(seat);
@@ -56,9 +65,33 @@ impl<D: Steered> Worker<D> {
     pub(super) fn list(&mut self, seat: u32) {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         let may_receive = client.is_readable && self.stopping == Stopping::Not;
-        if (may_receive || client.is_held) && !client.is_listed && self.clients.is_willing(client.name) {
+        let may_go_on = client.slowed_until.is_none() && (may_receive || client.is_held);
+        if may_go_on && !client.is_listed && self.clients.is_willing(client.name) {
             client.is_listed = true;
             self.listed.push_back(seat);
+        }
+    }
+}
+
+impl<D: Steered> Worker<D> {
+    /// Goes on with clients that were slowed down, as far as their time has come.
+    pub(super) fn go_on_with_the_slowed(&mut self, now: Time) {
+        if self.slowed_check > now {
+            return;
+        }
+        self.slowed_check = Time::NEVER;
+        for seat in 0..self.seats.len() as u32 {
+            let Some(client) = &mut self.seats[seat as usize].client else { continue };
+            match client.slowed_until {
+                // Who has gone meanwhile does not keep others out.
+                Some(_) if client.is_hung => self.close(seat),
+                Some(until) if until <= now => {
+                    client.slowed_until = None;
+                    self.list(seat);
+                }
+                Some(until) => self.slowed_check = self.slowed_check.min(until),
+                None => {}
+            }
         }
     }
 }
@@ -68,6 +101,8 @@ struct Intake<'a> {
     clients: &'a mut Clients,
     reach: &'a mut Reach,
     users: Option<&'a Users>,
+    throttle: &'a mut Throttle,
+    clock: Clock,
     not_let_in: u64,
 }
 
@@ -79,6 +114,13 @@ impl Intake<'_> {
             if client.is_held {
                 return;
             }
+            let (peer, now) = (Peer::of(&client.socket), self.clock.now());
+            client.slowed_until = Some(self.throttle.opens(&peer)).filter(|&opens| opens > now);
+            if client.slowed_until.is_some() {
+                // What it has sent already is looked at then.
+                client.is_held = true;
+                return;
+            }
             match login.next(users, input) {
                 Attempt::More => return,
                 Attempt::Welcome => {
@@ -87,6 +129,10 @@ impl Intake<'_> {
                 }
                 Attempt::Refused(line) => {
                     self.not_let_in += 1;
+                    if line == AUTHENTICATION_FAILURE {
+                        self.throttle.note_failure(&peer, now);
+                        self.reach.common().tell(Event::LoginFailed(peer));
+                    }
                     self.clients.outbox(client.name).tail().extend_from_slice(line);
                 }
                 Attempt::Close => {
