@@ -43,7 +43,8 @@ impl Shards for Told {
 
 /// Carries this out.
 fn told(input: &[u8]) -> Told {
-    let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+    let settings =
+        ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
     let shard = in_memory(settings, 1);
     let mut told = Told { shard, foreseen: Vec::new(), asked: Vec::new(), farthest: 0 };
     let mut clients = Clients::new(0, 1, settings);

@@ -4,6 +4,7 @@ mod ahead;
 mod dialogues;
 #[path = "../kv/disk.rs"]
 mod disk;
+mod memory;
 mod parts;
 mod program;
 mod reference;

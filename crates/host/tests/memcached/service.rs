@@ -59,8 +59,10 @@ impl Client {
                 (open(settings, &mut disk, Making::Create { store: 1, seed }), Some(disk))
             }
         };
-        let mut service =
-            Service::new(engine, ServiceSettings { most_item: 1 << 20, is_durable, process: 1 });
+        let mut service = Service::new(
+            engine,
+            ServiceSettings { most_item: 1 << 20, is_durable, client_memory: 64 << 20, process: 1 },
+        );
         service.tick(Time(1), NOW);
         let name = service.open();
         let (input, received, random) = (Vec::new(), Vec::new(), Stream::new(seed, "client"));
@@ -79,7 +81,8 @@ impl Client {
         self.make_durable();
         let disk = self.disk.as_mut().expect("it has one");
         let engine = open(*self.service.engine().settings(), disk, Making::Open);
-        let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+        let settings =
+            ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
         self.service = Service::new(engine, settings);
         self.service.tick(Time(1), NOW);
         (self.name, self.closed) = (self.service.open(), None);

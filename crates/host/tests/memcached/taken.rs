@@ -46,7 +46,7 @@ impl Shards for Taken {
     fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
         if self.random.below(3) == 0 {
             self.left.push_back((asker, errand.keep()));
-            return Progress::Later { is_open: !errand.only_looks(), bytes: 0 };
+            return Progress::Deferred;
         }
         self.do_what_was_left();
         self.shard.receive(asker, errand, out)
@@ -54,7 +54,8 @@ impl Shards for Taken {
 }
 
 fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
-    let settings = ServiceSettings { most_item: 1 << 20, is_durable: false, process: 1 };
+    let settings =
+        ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
     let shard = in_memory(settings, seed);
     let (left, replies, random) = (VecDeque::new(), VecDeque::new(), Stream::new(seed, "others"));
     let mut taken = Taken { shard, left, replies, random };

@@ -34,6 +34,8 @@ pub struct Client {
     pub has_ended: bool,
     /// It is in the list of those that are received from.
     pub is_listed: bool,
+    /// It is in the list of those that wait for memory.
+    pub awaits_memory: bool,
     /// It is in the list of those that are sent something.
     pub is_answering: bool,
     /// The system was asked to tell when its socket takes something.
@@ -68,6 +70,7 @@ impl Client {
             is_hung: false,
             has_ended: false,
             is_listed: false,
+            awaits_memory: false,
             is_answering: false,
             awaits_room: false,
             heard: now,
@@ -139,6 +142,7 @@ impl Client {
         if rest.is_empty() && self.input.capacity() > LEAST_INPUT {
             self.input = Vec::new();
         }
+        self.input.reserve_exact(rest.len());
         self.input.extend_from_slice(rest);
     }
 }

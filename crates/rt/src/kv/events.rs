@@ -16,6 +16,8 @@ pub enum Event {
     Exhausted,
     /// Somebody has said a name and a password that do not go together.
     LoginFailed(Peer),
+    /// A client was disconnected: others waited for the memory that its answers or a half-sent value took.
+    Hoarding,
     /// A client has come.
     Connected,
     /// A client has gone, or had to.

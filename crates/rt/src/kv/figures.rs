@@ -33,12 +33,16 @@ pub struct Traffic {
     pub turned_away: u64,
     /// Of the connections, closed because nothing came for too long.
     pub idle: u64,
+    /// Of the connections, closed because others waited for the memory that they held.
+    pub hoarding: u64,
     /// Attempts to log in that have failed.
     pub not_let_in: u64,
     /// Requests that came as datagrams.
     pub datagrams: u64,
     /// Datagrams that were dropped: no requests, or too many at a time.
     pub dropped: u64,
+    /// Requests that came as datagrams whose reply did not fit into one.
+    pub too_long_for_udp: u64,
     /// Bytes received.
     pub received: u64,
     /// Bytes sent.
@@ -48,14 +52,26 @@ pub struct Traffic {
 impl Traffic {
     /// That of another thread, too.
     pub(super) fn add(&mut self, other: &Traffic) {
-        let Traffic { connections, turned_away, idle, not_let_in, datagrams, dropped, received, sent } =
-            other;
+        let Traffic {
+            connections,
+            turned_away,
+            idle,
+            hoarding,
+            not_let_in,
+            datagrams,
+            dropped,
+            too_long_for_udp,
+            received,
+            sent,
+        } = other;
         self.connections += connections;
         self.turned_away += turned_away;
         self.idle += idle;
+        self.hoarding += hoarding;
         self.not_let_in += not_let_in;
         self.datagrams += datagrams;
         self.dropped += dropped;
+        self.too_long_for_udp += too_long_for_udp;
         self.received += received;
         self.sent += sent;
     }

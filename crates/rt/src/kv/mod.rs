@@ -4,8 +4,9 @@
 //! whichever thread has something to ask, and no thread waits for another ([`shards`]). What commands mean stands in
 //! [`tailcut_host::kv::session`]; here bytes are received and sent, and requests handed to the drive.
 //!
-//! What a stranger can cost is bounded: connections; for each of them what it has sent and nobody has taken (64 KiB), the data of
-//! one item, and its answers, as a client that does not read them is not served; and, if wanted, how long it may say nothing.
+//! What a stranger can cost is bounded: connections; for each of them what it has sent and nobody has taken (64 KiB); for all of them
+//! together the memory for replies, half-sent values and commands that wait (`client_memory`); and, if wanted, how long one may say
+//! nothing. `docs/decisions/key-value-server.md` has the formula for all the memory of a server.
 
 mod client;
 pub mod events;

@@ -86,6 +86,8 @@ impl Store {
         count_traffic(&traffic, metrics);
         let connected = self.connections() as f64;
         metrics.add(Kind::Gauge, "connections", "Clients that are connected.", &[], connected);
+        let held = self.common.tallied().client_memory as f64;
+        metrics.add(Kind::Gauge, "kv_client_memory_bytes", CLIENT_MEMORY, &[], held);
         for (kind, source, times) in self.common.latencies().iter() {
             let labels = [("kind", kind.name()), ("source", source.name())];
             histogram("kv_command_seconds", LATENCY, &labels, times, metrics);
@@ -163,9 +165,19 @@ fn count_traffic(traffic: &Traffic, metrics: &mut Metrics) {
         ("connections_total", "Clients that have connected.", traffic.connections),
         ("connections_refused_total", "Clients turned away, as there were too many.", traffic.turned_away),
         ("connections_idle_total", "Connections closed, as nothing came.", traffic.idle),
+        (
+            "connections_hoarding_total",
+            "Connections closed, as others waited for the memory that they held.",
+            traffic.hoarding,
+        ),
         ("logins_failed_total", "Attempts to log in that have failed.", traffic.not_let_in),
         ("datagrams_total", "Requests that came as datagrams.", traffic.datagrams),
         ("datagrams_dropped_total", "Datagrams that were dropped.", traffic.dropped),
+        (
+            "datagrams_too_long_total",
+            "Requests as datagrams whose reply did not fit into one.",
+            traffic.too_long_for_udp,
+        ),
         ("received_bytes_total", "Bytes received from clients.", traffic.received),
         ("sent_bytes_total", "Bytes sent to clients.", traffic.sent),
     ] {
@@ -175,6 +187,7 @@ fn count_traffic(traffic: &Traffic, metrics: &mut Metrics) {
 
 /// There is one store in a server.
 const NAME: &str = "kv";
+const CLIENT_MEMORY: &str = "Memory for replies that are not sent, values half sent, and commands that wait.";
 const COMMANDS: &str = "Commands by kind; each key of a get is one.";
 const HITS: &str = "Items found, by where they were.";
 const LATENCY: &str =

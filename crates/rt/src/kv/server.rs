@@ -61,6 +61,9 @@ pub struct Limits {
     pub idle: Option<Nanos>,
     /// How long the end waits for clients that do not read their answers, and for a drive that says nothing.
     pub patience: Nanos,
+    /// How long clients wait for the memory that others hold before those are disconnected that do not read their answers, or do
+    /// not end the value that they send.
+    pub memory_patience: Nanos,
     /// How long it looks out for requests before it sleeps; zero for not at all.
     pub busy_poll: Nanos,
 }
@@ -73,6 +76,7 @@ impl Default for Limits {
             connections: 1024,
             idle: None,
             patience: Nanos::secs(10),
+            memory_patience: Nanos::millis(100),
             busy_poll: Nanos::ZERO,
         }
     }

@@ -6,6 +6,7 @@ mod beginning;
 mod conversing;
 mod ending;
 mod hostile;
+mod memory;
 mod recovering;
 mod threads;
 
@@ -52,9 +53,21 @@ impl<D: Steered + Send + 'static> Rig<D> {
     pub fn with(
         drive: Option<D>,
         settings: Settings,
-        mut doors: Doors,
+        doors: Doors,
         limits: Limits,
         is_durable: bool,
+    ) -> Rig<D> {
+        let service =
+            ServiceSettings { most_item: MOST_ITEM, is_durable, client_memory: 64 << 20, process: 1 };
+        Rig::serving(drive, settings, doors, limits, service)
+    }
+
+    pub fn serving(
+        drive: Option<D>,
+        settings: Settings,
+        mut doors: Doors,
+        limits: Limits,
+        service: ServiceSettings,
     ) -> Rig<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         doors.streams.push(Address::Unix(folder.path().join("socket")));
@@ -70,7 +83,6 @@ impl<D: Steered + Send + 'static> Rig<D> {
                 Ok((engines, Some(drive)))
             }
         };
-        let service = ServiceSettings { most_item: MOST_ITEM, is_durable, process: 1 };
         let server =
             Server::start(doors, Windows::default(), Events::default(), make, service, limits, clock)
                 .expect("it listens");

@@ -137,7 +137,7 @@ fn what_concerns_all_parts_reaches_them() {
 }
 
 /// What `stats` tells.
-fn told(client: &mut Client) -> HashMap<String, String> {
+pub fn told(client: &mut Client) -> HashMap<String, String> {
     let mut text = Vec::new();
     while !text.ends_with(b"END\r\n") {
         let mut byte = [0];

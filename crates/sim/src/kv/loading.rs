@@ -32,7 +32,8 @@ pub fn load(config: &KvConfig, disk: &Disk, seed: u64) -> Loaded {
     loading.fill(config, disk, &mut random);
     // As memcached counts an item, with room for its key.
     let most_item = config.value + 1024;
-    let settings = ServiceSettings { most_item, is_durable: config.durable, process: 0 };
+    let settings =
+        ServiceSettings { most_item, is_durable: config.durable, client_memory: u64::MAX, process: 0 };
     let service = Service::new(loading.engine, settings);
     Loaded { service, blocks: loading.blocks, versions: loading.versions, last: loading.last }
 }

@@ -42,7 +42,7 @@ pub struct KvArguments {
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = 11211, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65535))]
     pub port: i32,
-    /// UDP port; 0 for none
+    /// UDP port; 0 for none. A reply is one datagram of 1400 bytes at most: senders can be forged
     #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0, conflicts_with_all = ["unix_socket", "auth_file"])]
     pub udp_port: u16,
     /// Addresses to listen on, each with a port if it is another one: 127.0.0.1,127.0.0.2:11212
@@ -60,6 +60,11 @@ pub struct KvArguments {
     /// Memory for items, in MiB; what has no room there is on flash
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
+    /// Memory for clients, such as 256m: replies that they have not read, values that they have half sent, and commands that wait;
+    /// when it is used up, clients that neither read nor finish are disconnected. By default 32 MiB for each thread. The server takes
+    /// at most -m, the index (15 bytes an item), this, 96 KiB for each connection of -c, 16 MiB for each thread of -t, and 32 MiB
+    #[arg(long, value_name = "SIZE", value_parser = client_memory)]
+    pub client_memory: Option<u64>,
     /// Most connections at a time
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub conn_limit: u32,
@@ -112,6 +117,11 @@ pub struct KvArguments {
 }
 
 impl KvArguments {
+    /// Bytes of memory for clients.
+    pub fn client_memory(&self) -> u64 {
+        self.client_memory.unwrap_or(u64::from(self.threads) * CLIENT_MEMORY_OF_THREAD)
+    }
+
     /// Where the control socket is if nobody has said.
     pub fn usual_control(&self) -> PathBuf {
         match (&self.unix_socket, self.port) {
@@ -223,12 +233,24 @@ fn octal(text: &str) -> Result<u32, String> {
 }
 
 fn item_size(text: &str) -> Result<u64, String> {
+    let bytes = size(text).filter(|bytes| (1024..=1 << 30).contains(bytes));
+    bytes.ok_or_else(|| String::from("write a size from 1k to 1024m, such as 512k or 2m"))
+}
+
+fn client_memory(text: &str) -> Result<u64, String> {
+    let bytes = size(text).filter(|bytes| (1 << 20..=1 << 40).contains(bytes));
+    bytes.ok_or_else(|| String::from("write a size from 1m to 1024g, such as 64m or 1g"))
+}
+
+fn size(text: &str) -> Option<u64> {
     let (digits, scale) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1 << 10),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 1 << 30),
         _ => (text, 1),
     };
-    let bytes = digits.parse().ok().and_then(|count: u64| count.checked_mul(scale));
-    let bytes = bytes.filter(|bytes| (1024..=1 << 30).contains(bytes));
-    bytes.ok_or_else(|| String::from("write a size from 1k to 1024m, such as 512k or 2m"))
+    digits.parse().ok().and_then(|count: u64| count.checked_mul(scale))
 }
+
+/// As much as 30 clients need that are sent the largest items.
+const CLIENT_MEMORY_OF_THREAD: u64 = 32 << 20;

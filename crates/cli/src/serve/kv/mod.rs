@@ -115,6 +115,7 @@ fn settings(arguments: &KvArguments) -> ServiceSettings {
     ServiceSettings {
         most_item: arguments.max_item_size,
         is_durable: arguments.durable,
+        client_memory: arguments.client_memory(),
         process: std::process::id(),
     }
 }

@@ -44,6 +44,11 @@ impl Options {
                 self.idle = (seconds > 0).then(|| Nanos::secs(seconds.into()));
             }
             "maxconns_fast" => {}
+            "resp_obj_mem_limit" | "read_buf_mem_limit" => {
+                return Err(format!(
+                    "-o {name}: memory for clients has one limit here; take --client-memory SIZE"
+                ));
+            }
             _ if name.starts_with("ext_") => {
                 return Err(format!(
                     "-o {name}: items on flash are the rule here; say where with --device PATH"

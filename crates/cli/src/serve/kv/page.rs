@@ -110,9 +110,11 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
     let rare = [
         ("connections turned away", traffic.turned_away),
         ("connections closed for silence", traffic.idle),
+        ("connections closed for memory", traffic.hoarding),
         ("wrong passwords", traffic.not_let_in),
         ("datagrams", traffic.datagrams),
         ("datagrams dropped", traffic.dropped),
+        ("datagrams with too long replies", traffic.too_long_for_udp),
         ("items that could not be read", engine.failed_reads + engine.damaged),
     ];
     rows.extend(rare.into_iter().filter(|&(_, value)| value > 0).map(|(name, value)| (name, count(value))));
@@ -154,9 +156,11 @@ pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
         "connections": traffic.connections,
         "turned_away": traffic.turned_away,
         "closed_for_silence": traffic.idle,
+        "closed_for_memory": traffic.hoarding,
         "wrong_passwords": traffic.not_let_in,
         "datagrams": traffic.datagrams,
         "datagrams_dropped": traffic.dropped,
+        "datagrams_too_long": traffic.too_long_for_udp,
         "received_bytes": traffic.received,
         "sent_bytes": traffic.sent,
     })

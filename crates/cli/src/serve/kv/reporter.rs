@@ -151,6 +151,10 @@ fn entry(event: &Event) -> Entry {
                 format!("wrong name or password from {peer}; further attempts from there are slowed down");
             new("login_failed", text).with("peer", peer.to_string())
         }
+        Event::Hoarding => {
+            let text = "a client was disconnected that did not read its answers, or half sent a value, while others waited for the memory";
+            new("client_hoarding", text.into()).frequent()
+        }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
         Event::Left => new("client_left", "a client has gone".into()).frequent(),
         Event::Drive { member, is } => {

@@ -20,6 +20,8 @@ impl About {
         tally.clients += elsewhere.clients;
         tally.connections += elsewhere.connections;
         tally.bytes_read += elsewhere.bytes_read;
+        tally.client_memory += elsewhere.client_memory;
+        tally.most_client_memory += elsewhere.most_client_memory;
         About { tally, ..*self }
     }
 
@@ -50,7 +52,7 @@ impl About {
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let (known, segments) = sums.recovered.unwrap_or_default();
-        let lines: [(&str, u64); 39] = [
+        let lines: [(&str, u64); 42] = [
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
@@ -75,6 +77,9 @@ impl About {
             ("store_no_memory", statistics.store_no_memory),
             ("bytes_read", self.tally.bytes_read),
             ("limit_maxbytes", sums.memory),
+            ("client_memory", self.tally.client_memory),
+            ("client_memory_max", self.tally.most_client_memory),
+            ("client_memory_limit", self.settings.most_client_memory(self.tally.threads as u32)),
             ("threads", self.tally.threads),
             ("hash_bytes", sums.index_bytes),
             ("curr_items", sums.items),

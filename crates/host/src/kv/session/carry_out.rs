@@ -122,6 +122,8 @@ impl Work<'_> {
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {
         let seen = self.see(key, true, |item, out| {
             let item = item?;
+            // All of it at once: memory that grows behind a large value would be twice as much.
+            out.reserve(item.value.bytes() + AROUND_VALUE);
             let Header { flags, cas, .. } = item.header;
             reply::value(out, key, flags, item.value.bytes() as u32, with_cas.then_some(cas));
             item.value.append_to(out);
@@ -144,6 +146,9 @@ impl Work<'_> {
         let seen = self.see(key, counts, |item, out| {
             let item = item?;
             let seen = as_meta(item.header, unix);
+            if flags.wants_value() {
+                out.reserve(item.value.bytes() + AROUND_VALUE);
+            }
             meta::hit(out, flags, key, &seen, unix);
             if flags.wants_value() {
                 item.value.append_to(out);
@@ -468,6 +473,8 @@ impl Work<'_> {
     }
 }
 
+/// Bytes of an answer around its value, for nearly all.
+const AROUND_VALUE: usize = 512;
 /// To whom there is nothing else to say.
 const NO_ROOM: &str = "out of memory";
 

@@ -4,6 +4,7 @@ use super::about::About;
 use super::errand::{Reply, Shards};
 use super::latency::{Latencies, Stopwatch};
 use super::outbox::{Outbox, Texts};
+use super::pool::{Holding, Pool};
 use super::shard::ServiceSettings;
 use super::{Session, Ways};
 use crate::wire::memcached::Reason;
@@ -20,6 +21,7 @@ pub struct Clients {
     /// Where the next client in each place begins to number its answers: late replies to one that was given up are nobody's.
     numbers: Vec<u64>,
     texts: Texts,
+    pool: Pool,
     unix: u64,
     tally: Tally,
     watch: Stopwatch,
@@ -38,6 +40,10 @@ pub struct Tally {
     pub bytes_read: u64,
     /// Threads that serve.
     pub threads: u64,
+    /// Bytes of memory that clients hold, and the most that they ever held.
+    pub client_memory: u64,
+    /// See there; of several threads, the sum of what each had at its worst.
+    pub most_client_memory: u64,
 }
 
 impl Clients {
@@ -51,6 +57,7 @@ impl Clients {
             vacant: Vec::new(),
             numbers: Vec::new(),
             texts: Texts::default(),
+            pool: Pool::new(&settings, threads),
             unix: 0,
             tally,
             watch: Stopwatch::default(),
@@ -86,15 +93,59 @@ impl Clients {
         self.tally.clients -= 1;
         session.is_gone = true;
         session.out = Outbox::default();
+        session.drop_value();
+        self.charge(client);
         self.forget_if_over(client);
     }
 
     fn forget_if_over(&mut self, client: u32) {
         let session = &mut self.sessions[client as usize];
-        if session.as_ref().is_some_and(|session| session.is_gone && session.is_answered()) {
-            self.numbers[client as usize] = session.take().map_or(0, |session| session.first);
+        if let Some(over) = session.take_if(|session| session.is_gone && session.is_answered()) {
+            self.numbers[client as usize] = over.first;
+            self.pool.note(over.charged, 0);
             self.vacant.push(client);
         }
+    }
+
+    /// Charges a client with the memory that it takes now.
+    fn charge(&mut self, client: u32) {
+        let Some(session) = &mut self.sessions[client as usize] else { return };
+        let memory = session.memory();
+        if session.charged == 0 {
+            session.since = self.watch.received();
+        }
+        self.pool.note(session.charged, memory);
+        session.charged = memory;
+        self.tally.client_memory = self.pool.held() as u64;
+        self.tally.most_client_memory = self.pool.most_held() as u64;
+    }
+
+    /// Bytes of memory that all clients may take here.
+    pub fn memory_limit(&self) -> u64 {
+        self.pool.limit() as u64
+    }
+
+    /// True if less than a quarter of the memory for clients is left.
+    pub fn is_short_of_memory(&self) -> bool {
+        self.pool.held() > self.pool.limit() / 4 * 3
+    }
+
+    /// How many of the clients that wait for memory find some.
+    pub fn vacancies(&self) -> usize {
+        self.pool.vacancies()
+    }
+
+    /// True if a client's input would be taken if others held less memory, and it holds none itself.
+    pub fn waits_for_memory(&self, client: u32) -> bool {
+        let session = self.sessions[client as usize].as_ref();
+        session.is_some_and(|session| {
+            session.charged == 0 && session.is_ready() && !session.is_willing(self.pool.room_beside(0))
+        })
+    }
+
+    /// What a client holds of the memory for clients; nothing if that is none.
+    pub fn holding(&self, client: u32) -> Option<Holding> {
+        self.sessions[client as usize].as_ref()?.holding()
     }
 
     /// Clients that are there, and those for whom something is still done.
@@ -154,11 +205,13 @@ impl Clients {
     pub fn note_sent(&mut self, client: u32, bytes: usize) {
         let session = self.sessions[client as usize].as_mut();
         session.expect("a client that was sent something is there").out.note_sent(bytes, &mut self.texts);
+        self.charge(client);
     }
 
     /// True while a client's input is taken.
     pub fn is_willing(&self, client: u32) -> bool {
-        self.sessions[client as usize].as_ref().is_some_and(Session::is_willing)
+        let session = self.sessions[client as usize].as_ref();
+        session.is_some_and(|session| session.is_willing(self.pool.room_beside(session.charged)))
     }
 
     /// True when nothing is missing of a client's answers.
@@ -181,7 +234,8 @@ impl Clients {
         let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
-        let (watch, texts) = (&mut self.watch, &mut self.texts);
-        work(session, &mut Ways { shards, about, watch, texts, group: self.group, client });
+        let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));
+        work(session, &mut Ways { shards, about, watch, texts, room, group: self.group, client });
+        self.charge(client);
     }
 }

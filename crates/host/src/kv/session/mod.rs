@@ -13,6 +13,7 @@
 //! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
 //! - [`latency`]: how long commands take;
 //! - [`outbox`]: what a client is to be sent;
+//! - `pool`: how much memory clients take;
 //! - [`service`]: clients with one shard, for one thread.
 
 mod about;
@@ -22,6 +23,7 @@ pub mod errand;
 mod foresight;
 pub mod latency;
 pub mod outbox;
+mod pool;
 pub mod service;
 pub mod shard;
 mod statistics;
@@ -29,6 +31,7 @@ mod verb;
 
 pub use clients::Clients;
 pub use errand::Shards;
+pub use pool::Holding;
 pub use service::Service;
 pub use shard::{ServiceSettings, Shard};
 pub use statistics::{Statistics, Sums};
@@ -43,6 +46,7 @@ use errand::{Asker, Content, Errand, Progress};
 use foresight::Foresight;
 use latency::{Kind, Stopwatch};
 use outbox::{MOST_PART, Outbox, Texts};
+use pool::Room;
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use verb::{Answer, KeptKey, Store, Verb};
@@ -57,7 +61,7 @@ struct Session {
     waiting: VecDeque<Waiting>,
     /// The number of the first of them.
     first: u64,
-    /// Bytes of these answers, but for those behind the last.
+    /// Memory of these answers, but for those behind the last.
     set_aside: usize,
     /// The command whose data are received, and its key.
     storing: Option<Store>,
@@ -67,8 +71,13 @@ struct Session {
     is_blocked: bool,
     /// No more commands come; it ends when everything is answered.
     pub closing: Option<Reason>,
-    /// Bytes of items that are under way for it, at the most.
+    /// Bytes of memory for what is under way for it, at the most.
     awaited: u64,
+    /// Bytes of the value that is received.
+    incoming: usize,
+    /// What of all that was charged to it, and since when there was something.
+    charged: usize,
+    since: Time,
     /// The client has gone, and answers still come.
     pub is_gone: bool,
 }
@@ -91,8 +100,8 @@ enum What {
     Others,
     /// For the same, and then everything is to be forgotten.
     Flush(FlushAll),
-    /// For replies of so many shards.
-    All { left: u32, then: Then },
+    /// For replies of so many shards, which take so many bytes at the most.
+    All { left: u32, bytes: u64, then: Then },
 }
 
 /// What is said when all shards have answered.
@@ -113,22 +122,49 @@ struct Ways<'a, S> {
     pub client: u32,
     /// Memory for answers that wait.
     pub texts: &'a mut Texts,
+    /// Room for more, as far as others have left it.
+    pub room: Room,
 }
 
 impl Session {
-    /// True while it takes more input.
-    pub fn is_willing(&self) -> bool {
+    /// True while it takes more input, if there is `room`. A value whose beginning has come has its room already.
+    pub fn is_willing(&self, room: Room) -> bool {
+        self.is_ready() && (room.is_enough(self.memory()) || self.storing.is_some())
+    }
+
+    /// True while it takes more input as far as it alone is concerned.
+    pub fn is_ready(&self) -> bool {
         !self.is_blocked
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
-            && self.answer_bytes() < MOST_OUT
+            && self.answer_memory() < MOST_OUT
             && self.awaited < MOST_AWAITED
     }
 
-    /// Bytes of answers that can be sent, or wait for others.
-    fn answer_bytes(&self) -> usize {
-        let behind = self.waiting.back().map_or(0, |last| last.behind.len());
-        self.out.bytes() + self.set_aside + behind
+    /// Bytes of memory of answers that can be sent, or wait for others.
+    #[inline]
+    fn answer_memory(&self) -> usize {
+        let behind = self.waiting.back().map_or(0, |last| last.behind.capacity());
+        self.out.memory() + self.set_aside + behind
+    }
+
+    /// Bytes of memory that it takes.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        self.answer_memory() + self.awaited as usize + self.incoming
+    }
+
+    /// What has come of a value is not wanted any more, nor is anything behind it.
+    pub fn drop_value(&mut self) {
+        self.closing = Some(Reason::Quit);
+        (self.storing, self.data, self.incoming) = (None, Vec::new(), 0);
+    }
+
+    /// What it holds, if anything.
+    pub fn holding(&self) -> Option<Holding> {
+        let (bytes, since) = (self.charged, self.since);
+        let (is_storing, has_replies) = (self.storing.is_some(), !self.out.is_empty());
+        (bytes > 0).then_some(Holding { bytes, since, is_storing, has_replies })
     }
 
     /// True when everything was answered.
@@ -142,7 +178,7 @@ impl Session {
         // Data that are there in one piece are not copied.
         let mut whole: &[u8] = &[];
         let mut foresight = Foresight::new();
-        while self.is_willing() {
+        while self.is_willing(ways.room) {
             foresight.look(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
@@ -155,8 +191,8 @@ impl Session {
                 }
                 Step::Data(data) if self.data.is_empty() && whole.is_empty() => whole = &front[..data.len()],
                 Step::Data(data) => {
-                    self.data.extend_from_slice(std::mem::take(&mut whole));
-                    self.data.extend_from_slice(data);
+                    self.collect(std::mem::take(&mut whole));
+                    self.collect(data);
                 }
                 Step::End { is_sound } => self.end_store(std::mem::take(&mut whole), is_sound, ways),
                 Step::Refused(refusal) => self.tail().extend_from_slice(refusal.line()),
@@ -166,8 +202,16 @@ impl Session {
                 }
             }
         }
-        self.data.extend_from_slice(whole);
+        self.collect(whole);
         self.receiver = receiver;
+    }
+
+    /// A value comes in several pieces.
+    fn collect(&mut self, piece: &[u8]) {
+        if !piece.is_empty() {
+            self.data.reserve_exact(self.incoming.saturating_sub(self.data.len()));
+            self.data.extend_from_slice(piece);
+        }
     }
 
     /// Makes room for an answer.
@@ -272,13 +316,19 @@ impl Session {
         let kind = Kind::of(verb);
         match ways.shards.carry_out(shard, asker, errand, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),
-            Progress::Later { is_open, bytes } => {
-                self.is_blocked |= is_open;
-                let since = ways.watch.received();
-                self.awaited += u64::from(bytes);
-                self.wait(What::Reply(bytes.into(), kind, since), ways);
+            Progress::Later { is_open, bytes } => self.wait_for_reply(is_open, bytes, kind, ways),
+            Progress::Deferred => {
+                let bytes = verb.most_memory(data, ways.about.settings.most_item);
+                self.wait_for_reply(!verb.only_looks(), bytes, kind, ways);
             }
         }
+    }
+
+    fn wait_for_reply<S>(&mut self, is_open: bool, bytes: u32, kind: Kind, ways: &mut Ways<'_, S>) {
+        self.is_blocked |= is_open;
+        let (bytes, since) = (u64::from(bytes) + AROUND_OPERATION, ways.watch.received());
+        self.awaited += bytes;
+        self.wait(What::Reply(bytes, kind, since), ways);
     }
 
     /// Who gets the answer of the next errand, if it comes later.
@@ -296,6 +346,7 @@ impl Session {
     ) -> bool {
         if counted_bytes(key, store.client_flags, u64::from(length)) <= ways.about.settings.most_item {
             self.data.clear();
+            self.incoming = length as usize;
             self.storing = Some(store);
             self.key.set(key);
             return true;
@@ -310,6 +361,7 @@ impl Session {
         let verb = if is_sound { Verb::Store(store) } else { Verb::Unsound(store.answer) };
         let mut collected = std::mem::take(&mut self.data);
         let data = if whole.is_empty() { &collected[..] } else { whole };
+        self.incoming = 0;
         let kept = std::mem::take(&mut self.key);
         self.carry_out(kept.key(), &verb, data, ways);
         self.key = kept;
@@ -322,13 +374,20 @@ impl Session {
     /// Something for all shards.
     fn ask_all<S: Shards>(&mut self, errand: &Errand<'_>, then: Then, ways: &mut Ways<'_, S>) {
         let asker = self.next_asker(ways);
-        let left = ask_all(errand, asker, ways);
-        self.wait(What::All { left, then }, ways);
+        let (left, bytes) = ask_all(errand, asker, ways);
+        self.awaited += bytes;
+        self.wait(What::All { left, bytes, then }, ways);
         self.advance(ways);
     }
 
     fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
-        self.set_aside += self.waiting.back().map_or(0, |last| last.behind.len());
+        if let Some(last) = self.waiting.back_mut() {
+            // Nothing more is put behind that one.
+            if last.behind.is_empty() {
+                ways.texts.give_back(std::mem::take(&mut last.behind));
+            }
+            self.set_aside += last.behind.capacity();
+        }
         self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
     }
 
@@ -339,7 +398,7 @@ impl Session {
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
             (_, Content::Failed) => return self.give_up(),
-            (What::All { left, then }, content) => {
+            (What::All { left, then, .. }, content) => {
                 *left -= 1;
                 if let (Then::Told { sums, .. }, Content::Sums(more)) = (then, content) {
                     sums.add(&more);
@@ -351,7 +410,7 @@ impl Session {
                     ways.watch.note_late(kind, source, since);
                 }
                 *what = What::Others;
-                self.set_aside += text.len();
+                self.set_aside += text.capacity();
                 waiting.reply = text;
             }
             (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
@@ -367,12 +426,14 @@ impl Session {
                 What::Flush(flush) => {
                     let moment = flush_moment(ways.about.unix, flush.delay);
                     let asker = Asker { group: ways.group, client: ways.client, number: self.first };
-                    let left = ask_all(&Errand::Flush(moment), asker, ways);
+                    let (left, bytes) = ask_all(&Errand::Flush(moment), asker, ways);
                     let then = Then::Flushed { noreply: flush.noreply };
-                    waiting.what = What::All { left, then };
+                    self.awaited += bytes;
+                    waiting.what = What::All { left, bytes, then };
                     continue;
                 }
-                What::All { left: 0, then } => {
+                What::All { left: 0, bytes, then } => {
+                    self.awaited -= bytes;
                     let about = ways.about.with(&ways.shards.elsewhere());
                     then.tell(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
                 }
@@ -380,7 +441,7 @@ impl Session {
             }
             let Waiting { reply, behind, .. } = self.waiting.pop_front().expect("it is at the front");
             let is_last = self.waiting.is_empty();
-            self.set_aside -= reply.len() + if is_last { 0 } else { behind.len() };
+            self.set_aside -= reply.capacity() + if is_last { 0 } else { behind.capacity() };
             self.out.push(reply, ways.texts);
             self.out.push(behind, ways.texts);
             self.first += 1;
@@ -410,15 +471,15 @@ impl Then {
     }
 }
 
-/// Has something done by all shards. How many of them answer later.
-fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>) -> u32 {
+/// Has something done by all shards. How many of them answer later, and the memory that this can take.
+fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>) -> (u32, u64) {
     let mut nothing = Vec::new();
     let mut left = 0;
     for shard in 0..ways.shards.count() {
         let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
-        left += u32::from(matches!(progress, Progress::Later { .. }));
+        left += u32::from(!matches!(progress, Progress::Done(_)));
     }
-    left
+    (left, u64::from(left + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION)
 }
 
 /// What clients are told: the version of the program whose protocol is spoken, by which they choose what they use, and ours behind it.
@@ -428,7 +489,9 @@ const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 const MOST_WAITING: usize = 128;
 /// While so many bytes of items are under way for a client, no more are asked for; so there is one at least, however long.
 const MOST_AWAITED: u64 = 4 << 20;
+/// Bytes of memory for an operation that waits, beside data and values.
+const AROUND_OPERATION: u64 = 512;
 /// A client that does not read its answers is not served any more when there are so many bytes of them.
 const MOST_OUT: usize = 1 << 20;
 /// Memory for data that a client keeps between its commands.
-const MOST_KEPT: usize = 64 << 10;
+const MOST_KEPT: usize = 4 << 10;

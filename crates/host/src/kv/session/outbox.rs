@@ -10,6 +10,8 @@ pub struct Outbox {
     parts: VecDeque<Vec<u8>>,
     /// Bytes of all but the last.
     settled: usize,
+    /// Memory of all but the last.
+    settled_memory: usize,
     /// Bytes of the first one that were sent.
     sent: usize,
 }
@@ -18,6 +20,12 @@ impl Outbox {
     /// Bytes that are to be sent.
     pub fn bytes(&self) -> usize {
         self.settled + self.parts.back().map_or(0, Vec::len) - self.sent
+    }
+
+    /// Bytes of memory of what is to be sent; 0 when there is nothing, whatever is kept for the next answers.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        if self.is_empty() { 0 } else { self.settled_memory + self.parts.back().map_or(0, Vec::capacity) }
     }
 
     /// True when nothing is to be sent.
@@ -55,6 +63,7 @@ impl Outbox {
 
     fn append(&mut self, part: Vec<u8>) {
         self.settled += self.parts.back().map_or(0, Vec::len);
+        self.settled_memory += self.parts.back().map_or(0, Vec::capacity);
         self.parts.push_back(part);
     }
 
@@ -70,19 +79,22 @@ impl Outbox {
         }
     }
 
-    /// So many bytes of its front were sent. The last part stays, for the next answers.
+    /// So many bytes of its front were sent. The last part stays for the next answers unless it is large.
     pub(super) fn note_sent(&mut self, bytes: usize, texts: &mut Texts) {
         self.sent += bytes;
         while self.parts.len() > 1 && self.sent >= self.parts[0].len() {
             let first = self.parts.pop_front().expect("there are two");
             self.sent -= first.len();
             self.settled -= first.len();
+            self.settled_memory -= first.capacity();
             texts.give_back(first);
         }
         if let Some(last) = self.parts.front_mut().filter(|part| self.sent == part.len()) {
             self.sent = 0;
-            last.clear();
-            last.shrink_to(MOST_KEPT);
+            match last.capacity() {
+                ..=LEAST_KEPT => last.clear(),
+                _ => self.parts.pop_front().into_iter().for_each(|part| texts.give_back(part)),
+            }
         }
     }
 }
@@ -168,6 +180,9 @@ mod tests {
                 }
                 prop_assert_eq!(heard.len() + outbox.bytes(), said.len());
                 prop_assert_eq!(outbox.is_empty(), heard.len() == said.len());
+                let memory: usize = outbox.parts.iter().map(Vec::capacity).sum();
+                prop_assert_eq!(outbox.memory(), if outbox.is_empty() { 0 } else { memory });
+                prop_assert!(!outbox.is_empty() || memory <= LEAST_KEPT);
             }
             outbox.empty_into(&mut heard);
             prop_assert!(outbox.is_empty() && heard == said);

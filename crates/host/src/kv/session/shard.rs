@@ -3,6 +3,7 @@
 use super::carry_out::{Outcome, Work};
 use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
 use super::latency::Source;
+use super::pool::LEAST_COMMANDS;
 use super::statistics::{Statistics, Sums};
 use super::verb::Verb;
 use crate::block::Bytes;
@@ -19,8 +20,23 @@ pub struct ServiceSettings {
     pub most_item: u64,
     /// What is changed is durable when it is answered.
     pub is_durable: bool,
+    /// Bytes of memory for all clients: their replies, values that have come in part, and operations that wait. Each thread has
+    /// an equal share, and at least room for four commands with the largest values.
+    pub client_memory: u64,
     /// The number of the process, for `stats`.
     pub process: u32,
+}
+
+impl ServiceSettings {
+    /// Bytes of memory that one command can take at the most: its value, or its reply behind others.
+    pub fn most_command(&self) -> u64 {
+        self.most_item + AROUND_COMMAND
+    }
+
+    /// Bytes of memory that the clients of `threads` threads can take together.
+    pub fn most_client_memory(&self, threads: u32) -> u64 {
+        self.client_memory.max(u64::from(threads) * LEAST_COMMANDS as u64 * self.most_command())
+    }
 }
 
 /// An engine with the errands that are under way.
@@ -229,14 +245,14 @@ impl Shard {
             Outcome::Done(source) => Progress::Done(source),
             Outcome::OnFlash { counts, is_unknown } => {
                 let kept = self.keep(key, verb, data);
-                let bytes = self.fetch(asker, kept, counts);
+                let bytes = self.fetch(asker, kept, counts).saturating_add(data.len() as u32);
                 // What is unknown is what it is when it is found: nothing behind may change it before.
                 Progress::Later { is_open: is_unknown || changes, bytes }
             }
             Outcome::Busy => {
                 let kept = self.keep(key, verb, data);
                 self.wait_for_disk(asker, kept);
-                Progress::Later { is_open: true, bytes: 0 }
+                Progress::Later { is_open: true, bytes: verb.most_memory(data, self.settings.most_item) }
             }
         }
     }
@@ -256,9 +272,10 @@ impl Shard {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
             return Progress::Done(source);
         }
+        let bytes = text.capacity() as u32;
         let name = self.name(UnderWay { asker, stage: Stage::Durable(text, source) });
         self.unsynced.push(name);
-        LATER
+        Progress::Later { is_open: false, bytes }
     }
 
     /// Returns how many bytes are under way.
@@ -362,6 +379,8 @@ impl Shard {
 
 /// An answer that comes when it is known, and that nobody behind has to wait for.
 const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
+/// Bytes that a command can take beside a value: the part of the answers that its own stands behind, lines and keys.
+const AROUND_COMMAND: u64 = 40 << 10;
 /// Records of a step of recovery: some ten microseconds.
 const RECOVERED_AT_A_TIME: usize = 256;
 /// Bytes of an answer around the value, for most.

@@ -95,6 +95,17 @@ pub enum Answer {
 }
 
 impl Verb {
+    /// Bytes of memory that it can take at the most while it waits, with the `data` that came with it and the value that it may return,
+    /// which is part of an item of at most `most_item` bytes.
+    pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
+        let returned = match self {
+            Verb::Get { .. } => most_item,
+            Verb::MetaGet(flags) if flags.wants_value() => most_item,
+            _ => 0,
+        };
+        u32::try_from(data.len() as u64 + returned).unwrap_or(u32::MAX)
+    }
+
     /// Nothing is changed but when the item expires: the next command need not wait for it.
     pub fn only_looks(&self) -> bool {
         match self {

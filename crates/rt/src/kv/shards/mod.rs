@@ -57,8 +57,9 @@ pub struct Common {
 #[derive(Debug)]
 struct Thread {
     mailbox: Mailbox<Notice>,
-    /// Clients that are there, those that have ever come, and what they have sent, in bytes.
-    tally: [AtomicU64; 3],
+    /// Clients that are there, those that have ever come, the bytes that they have sent, and those of memory that they hold and
+    /// have held at the most.
+    tally: [AtomicU64; 5],
     /// How often it has said that it goes on.
     beats: AtomicU64,
 }
@@ -214,19 +215,34 @@ impl Common {
 
     /// What a thread tells of its clients.
     pub fn tally(&self, thread: u32, tally: &Tally) {
-        let told = [tally.clients, tally.connections, tally.bytes_read];
+        let told = [
+            tally.clients,
+            tally.connections,
+            tally.bytes_read,
+            tally.client_memory,
+            tally.most_client_memory,
+        ];
         let places = &self.threads[thread as usize].tally;
         places.iter().zip(told).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
+    }
+
+    /// What all threads tell of their clients.
+    pub fn tallied(&self) -> Tally {
+        self.tallied_but_of(u32::MAX)
     }
 
     /// What the other threads tell of theirs.
     fn tallied_but_of(&self, thread: u32) -> Tally {
         let mut sum = Tally::default();
         let others = (0..).zip(&self.threads).filter(|&(other, _)| other != thread);
-        for [clients, connections, bytes_read] in others.map(|(_, other)| &other.tally) {
-            sum.clients += clients.load(Ordering::Relaxed);
-            sum.connections += connections.load(Ordering::Relaxed);
-            sum.bytes_read += bytes_read.load(Ordering::Relaxed);
+        for told in others.map(|(_, other)| &other.tally) {
+            let [clients, connections, bytes_read, held, most] =
+                told.each_ref().map(|count| count.load(Ordering::Relaxed));
+            sum.clients += clients;
+            sum.connections += connections;
+            sum.bytes_read += bytes_read;
+            sum.client_memory += held;
+            sum.most_client_memory += most;
         }
         sum
     }

@@ -149,6 +149,6 @@ impl Shards for Visit<'_> {
             return progress;
         }
         self.leave(shard, Left::Errand(asker, errand.keep()));
-        Progress::Later { is_open: !errand.only_looks(), bytes: 0 }
+        Progress::Deferred
     }
 }

@@ -137,6 +137,9 @@ impl<D: Steered> Worker<D> {
         place.generation = place.generation.wrapping_add(1);
         self.vacant.push(seat);
         self.forget(client.name);
+        if client.awaits_memory {
+            self.pressure.remove(seat);
+        }
         self.reach.common().tell(Event::Left);
         self.reach.common().let_out();
     }

@@ -6,6 +6,7 @@
 mod datagrams;
 mod door;
 mod ending;
+mod pressure;
 mod questions;
 mod receiving;
 mod resting;
@@ -28,6 +29,7 @@ use crate::serve::spin::Spin;
 use crate::system;
 use datagrams::Letters;
 use ending::Stopping;
+use pressure::Pressure;
 use questions::Checkup;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
@@ -77,6 +79,7 @@ pub struct Worker<D> {
     listed: VecDeque<u32>,
     /// With something to be sent.
     answering: Vec<u32>,
+    pressure: Pressure,
     buffer: Vec<u8>,
     spin: Spin,
     turns: u32,
@@ -169,6 +172,7 @@ impl<D: Steered> Worker<D> {
             origins: Vec::new(),
             listed: VecDeque::new(),
             answering: Vec::new(),
+            pressure: Pressure::new(limits.memory_patience),
             buffer: vec![0; BUFFER_BYTES],
             spin: Spin::new(limits.busy_poll),
             turns: 0,
@@ -222,6 +226,7 @@ impl<D: Steered> Worker<D> {
         self.is_told |= self.can_recover();
         self.note_sending();
         self.answer();
+        self.relieve(now);
         self.open_door_again(now);
         self.see_off_the_idle(now);
         self.go_on_with_the_slowed(now);

@@ -66,9 +66,15 @@ impl<D: Steered> Worker<D> {
         let Some(client) = &mut self.seats[seat as usize].client else { return };
         let may_receive = client.is_readable && self.stopping == Stopping::Not;
         let may_go_on = client.slowed_until.is_none() && (may_receive || client.is_held);
-        if may_go_on && !client.is_listed && self.clients.is_willing(client.name) {
+        if !may_go_on || client.is_listed || client.awaits_memory {
+            return;
+        }
+        if self.clients.is_willing(client.name) {
             client.is_listed = true;
             self.listed.push_back(seat);
+        } else if self.clients.waits_for_memory(client.name) {
+            client.awaits_memory = true;
+            self.pressure.add(seat, self.clock.now());
         }
     }
 }

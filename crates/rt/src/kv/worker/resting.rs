@@ -58,7 +58,7 @@ impl<D: Steered> Worker<D> {
     fn sleep_for(&self) -> Option<Nanos> {
         let mut until =
             self.next_event().min(self.door.opens()).min(self.idle_check).min(self.checkup.next_event());
-        until = until.min(self.slowed_check);
+        until = until.min(self.slowed_check).min(self.pressure.due());
         if let Stopping::Emptying { deadline } | Stopping::Settling { deadline, .. } = self.stopping {
             until = until.min(deadline);
         }

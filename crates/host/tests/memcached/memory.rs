@@ -1,0 +1,163 @@
+//! What clients can make a server keep for them.
+
+use crate::{NOW, in_memory};
+use std::collections::VecDeque;
+use tailcut_base::Time;
+use tailcut_host::kv::session::errand::{Asker, Content, Errand, KeptErrand, Progress, Reply, Shards};
+use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
+use tailcut_host::wire::memcached::Key;
+
+const SETTINGS: ServiceSettings =
+    ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
+const LARGE: usize = 1_000_000;
+
+/// A shard that another thread uses, from time to time.
+struct Busy {
+    shard: Shard,
+    is_taken: bool,
+    left: VecDeque<(Asker, KeptErrand)>,
+}
+
+impl Busy {
+    fn new() -> Busy {
+        let mut shard = in_memory(SETTINGS, 1);
+        shard.tick(Time(1), NOW);
+        Busy { shard, is_taken: false, left: VecDeque::new() }
+    }
+
+    /// The other thread does what was left there.
+    fn replies(&mut self) -> Vec<Reply> {
+        let mut replies = Vec::new();
+        for (asker, kept) in self.left.drain(..) {
+            let mut text = Vec::new();
+            match self.shard.receive(asker, kept.errand(), &mut text) {
+                Progress::Done(source) => {
+                    replies.push(Reply { asker, content: Content::Text(text, source) });
+                }
+                progress => panic!("everything is in memory: {progress:?}"),
+            }
+        }
+        replies
+    }
+}
+
+impl Shards for Busy {
+    fn count(&self) -> u32 {
+        1
+    }
+
+    fn home(&self, _: Key<'_>) -> u32 {
+        0
+    }
+
+    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+        if self.is_taken {
+            self.left.push_back((asker, errand.keep()));
+            return Progress::Deferred;
+        }
+        self.shard.receive(asker, errand, out)
+    }
+}
+
+fn clients_with_a_large_item() -> (Clients, Busy) {
+    let (mut clients, mut busy) = (Clients::new(0, 1, SETTINGS), Busy::new());
+    clients.tick(NOW);
+    let writer = clients.open();
+    let set = [format!("set big 0 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\n"].concat();
+    clients.receive(writer, &mut &set[..], &mut busy);
+    assert_eq!(sent(&mut clients, writer), b"STORED\r\n");
+    (clients, busy)
+}
+
+/// What a client that reads is sent.
+fn sent(clients: &mut Clients, client: u32) -> Vec<u8> {
+    let all = clients.outbox(client).pieces().flatten().copied().collect::<Vec<_>>();
+    clients.note_sent(client, all.len());
+    all
+}
+
+fn hit() -> Vec<u8> {
+    [format!("VALUE big 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\nEND\r\n"].concat()
+}
+
+#[test]
+fn what_waits_for_a_shard_is_charged_with_the_largest_item() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    busy.is_taken = true;
+    let client = clients.open();
+    let gets = b"get big\r\n".repeat(1000);
+    let mut input = &gets[..];
+    clients.receive(client, &mut input, &mut busy);
+    assert!((1..=4).contains(&busy.left.len()), "{} operations wait", busy.left.len());
+    // All are answered in the end.
+    let (mut heard, mut rounds) = (0, 0);
+    while heard < 1000 * hit().len() {
+        for reply in busy.replies() {
+            clients.take(reply, &mut busy);
+        }
+        heard += sent(&mut clients, client).len();
+        clients.receive(client, &mut input, &mut busy);
+        assert!(clients.tally().client_memory <= clients.memory_limit());
+        rounds += 1;
+        assert!(rounds < 2000, "it goes on");
+    }
+    assert!(input.is_empty() && clients.is_answered(client));
+    assert_eq!(clients.tally().client_memory, 0);
+}
+
+#[test]
+fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room() {
+    for is_taken in [false, true] {
+        let (mut clients, mut busy) = clients_with_a_large_item();
+        busy.is_taken = is_taken;
+        let gets = b"get big\r\n".repeat(1000);
+        let greedy: Vec<u32> = (0..100).map(|_| clients.open()).collect();
+        for &client in &greedy {
+            clients.receive(client, &mut &gets[..], &mut busy);
+            for reply in busy.replies() {
+                clients.take(reply, &mut busy);
+            }
+        }
+        let tally = *clients.tally();
+        assert!(tally.most_client_memory <= clients.memory_limit(), "{tally:?}");
+        let kept: usize = greedy.iter().map(|&client| clients.outbox(client).bytes()).sum();
+        assert!(kept as u64 <= clients.memory_limit() && kept > 10 * LARGE, "{kept}");
+        // Another one waits until one of them goes, and is served then.
+        busy.is_taken = false;
+        let other = clients.open();
+        let mut input = &b"get big\r\n"[..];
+        clients.receive(other, &mut input, &mut busy);
+        assert!(!input.is_empty() && clients.waits_for_memory(other) && clients.vacancies() == 0);
+        let first = greedy.iter().copied().find(|&client| clients.holding(client).is_some());
+        clients.close(first.expect("somebody holds memory"));
+        assert!(clients.is_willing(other) && clients.vacancies() > 0);
+        clients.receive(other, &mut input, &mut busy);
+        assert_eq!(sent(&mut clients, other), hit());
+        greedy.into_iter().filter(|&client| Some(client) != first).for_each(|client| clients.close(client));
+        assert_eq!(clients.tally().client_memory, 0);
+    }
+}
+
+#[test]
+fn values_that_have_come_in_part_are_within_the_limit_and_those_that_were_begun_can_be_ended() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    let half = [&format!("set big 0 0 {LARGE}\r\n").as_bytes()[..], &[b'y'; 1000]].concat();
+    let senders: Vec<u32> = (0..100).map(|_| clients.open()).collect();
+    let mut begun = Vec::new();
+    for &client in &senders {
+        let mut input = &half[..];
+        clients.receive(client, &mut input, &mut busy);
+        if input.is_empty() {
+            begun.push(client);
+        }
+    }
+    assert!((4..=16).contains(&begun.len()), "{} have begun", begun.len());
+    assert!(clients.tally().client_memory <= clients.memory_limit());
+    let rest = [&vec![b'y'; LARGE - 1000][..], b"\r\n"].concat();
+    for client in begun {
+        assert!(clients.is_willing(client));
+        clients.receive(client, &mut &rest[..], &mut busy);
+        assert_eq!(sent(&mut clients, client), b"STORED\r\n");
+    }
+    assert_eq!(clients.tally().client_memory, 0);
+}

@@ -1,0 +1,170 @@
+//! Clients that would make the server keep more for them than there is memory.
+
+use crate::threads::told;
+use crate::{Client, Rig, SMALL, hit, set, value};
+use std::io::{ErrorKind, Write};
+use tailcut_base::Nanos;
+use tailcut_host::kv::Settings;
+use tailcut_host::kv::session::ServiceSettings;
+use tailcut_rt::MemoryDrive;
+use tailcut_rt::kv::{Doors, Limits};
+
+const SERVICE: ServiceSettings =
+    ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
+const LARGE: usize = 1_000_000;
+
+fn rig(threads: u32) -> Rig<MemoryDrive> {
+    with_limits(Limits { threads, ..Limits::default() })
+}
+
+fn with_limits(limits: Limits) -> Rig<MemoryDrive> {
+    let settings = Settings { memory: 64 << 20, most_item: (1 << 20) + 1024, ..SMALL };
+    Rig::serving(None, settings, Doors::default(), limits, SERVICE)
+}
+
+/// Sends as much of it as the server takes at the moment.
+fn push(client: &mut Client, bytes: &[u8]) {
+    client.0.set_nonblocking(true).expect("a socket");
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match client.0.write(rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            // It was disconnected already.
+            Err(_) => break,
+        }
+    }
+}
+
+fn figure(client: &mut Client, name: &str) -> u64 {
+    client.send("stats\r\n");
+    told(client)[name].parse().expect("a number")
+}
+
+/// Somebody else is served: small items and the large one.
+fn check_service(client: &mut Client) {
+    for round in 0..10 {
+        let (key, content) = (format!("key{round}"), value(round, 100));
+        client.say(set(&key, &content), "STORED\r\n");
+        client.say(format!("get {key} none\r\n"), [&hit(&key, &content)[..], b"END\r\n"].concat());
+    }
+    client.say("get big\r\n", [&hit("big", &value(1, LARGE))[..], b"END\r\n"].concat());
+}
+
+fn check(threads: u32, attack: impl Fn(&mut Client)) {
+    let rig = rig(threads);
+    let mut good: Vec<Client> = (0..threads).map(|_| rig.client()).collect();
+    good[0].say(set("big", &value(1, LARGE)), "STORED\r\n");
+    let mut bad: Vec<Client> = (0..100).map(|_| rig.client()).collect();
+    bad.iter_mut().for_each(&attack);
+    for round in 0..3 {
+        good.iter_mut().for_each(check_service);
+        let limit = figure(&mut good[0], "client_memory_limit");
+        assert_eq!(limit, SERVICE.most_client_memory(threads));
+        let most = figure(&mut good[0], "client_memory_max");
+        assert!(most <= limit, "round {round}: {most} of {limit} bytes");
+        assert!(most > limit / 2, "round {round}: only {most} of {limit} bytes: nobody attacks");
+        bad.iter_mut().for_each(&attack);
+    }
+    drop(bad);
+    let mut looks = 0;
+    while figure(&mut good[0], "client_memory") > 8 << 10 {
+        looks += 1;
+        assert!(looks < 100_000, "memory of clients that have gone is free");
+    }
+    rig.stop();
+}
+
+#[test]
+fn who_reads_no_large_answers_takes_what_there_is_for_clients_and_others_are_served() {
+    for threads in [1, 2, 4] {
+        check(threads, |client| push(client, &b"get big\r\n".repeat(1000)));
+    }
+}
+
+#[test]
+fn who_half_sends_values_takes_what_there_is_for_clients_and_others_are_served() {
+    let half = [&b"set half 0 0 1000000\r\n"[..], &vec![b'h'; 900_000]].concat();
+    for threads in [1, 2, 4] {
+        check(threads, |client| push(client, &half));
+    }
+}
+
+/// Bytes of memory of this process.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
+
+/// The most memory that a server can take, as `tailcut serve kv --help` and the documentation say.
+fn most_memory(threads: u32, clients: u64) -> u64 {
+    (64 << 20)
+        + SERVICE.most_client_memory(threads)
+        + clients * (96 << 10)
+        + u64::from(threads) * (16 << 20)
+        + (32 << 20)
+}
+
+/// A process for each number of threads, so that others do not count.
+#[test]
+fn the_process_takes_no_more_memory_than_the_formula_says() {
+    for threads in [1, 2, 4] {
+        let mut again = std::process::Command::new(std::env::current_exe().expect("it runs"));
+        again.args(["memory::hostile_clients_of_a_process", "--exact", "--ignored"]);
+        let output = again.env("TAILCUT_THREADS", threads.to_string()).output().expect("it runs again");
+        assert!(output.status.success(), "{threads} threads: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+#[ignore = "is run in a process of its own by another test"]
+fn hostile_clients_of_a_process() {
+    let threads = std::env::var("TAILCUT_THREADS").map_or(2, |count| count.parse().expect("a number"));
+    let rig = rig(threads);
+    let mut good = rig.client();
+    good.say(set("big", &value(1, LARGE)), "STORED\r\n");
+    let half = [&b"set half 0 0 1000000\r\n"[..], &vec![b'h'; 900_000]].concat();
+    let (readers, senders) = (100, 100);
+    let mut bad = Vec::new();
+    for number in 0..readers + senders {
+        bad.push(rig.client());
+        let client = bad.last_mut().expect("it was put there");
+        match number % 2 {
+            0 => push(client, &b"get big\r\n".repeat(1000)),
+            _ => push(client, &half),
+        }
+        good.say("mn\r\n", "MN\r\n");
+        let most = most_memory(threads, number + 2);
+        assert!(resident() <= most, "{} MiB instead of {}", resident() >> 20, most >> 20);
+    }
+    for _ in 0..3 {
+        check_service(&mut good);
+        let most = most_memory(threads, bad.len() as u64 + 1);
+        assert!(resident() <= most, "{} MiB instead of {}", resident() >> 20, most >> 20);
+    }
+    rig.stop();
+}
+
+#[test]
+fn who_reads_everything_gets_it_however_many_there_are() {
+    // Nobody is disconnected, however long the machine keeps them from reading.
+    let memory_patience = Nanos::secs(3600);
+    let rig = with_limits(Limits { threads: 2, memory_patience, ..Limits::default() });
+    let content = value(1, LARGE);
+    rig.client().say(set("big", &content), "STORED\r\n");
+    let answer = [&hit("big", &content)[..], b"END\r\n"].concat();
+    std::thread::scope(|scope| {
+        for _ in 0..40 {
+            let mut client = rig.client();
+            let answer = &answer;
+            scope.spawn(move || {
+                client.send(b"get big\r\n".repeat(8));
+                (0..8).for_each(|_| client.hear(answer));
+                client.say(set("other", &answer[..500_000]), "STORED\r\n");
+            });
+        }
+    });
+    rig.stop();
+}
