@@ -142,26 +142,31 @@ fn datagrams_are_answered_by_datagrams() {
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let rig = Rig::with(Some(emulated()), SMALL, doors, limits, false);
     check_items(&mut rig.client(), 100);
+    rig.client().say(set("small", &value(1, 1000)), "STORED\r\n");
     let socket = UdpSocket::bind(any).expect("there is a port");
     socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
     socket.connect(rig.server.datagrams()[0]).expect("loopback");
     socket.send(&[0; 5]).expect("no request");
     let frame = Frame { request: 7, sequence: 0, total: 1 };
-    socket.send(&[&frame.encode()[..], b"get key0\r\n"].concat()).expect("a request");
-    let (mut answer, mut total) = (Vec::new(), 1);
-    let mut sequence = 0;
-    while sequence < total {
+    let ask = |request: &[u8]| {
+        socket.send(&[&frame.encode()[..], request].concat()).expect("a request");
         let mut datagram = [0; 2000];
         let bytes = socket.recv(&mut datagram).expect("an answer");
-        let (frame, content) = datagram[..bytes].split_first_chunk().expect("a frame");
-        let frame = Frame::decode(frame);
-        assert_eq!((frame.request, frame.sequence), (7, sequence));
-        (total, sequence) = (frame.total, sequence + 1);
-        answer.extend_from_slice(content);
+        assert!(bytes <= 1400, "{bytes} bytes");
+        let (said, content) = datagram[..bytes].split_first_chunk().expect("a frame");
+        assert_eq!(Frame::decode(said), frame, "one datagram answers it");
+        content.to_vec()
+    };
+    assert_eq!(ask(b"get small\r\n"), [&hit("small", &value(1, 1000))[..], b"END\r\n"].concat());
+    // Whoever has forged the sender's address must not have more than one datagram sent there, whatever is asked for.
+    let too_long = b"SERVER_ERROR reply too large for UDP, use TCP\r\n";
+    let many = b"get key0 key1 key2\r\n".repeat(70);
+    for request in [&b"get key0\r\n"[..], &b"get small small\r\n"[..], &many] {
+        assert_eq!(ask(request), too_long, "{}", request.escape_ascii());
     }
-    assert!(answer == [&hit("key0", &value(0, 16 << 10))[..], b"END\r\n"].concat());
+    assert_eq!(ask(b"mn\r\n"), b"MN\r\n", "nothing more has come");
     let traffic = rig.stop().figures.traffic;
-    assert_eq!((traffic.datagrams, traffic.dropped), (1, 1));
+    assert_eq!((traffic.datagrams, traffic.dropped, traffic.too_long_for_udp), (5, 1, 3));
 }
 
 #[test]

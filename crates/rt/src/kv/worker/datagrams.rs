@@ -1,6 +1,10 @@
 //! Requests and answers in datagrams (UDP).
 //!
 //! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on the way.
+//!
+//! Whoever asks can lie about who he is, so the reply goes to whom he wants to harm, and can be 50,000 times as long as the request
+//! (CVE-2018-1000115, for which memcached has switched UDP off unless it is asked for). So a reply is one datagram, or an error that
+//! says so; clients that want more use TCP.
 
 use super::{LETTERS, Origin, Worker};
 use crate::ctl::Steered;
@@ -8,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
-use tailcut_host::wire::memcached::udp::{self, DATAGRAM_BYTES, FRAME_BYTES, Frame};
+use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
 
 /// A socket for datagrams.
 #[derive(Debug)]
@@ -149,20 +153,29 @@ impl<D: Steered> Worker<D> {
         if !self.clients.is_answered(open.name) {
             return;
         }
-        // An answer that does not end although nothing is waited for is larger than the service makes any.
+        let is_short_of_memory = self.clients.waits_for_memory(open.name);
+        // A reply that does not end although nothing is waited for is larger than the service makes any.
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.letters.open[place as usize].take() else { return };
         self.letters.vacant.push(place);
         let mut answer = Vec::new();
         self.clients.outbox(open.name).empty_into(&mut answer);
-        match is_whole {
-            true => self.traffic.sent += self.letters.send(&open, &answer) as u64,
-            false => self.traffic.dropped += 1,
+        match is_short_of_memory {
+            true => self.traffic.dropped += 1,
+            false if is_whole && answer.len() <= CONTENT_BYTES => {
+                self.traffic.sent += self.letters.send(&open, &answer) as u64;
+            }
+            false => {
+                self.traffic.too_long_for_udp += 1;
+                self.traffic.sent += self.letters.send(&open, TOO_LONG) as u64;
+            }
         }
         self.forget(open.name);
     }
 }
 
+/// In place of a reply that does not fit into one datagram.
+const TOO_LONG: &[u8] = b"SERVER_ERROR reply too large for UDP, use TCP\r\n";
 /// Datagrams that are received before others are looked after.
 const AT_ONCE: usize = 64;
 /// Requests that are not answered, at the most.
