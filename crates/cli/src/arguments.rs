@@ -212,8 +212,8 @@ pub enum TraceCommand {
 #[derive(Debug, Args)]
 pub struct TraceReading {
     /// The format of the trace, such as spc or msr, where its content does not tell
-    #[arg(long = "from", value_name = "FORMAT")]
-    pub format: Option<String>,
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
     /// Skip lines that cannot be read, and count them
     #[arg(long)]
     pub skip_bad_lines: bool,

@@ -19,6 +19,6 @@ pub fn trace(command: &TraceCommand, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 fn options(reading: &TraceReading) -> Result<Options, Failure> {
-    let format = reading.format.as_deref().map(conversion::named).transpose()?;
+    let format = reading.from.as_deref().map(conversion::named).transpose()?;
     Ok(Options { format, skip_bad_lines: reading.skip_bad_lines })
 }
