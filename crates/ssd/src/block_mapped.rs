@@ -87,6 +87,17 @@ impl BlockMapped {
     pub(crate) fn place(&mut self, logical_block: u32, block: u32) {
         self.blocks[logical_block as usize].write = Some(block);
     }
+
+    /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages in
+    /// `newer`, while a drive is being prepared.
+    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: u32, old: u32) {
+        self.blocks[logical_block as usize] = LogicalBlock { write: Some(newer), old: vec![old] };
+    }
+
+    /// Declares that the replacement of a logical block is younger than those declared before.
+    pub(crate) fn declare_replaced(&mut self, plane: u32, logical_block: u32) {
+        self.planes[plane as usize].replaced.push_back(logical_block);
+    }
 }
 
 impl<P: Probe> Ssd<P> {

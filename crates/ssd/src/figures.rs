@@ -1,7 +1,7 @@
 //! What a drive has done: counted by the drive, read by reports.
 
 use crate::controller::cache::CacheCounts;
-use crate::controller::ftl::BlockState;
+use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
 use crate::flash::unit::{HOLDERS, Holder};
 use crate::probe::Probe;
@@ -413,6 +413,34 @@ impl<P: Probe> Ssd<P> {
         let blocks = 0..self.geometry.block_count() as u32;
         let closed = blocks.filter(|&block| self.ftl.state(block) == BlockState::Closed);
         closed.map(|block| self.ftl.valid_pages(block)).collect()
+    }
+
+    /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all blocks.
+    pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
+        let blocks = 0..self.geometry.block_count() as u32;
+        let full = blocks.filter(|&block| self.medium.next_page(block) == self.geometry.pages);
+        full.map(|block| self.ftl.valid_pages(block)).collect()
+    }
+
+    /// The plane in which a logical page lies; `None` while it is in the buffer, or not written.
+    pub fn plane_of_page(&self, logical: u32) -> Option<u32> {
+        match self.ftl.lookup(logical) {
+            Mapping::Flash(physical) => Some(self.layout.plane_of_block(self.layout.block_of(physical))),
+            _ => None,
+        }
+    }
+
+    /// Pages that can still be programmed in each block of a plane that is programmed in part, in the order
+    /// of block numbers.
+    pub fn pages_left_in_open_blocks(&self, plane: u32) -> Vec<u32> {
+        let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+        let left = blocks.map(|block| self.geometry.pages - self.medium.next_page(block));
+        left.filter(|left| (1..self.geometry.pages).contains(left)).collect()
+    }
+
+    /// Planes of the drive.
+    pub fn planes(&self) -> u32 {
+        self.geometry.plane_count()
     }
 
     /// The name of each kind of transaction, for the arrays of [`Figures`].

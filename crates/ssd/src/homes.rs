@@ -60,6 +60,12 @@ impl Homes {
         self.stripes[stripe as usize].group
     }
 
+    /// Declares that a stripe is the next to hold data, while a drive is being prepared.
+    pub(crate) fn settle_in_turn(&mut self, stripe: u32) {
+        let group = self.next_group();
+        self.enter(stripe, group);
+    }
+
     /// A page of a stripe is to be programmed. Returns the stripe's group, which stays the same until
     /// the program has [ended](Homes::program_ended).
     #[inline]

@@ -49,7 +49,22 @@ impl Writer {
         self.run(Op::Trim, page, 0);
     }
 
+    /// Reads `pages` pages, when the drive has come to rest. Returns the latency in ns.
+    pub fn read(&mut self, first: u64, pages: u32) -> u64 {
+        while self.ssd.next_event() != Time::NEVER {
+            self.now = self.ssd.next_event();
+            self.ssd.advance(self.now, &mut Vec::new());
+        }
+        let start = self.now;
+        self.run_pages(Op::Read, first, pages, 0);
+        self.now.since(start).0
+    }
+
     fn run(&mut self, op: Op, page: u64, stream: u8) {
+        self.run_pages(op, page, 1, stream);
+    }
+
+    fn run_pages(&mut self, op: Op, page: u64, pages: u32, stream: u8) {
         let page_sectors = self.ssd.identify().page_sectors;
         self.next += 1;
         let command = Command {
@@ -60,7 +75,7 @@ impl Writer {
             fail_fast: false,
             stream,
             sector: page * u64::from(page_sectors),
-            sectors: page_sectors,
+            sectors: pages * page_sectors,
             content: self.next,
         };
         assert_eq!(self.ssd.submit(self.now, &command), Submit::Accepted);
