@@ -15,7 +15,7 @@ use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
-use tailcut_base::{Cause, Spans, Time};
+use tailcut_base::{Cause, Nanos, Spans, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
@@ -181,7 +181,9 @@ fn rest_of_read(spans: &mut Spans, t: &Transaction, since: Time, end: Time) {
     let mut from = since;
     for (until, cause) in phases {
         let until = until.max(from);
-        spans.add(cause, until.since(from));
+        let gap = if cause == Cause::BusTransfer { t.gap.min(until.since(from)) } else { Nanos::ZERO };
+        spans.add(Cause::BusWait, gap);
+        spans.add(cause, until.since(from) - gap);
         from = until;
     }
 }

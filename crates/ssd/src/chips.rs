@@ -3,7 +3,7 @@
 
 use crate::config::ChipPolicy;
 use crate::controller::buffer::EntryState;
-use crate::flash::bus::Urgency;
+use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
 use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
@@ -53,9 +53,12 @@ impl<P: Probe> Ssd<P> {
             return self.start(now, unit, channel, lane);
         }
         self.units[unit].hold(now, Holder::BusWait);
-        let is_urgent = lane.kind().is_read() && lane != Lane::AHEAD;
-        let urgency = if is_urgent { Urgency::Read } else { Urgency::Write };
-        self.wait_for_bus(channel, unit, urgency);
+        let wanted = match lane.kind() {
+            Kind::UserRead | Kind::GcRead => BusUse::ReadCommand,
+            Kind::Erase => BusUse::EraseCommand,
+            Kind::UserWrite | Kind::GcWrite | Kind::ReadAhead => BusUse::Program,
+        };
+        self.wait_for_bus(now, channel, unit, wanted);
     }
 
     /// A unit without work that can start: idle, or short of space, or with time for background
@@ -93,8 +96,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn wait_for_bus(&mut self, channel: u32, unit: u32, urgency: Urgency) {
-        if let Some(at) = self.buses.wait(channel, unit, urgency) {
+    fn wait_for_bus(&mut self, now: Time, channel: u32, unit: u32, wanted: BusUse) {
+        if let Some(at) = self.buses.wait(channel, unit, now, wanted) {
             self.timers.set(self.channel_timer(channel), at);
         }
     }
@@ -222,13 +225,68 @@ impl<P: Probe> Ssd<P> {
         (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
 
-    /// The bus is free: the read whose data it carried is over, and whoever waits gets it.
+    /// The bus is free: the read whose data it carried is over, and whoever waits gets it. The chip of that read may ask
+    /// for its next command first.
     #[inline(always)]
     pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
-        let reader = self.buses.end_of_data(channel);
+        match self.buses.end_of_use(channel) {
+            Some(Ended { unit, left: 0 }) => self.end_transaction(now, unit),
+            Some(Ended { unit, left }) => self.put_off_pages(now, unit, channel, left),
+            None => {}
+        }
         self.grant_bus(now, channel);
-        if let Some(unit) = reader {
-            self.end_transaction(now, unit);
+    }
+
+    /// Another chip goes before the last `left` pages of a unit.
+    #[cold]
+    fn put_off_pages(&mut self, now: Time, unit: u32, channel: u32, left: u32) {
+        let is_read = self.units[unit].transaction.kind.is_read();
+        if !is_read {
+            // The cells of the pages that have crossed the bus are at work, or will be with the others of their die.
+            let crossed = self.program_end(unit, left);
+            self.units[unit].transaction.cell_end = crossed;
+            self.clear_unit_timer(unit);
+        }
+        let u = &mut self.units[unit];
+        u.phase = if is_read { Phase::AwaitOut } else { Phase::AwaitIn };
+        (u.transaction.left, u.transaction.put_off) = (left as u8, now);
+        let wanted = if is_read { BusUse::ReadData } else { BusUse::Program };
+        self.buses.wait_again(channel, unit, wanted);
+    }
+
+    /// When the cells of a program are done, as far as its pages have been on the bus since it got it last, or before,
+    /// but for the last `left`.
+    fn program_end(&self, unit: u32, left: u32) -> Time {
+        let t = &self.units[unit].transaction;
+        let members = t.members();
+        let from = members.len() - usize::from(t.left);
+        let to = members.len() - left as usize;
+        let page = self.phases.program_command + self.phases.transfer;
+        let mut end = t.in_end;
+        for (&id, nth) in members[from..to].iter().zip(1..) {
+            end = end.max(t.bus_since + page * nth + self.cell_time(id, t.kind));
+        }
+        end
+    }
+
+    /// The rest of the pages of a program goes to its chip.
+    #[cold]
+    fn go_on_in(&mut self, now: Time, unit: u32, channel: u32) {
+        let page = self.phases.program_command + self.phases.transfer;
+        let t = &mut self.units[unit].transaction;
+        let left = t.left;
+        t.in_end = t.cell_end;
+        t.bus_since = now;
+        t.gap += now.since(t.put_off);
+        t.command = now.since(t.started) + page * u64::from(left);
+        self.buses.carry(channel, unit, now, u64::from(left), page, BusUse::Program);
+        let end = self.program_end(unit, 0);
+        let u = &mut self.units[unit];
+        u.transaction.cell_end = end;
+        u.phase = Phase::Cell;
+        self.set_unit_timer(unit, end);
+        if self.units[unit].is_preemptible {
+            self.consider_preemption(now, unit);
         }
     }
 
@@ -244,6 +302,7 @@ impl<P: Probe> Ssd<P> {
                     }
                 },
                 Phase::AwaitOut => self.start_out(now, unit, channel),
+                Phase::AwaitIn => self.go_on_in(now, unit, channel),
                 phase => unreachable!("a unit in phase {phase:?} does not wait for the bus"),
             }
         }
@@ -270,13 +329,20 @@ impl<P: Probe> Ssd<P> {
             self.wake(now);
             return self.kick(now, unit);
         }
-        self.buses.take(channel, now, command, None);
+        match self.units[unit].transaction.members().len() as u64 {
+            pages @ 2.. if matches!(kind, Kind::UserWrite | Kind::GcWrite) => {
+                self.buses.carry(channel, unit, now, pages, command / pages, BusUse::Program);
+            }
+            _ => self.buses.take(channel, now, command),
+        }
         self.units.seize(now, unit, holder_of(kind));
         let u = &mut self.units[unit];
         u.phase = Phase::Cell;
         u.transaction.started = now;
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
+        u.transaction.left = u.transaction.members().len() as u8;
+        (u.transaction.bus_since, u.transaction.in_end) = (now, now);
         if kind == Kind::UserRead && u.has_other_work() {
             u.hold_off(now);
         }
@@ -512,7 +578,7 @@ impl<P: Probe> Ssd<P> {
         if self.buses.is_free(channel, now) {
             self.start_out(now, unit, channel);
         } else {
-            self.wait_for_bus(channel, unit, Urgency::Read);
+            self.wait_for_bus(now, channel, unit, BusUse::ReadData);
         }
     }
 
@@ -531,11 +597,18 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     fn start_out(&mut self, now: Time, unit: u32, channel: u32) {
         let u = &mut self.units[unit];
-        let time = self.phases.transfer * u.transaction.members().len() as u64;
         u.phase = Phase::Out;
-        u.transaction.out_start = now;
-        self.units.out_wait += now.since(self.units[unit].transaction.cell_end);
-        let end = self.buses.take(channel, now, time, Some(unit));
+        let t = &mut u.transaction;
+        let pages = u64::from(t.left);
+        if t.left == t.count() {
+            t.out_start = now;
+            self.units.out_wait += now.since(self.units[unit].transaction.cell_end);
+        } else {
+            let waited = now.since(t.put_off);
+            t.gap += waited;
+            self.units.out_wait += waited;
+        }
+        let end = self.buses.carry(channel, unit, now, pages, self.phases.transfer, BusUse::ReadData);
         self.timers.set(self.channel_timer(channel), end);
     }
 
@@ -606,6 +679,7 @@ impl<P: Probe> Ssd<P> {
             outcome,
             suspensions: t.suspensions,
             suspended: t.suspended,
+            gap: t.gap,
             members: t.members().iter().map(member).collect(),
         };
         self.probe.transaction(record);

@@ -82,9 +82,9 @@ impl<P: Probe> Ssd<P> {
                 return (false, Nanos::ZERO);
             }
             Phase::Cell if t.kind.is_read() => left(t.cell_end) + out,
-            Phase::Cell => left(t.cell_end),
-            Phase::AwaitOut => out,
-            Phase::Out => left(t.out_start + out),
+            Phase::Cell | Phase::AwaitIn => left(t.cell_end),
+            Phase::AwaitOut => self.phases.transfer * u64::from(t.left),
+            Phase::Out => left(t.out_start + t.gap + out),
         };
         if u.is_preemptible
             && let Some((_, free)) = self.preemption_by(now, unit, lane)

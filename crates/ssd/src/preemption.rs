@@ -266,6 +266,11 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn consider_preemption(&mut self, now: Time, unit: u32) {
         let Some(lane) = self.units[unit].first_reads() else { return };
         let Some((step, free)) = self.preemption_by(now, unit, lane) else { return };
+        // Pages of a program that have still to cross the bus do so first.
+        let channel = self.buses.channel_of(unit);
+        if self.units[unit].phase != Phase::Cell || !self.buses.hold_together(channel, unit) {
+            return;
+        }
         let u = &mut self.units[unit];
         u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);

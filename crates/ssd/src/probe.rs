@@ -51,6 +51,8 @@ pub struct ChipRecord {
     pub suspensions: u32,
     /// How long it stood still for that.
     pub suspended: Nanos,
+    /// How long the bus carried something else between two of its pages.
+    pub gap: Nanos,
     /// What it served.
     pub members: Vec<Member>,
 }

@@ -353,12 +353,14 @@ pub(crate) fn chip_spans(
     if t.kind.is_read() {
         spans.add(Cause::BusCommand, t.command);
         spans.add(Cause::Cell, cell);
-        spans.add(Cause::BusWait, t.out_start.since(t.cell_end));
-        spans.add(Cause::BusTransfer, end.since(t.out_start));
+        spans.add(Cause::BusWait, t.out_start.since(t.cell_end) + t.gap);
+        spans.add(Cause::BusTransfer, end.since(t.out_start) - t.gap);
     } else {
-        let data = Nanos((transfer * t.members().len() as u64).0.min(t.command.0));
+        let on_bus = t.command - t.gap;
+        let data = Nanos((transfer * t.members().len() as u64).0.min(on_bus.0));
         spans.add(Cause::BusTransfer, data);
-        spans.add(Cause::BusCommand, t.command - data);
+        spans.add(Cause::BusCommand, on_bus - data);
+        spans.add(Cause::BusWait, t.gap);
         spans.add(Cause::Cell, cell - t.suspended);
         spans.add(Cause::Suspended, t.suspended);
     }

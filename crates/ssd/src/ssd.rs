@@ -218,6 +218,11 @@ impl<P: Probe> Ssd<P> {
         self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize, at);
     }
 
+    /// The unit has no event until its timer is set again.
+    pub(crate) fn clear_unit_timer(&mut self, unit: u32) {
+        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize);
+    }
+
     /// Has the buffer looked at again at a moment.
     pub(crate) fn set_silence_timer(&mut self, at: Time) {
         let slot = FIRST_CHANNEL + self.geometry.channels as usize + self.units.len();

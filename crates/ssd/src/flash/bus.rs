@@ -3,21 +3,62 @@
 //! A chip asks for the bus once for a command phase (with the data of a program) and once for the
 //! data of a read. What the command phase carries is decided only when it is granted, so a
 //! transaction can still grow while its chip waits (Sprinkler, section 4.2).
+//!
+//! The pages of a transaction are carried one after another. Between two of them a chip may have the bus that comes
+//! first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus for that as long as
+//! no such chip asks: the end of what is under way is brought forward when one does.
 
 use tailcut_base::config::{Configure, Visit, choose};
 use tailcut_base::divisor::Divisor;
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
-    /// Who gets the bus next.
+    /// Who gets the bus next; first come, first served among equals.
     pub enum Arbitration {
-        /// Whoever asked first.
+        /// Whoever asked first, for all pages of the transaction.
         Fifo = "fifo",
-        /// Data of reads and commands of reads before programs and erases; first come first
-        /// served among equals.
+        /// Commands of reads and erases, then data: a command is short, and puts a chip to work that would be idle while
+        /// it waits for the data of others.
+        CommandsFirst = "commands-first",
+        /// Data of reads, then everything else (MQSim, which asks its transaction scheduler only when no chip has data).
+        DataFirst = "data-first",
+        /// Commands of reads, data of reads, then programs and erases.
         ReadsFirst = "reads-first",
     }
 }
+
+/// What a chip wants the bus for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusUse {
+    /// The command cycles of a read that somebody waits for.
+    ReadCommand,
+    /// The command cycles of an erase.
+    EraseCommand,
+    /// The command cycles and the data of a program, or the command of a read ahead.
+    Program,
+    /// The data of a read.
+    ReadData,
+}
+
+impl Arbitration {
+    /// The line in which a chip waits. That of a smaller number goes first.
+    #[inline]
+    fn line(self, wanted: BusUse) -> usize {
+        match (self, wanted) {
+            (Arbitration::Fifo, _) => 0,
+            (Arbitration::CommandsFirst, BusUse::ReadCommand | BusUse::EraseCommand) => 0,
+            (Arbitration::CommandsFirst, _) => 1,
+            (Arbitration::DataFirst, BusUse::ReadData) => 0,
+            (Arbitration::DataFirst, _) => 1,
+            (Arbitration::ReadsFirst, BusUse::ReadCommand) => 0,
+            (Arbitration::ReadsFirst, BusUse::ReadData) => 1,
+            (Arbitration::ReadsFirst, _) => 2,
+        }
+    }
+}
+
+/// Lines of waiting chips.
+const LINES: usize = 3;
 
 /// Bus configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,23 +75,40 @@ impl Configure for BusConfig {
 
 const NONE: u32 = u32::MAX;
 
-/// How urgent a chip's wish for the bus is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    /// Data or command of a read.
-    Read,
-    /// Program or erase.
-    Write,
-}
-
 #[derive(Clone, Debug)]
 struct Channel {
     free_at: Time,
-    /// The unit whose data is going out; [`NONE`] when it is a command phase, or nothing.
-    reader: u32,
-    first: [u32; 2],
-    last: [u32; 2],
+    /// The unit whose pages are on the bus; [`NONE`] for nothing, and for what is never interrupted.
+    user: u32,
+    /// The line that the user has come from.
+    line: u8,
+    /// The end of the use is an event: the data of a read leaves its chip, or pages of the user were put off.
+    is_event: bool,
+    /// Pages of the user that were put off.
+    left: u32,
+    /// The time that each page of the user takes.
+    page: Nanos,
+    /// When the user got the bus.
+    since: Time,
+    first: [u32; LINES],
+    last: [u32; LINES],
     busy: Nanos,
+}
+
+impl Channel {
+    #[inline]
+    fn has_waiting(&self) -> bool {
+        self.first.iter().any(|&unit| unit != NONE)
+    }
+}
+
+/// The use of a bus that has come to an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The unit that had the bus.
+    pub unit: u32,
+    /// Pages that it has still to carry: another chip goes first.
+    pub left: u32,
 }
 
 /// All buses of a drive. Chips that wait are linked through `next`, so nothing is allocated.
@@ -67,9 +125,14 @@ impl Buses {
     pub fn new(units: u32, units_per_channel: u32, config: &BusConfig) -> Buses {
         let idle = Channel {
             free_at: Time::ZERO,
-            reader: NONE,
-            first: [NONE; 2],
-            last: [NONE; 2],
+            user: NONE,
+            line: 0,
+            is_event: false,
+            left: 0,
+            page: Nanos::ZERO,
+            since: Time::ZERO,
+            first: [NONE; LINES],
+            last: [NONE; LINES],
             busy: Nanos::ZERO,
         };
         Buses {
@@ -90,18 +153,14 @@ impl Buses {
     #[inline]
     pub fn is_free(&self, channel: u32, now: Time) -> bool {
         let channel = &self.channels[channel as usize];
-        let waits = channel.first[0] != NONE || channel.first[1] != NONE;
-        channel.free_at <= now && channel.reader == NONE && !waits
+        channel.free_at <= now && !channel.is_event && !channel.has_waiting()
     }
 
-    /// Puts a chip at the end of the waiting line. Returns the moment at which the channel must be
-    /// served, unless its timer is set for the end of data anyway.
+    /// Puts a chip at the end of its waiting line. Returns the moment at which the channel must be
+    /// served, unless its timer is set for that anyway.
     #[inline]
-    pub fn wait(&mut self, channel: u32, unit: u32, urgency: Urgency) -> Option<Time> {
-        let line = match (self.arbitration, urgency) {
-            (Arbitration::ReadsFirst, Urgency::Write) => 1,
-            _ => 0,
-        };
+    pub fn wait(&mut self, channel: u32, unit: u32, now: Time, wanted: BusUse) -> Option<Time> {
+        let line = self.arbitration.line(wanted);
         let channel = &mut self.channels[channel as usize];
         self.next[unit as usize] = NONE;
         match channel.last[line] {
@@ -109,36 +168,105 @@ impl Buses {
             last => self.next[last as usize] = unit,
         }
         channel.last[line] = unit;
-        (channel.reader == NONE).then_some(channel.free_at)
+        let is_interrupted = line < usize::from(channel.line) && channel.user != NONE;
+        if is_interrupted && Self::interrupt(channel, now) {
+            return Some(channel.free_at);
+        }
+        (!channel.is_event).then_some(channel.free_at)
     }
 
-    /// Takes the bus for `time`, for the data of `reader` or, where that is `None`, for a command
-    /// phase.
-    #[inline]
-    pub fn take(&mut self, channel: u32, now: Time, time: Nanos, reader: Option<u32>) -> Time {
+    /// Ends the use of a bus with the page that is on it, if there are more. True when it has been brought forward.
+    fn interrupt(channel: &mut Channel, now: Time) -> bool {
+        if channel.left > 0 || channel.free_at <= now || channel.page == Nanos::ZERO {
+            return false;
+        }
+        let carried = now.since(channel.since).0.div_ceil(channel.page.0).max(1);
+        let end = channel.since + channel.page * carried;
+        if end >= channel.free_at {
+            return false;
+        }
+        let put_off = channel.free_at.since(end);
+        channel.left = (put_off.0 / channel.page.0) as u32;
+        channel.busy = Nanos(channel.busy.0 - put_off.0);
+        (channel.free_at, channel.is_event) = (end, true);
+        true
+    }
+
+    /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put off already.
+    pub fn hold_together(&mut self, channel: u32, unit: u32) -> bool {
         let channel = &mut self.channels[channel as usize];
-        assert!(channel.free_at <= now && channel.reader == NONE, "two users of one bus");
+        if channel.user != unit {
+            return true;
+        }
+        if channel.left == 0 && !channel.is_event {
+            channel.user = NONE;
+        }
+        channel.left == 0
+    }
+
+    /// Takes the bus for command cycles alone.
+    #[inline]
+    pub fn take(&mut self, channel: u32, now: Time, time: Nanos) {
+        let channel = &mut self.channels[channel as usize];
+        assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         channel.free_at = now + time;
-        channel.reader = reader.unwrap_or(NONE);
+        channel.user = NONE;
+        channel.busy += time;
+    }
+
+    /// Takes the bus for `pages` pages of a unit, `page` each. Returns their end, which is an event for data of reads.
+    #[inline]
+    pub fn carry(
+        &mut self,
+        channel: u32,
+        unit: u32,
+        now: Time,
+        pages: u64,
+        page: Nanos,
+        what: BusUse,
+    ) -> Time {
+        let line = self.arbitration.line(what);
+        let channel = &mut self.channels[channel as usize];
+        assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
+        let time = page * pages;
+        channel.free_at = now + time;
+        (channel.user, channel.line) = (unit, line as u8);
+        (channel.page, channel.since, channel.left) = (page, now, 0);
+        channel.is_event = what == BusUse::ReadData;
         channel.busy += time;
         channel.free_at
     }
 
-    /// The unit whose data was on the bus until now, if any: it is over.
+    /// The use that was on the bus until now, if its end is an event.
     #[inline]
-    pub fn end_of_data(&mut self, channel: u32) -> Option<u32> {
-        let reader = std::mem::replace(&mut self.channels[channel as usize].reader, NONE);
-        (reader != NONE).then_some(reader)
+    pub fn end_of_use(&mut self, channel: u32) -> Option<Ended> {
+        let channel = &mut self.channels[channel as usize];
+        if !std::mem::take(&mut channel.is_event) {
+            return None;
+        }
+        let unit = std::mem::replace(&mut channel.user, NONE);
+        Some(Ended { unit, left: std::mem::take(&mut channel.left) })
+    }
+
+    /// Puts a chip back whose pages were put off: it is the next of its line.
+    pub fn wait_again(&mut self, channel: u32, unit: u32, wanted: BusUse) {
+        let line = self.arbitration.line(wanted);
+        let channel = &mut self.channels[channel as usize];
+        self.next[unit as usize] = channel.first[line];
+        channel.first[line] = unit;
+        if channel.last[line] == NONE {
+            channel.last[line] = unit;
+        }
     }
 
     /// The chip that gets the bus next, if the bus is free and one waits.
     #[inline]
     pub fn grant(&mut self, channel: u32, now: Time) -> Option<u32> {
         let channel = &mut self.channels[channel as usize];
-        if channel.free_at > now {
+        if channel.free_at > now || channel.is_event {
             return None;
         }
-        let line = (0..2).find(|&line| channel.first[line] != NONE)?;
+        let line = (0..LINES).find(|&line| channel.first[line] != NONE)?;
         let unit = channel.first[line];
         channel.first[line] = self.next[unit as usize];
         if channel.first[line] == NONE {
@@ -152,8 +280,7 @@ impl Buses {
     #[inline]
     pub fn service_due(&self, channel: u32) -> Option<Time> {
         let channel = &self.channels[channel as usize];
-        let waits = channel.first[0] != NONE || channel.first[1] != NONE;
-        (waits && channel.reader == NONE).then_some(channel.free_at)
+        (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
     /// How long the bus of a channel has been in use, counting what was taken up to its end.

@@ -70,7 +70,9 @@ pub enum Phase {
     AwaitStart,
     /// The bus carries the command (and the data of a program), then the cells work.
     Cell,
-    /// A read's data waits for the bus.
+    /// The rest of a program's pages waits for the bus.
+    AwaitIn,
+    /// A read's data, or the rest of it, waits for the bus.
     AwaitOut,
     /// A read's data is on the bus.
     Out,
@@ -97,6 +99,16 @@ pub struct Transaction {
     pub cell_end: Time,
     /// When its data got the bus.
     pub out_start: Time,
+    /// Pages that have not crossed the bus, as long as others go between.
+    pub left: u8,
+    /// When they were last put off.
+    pub put_off: Time,
+    /// When its pages got the bus last.
+    pub bus_since: Time,
+    /// When the cells of the pages that a program had on the bus before that are done.
+    pub in_end: Time,
+    /// How long the bus carried something else between two of its pages.
+    pub gap: Nanos,
     /// How often it was suspended.
     pub suspensions: u32,
     /// How long it has stood still: from the moments at which its suspensions began to those at which
@@ -115,6 +127,11 @@ impl Transaction {
             command: Nanos::ZERO,
             cell_end: Time::ZERO,
             out_start: Time::ZERO,
+            left: 0,
+            put_off: Time::ZERO,
+            bus_since: Time::ZERO,
+            in_end: Time::ZERO,
+            gap: Nanos::ZERO,
             suspensions: 0,
             suspended: Nanos::ZERO,
         }
@@ -124,6 +141,12 @@ impl Transaction {
     #[inline]
     pub fn members(&self) -> &[RequestId] {
         &self.members[..usize::from(self.count)]
+    }
+
+    /// How many memory requests it serves.
+    #[inline]
+    pub fn count(&self) -> u8 {
+        self.count
     }
 
     /// The memory request at a place of [`Transaction::members`].
@@ -144,6 +167,7 @@ impl Transaction {
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;
         self.count = 0;
+        self.gap = Nanos::ZERO;
         self.parallelism = 0;
         self.suspensions = 0;
         self.suspended = Nanos::ZERO;

@@ -117,7 +117,7 @@ fn m() -> SsdConfig {
             erase_reset: Nanos::micros(200),
             endurance: 10_000,
         },
-        bus: BusConfig { arbitration: Arbitration::Fifo },
+        bus: BusConfig { arbitration: Arbitration::CommandsFirst },
         faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
         link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
         queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0), trim: Nanos(0) },

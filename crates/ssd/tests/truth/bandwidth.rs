@@ -2,14 +2,16 @@
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
-use tailcut_base::{Device, Nanos, Op, Time};
-use tailcut_ssd::SsdConfig;
+use tailcut_base::random::Stream;
+use tailcut_base::{Device, Nanos, Op, Submit, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
+use tailcut_ssd::flash::bus::Arbitration;
 use tailcut_ssd::flash::geometry::ReadyBusy;
-use tailcut_ssd::flash::timing::{CellKind, PROGRAM_CYCLES, READ_CYCLES};
+use tailcut_ssd::flash::timing::{CellKind, PROGRAM_CYCLES, Phases, READ_CYCLES};
 use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Preset, SsdConfig};
 
 /// Requests that cover a chip each, one chip after the other.
 const ROUNDS: u64 = 300;
@@ -159,4 +161,65 @@ fn the_link_bounds_what_the_flash_could_do() {
     config.link.command = Nanos::micros(2);
     let share = measure(&config, Op::Read) * 12.24e-6;
     assert!((0.99..=1.0).contains(&share), "{share} of the link");
+}
+
+/// Random reads of a page, `depth` of them at a time, from a drive that was written for long. Returns reads per second.
+fn random_reads(config: &SsdConfig, depth: usize, count: u64) -> f64 {
+    let mut ssd = prepared(config, PreparedState::Steady);
+    let identity = ssd.identify();
+    let pages = identity.sectors / u64::from(identity.page_sectors);
+    let mut random = Stream::new(7, "test.reads");
+    let commands = (0..count).map(|_| {
+        let page = random.below(pages);
+        command(Op::Read, page * u64::from(identity.page_sectors), identity.page_sectors)
+    });
+    let done = serve(&mut ssd, depth, commands);
+    // Between the quarters of the run at its ends, where the queue is full.
+    let (from, to) = (done.len() / 4, done.len() * 3 / 4);
+    (to - from) as f64 / done[to].at.since(done[from].at).as_secs_f64()
+}
+
+/// Reads that the buses of a drive carry per second.
+fn bus_bound(config: &SsdConfig) -> f64 {
+    let phases = Phases::new(&config.timing, &config.geometry);
+    f64::from(config.geometry.channels) * 1e9 / (phases.read_command + phases.transfer).0 as f64
+}
+
+#[test]
+fn random_reads_saturate_the_buses_of_a_drive_as_shipped() {
+    let config = Preset::M.config();
+    let share = random_reads(&config, config.queue.depth as usize, 60_000) / bus_bound(&config);
+    assert!((0.98..1.0 + 1e-9).contains(&share), "{share:.4} of what the buses carry");
+    // Where commands wait behind the data of other chips, the chips of a channel fall in step: all of them are reading
+    // their cells while the bus has nothing to carry.
+    let mut fifo = config.clone();
+    fifo.bus.arbitration = Arbitration::Fifo;
+    let share = random_reads(&fifo, config.queue.depth as usize, 60_000) / bus_bound(&config);
+    assert!(share < 0.9, "{share:.4} of what the buses carry, first come first served");
+}
+
+#[test]
+fn a_command_goes_between_two_pages_of_another_chip() {
+    // Two chips on a bus: one reads two pages in one transaction, the other begins while they leave.
+    let mut config = drive(1, 2, 1, 2);
+    config.schedule.plane_sharing = true;
+    config.geometry.page_bytes = 4096;
+    let latency = |arbitration| {
+        let mut config = config.clone();
+        config.bus.arbitration = arbitration;
+        let mut ssd = prepared(&config, PreparedState::Sequential);
+        let mut done = Vec::new();
+        assert_eq!(ssd.submit(Time::ZERO, &command(Op::Read, 0, 16)), Submit::Accepted);
+        let out = config.timing.cycle * (2 * READ_CYCLES) + config.timing.read[0] + Nanos(100);
+        ssd.advance(Time::ZERO + out, &mut done);
+        assert_eq!(ssd.submit(Time::ZERO + out, &command(Op::Read, 16, 8)), Submit::Accepted);
+        while ssd.next_event() != Time::NEVER {
+            ssd.advance(ssd.next_event(), &mut done);
+        }
+        done.iter().map(|completion| completion.at.since(Time::ZERO)).collect::<Vec<_>>()
+    };
+    let [fifo, commands_first] = [Arbitration::Fifo, Arbitration::CommandsFirst].map(latency);
+    // The second page leaves later by the command, and the cells of the other chip are read meanwhile.
+    assert_eq!(commands_first[0] - fifo[0], config.timing.cycle * READ_CYCLES);
+    assert_eq!(fifo[1] - commands_first[1], config.timing.read[0]);
 }
