@@ -262,3 +262,17 @@ fn a_strategy_that_threads_cannot_carry_out_is_refused_with_another() {
     assert!(bench(&["--cores", "100000"]).contains("the device needs one for itself"));
     assert!(bench(&["--threads", "0"]).contains("write numbers from 1 to 4096"));
 }
+
+#[test]
+fn a_run_that_would_measure_nothing_or_never_end_is_refused() {
+    let scenario = Scenario::new("limits", "");
+    let run = |sets: &[&str]| {
+        let mut arguments = vec!["run", scenario.path()];
+        arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
+        refused(&arguments)
+    };
+    let ramp = run(&["run.ramp=3s", "run.duration=3s"]);
+    assert!(ramp.contains("run.ramp") && ramp.contains("nothing would be measured"), "{ramp}");
+    let endless = run(&["run.duration=0s"]);
+    assert!(endless.contains("set run.duration, run.requests or workload.requests"), "{endless}");
+}

@@ -132,7 +132,7 @@ fn a_drive_that_refuses_writes_is_a_failure_with_results() {
 fn an_interrupted_run_shows_what_is_known() {
     use std::process::{Command, Stdio};
     let place = Place::new();
-    let long = ["run", "small.toml", "--set", "run.requests=0", "--set", "run.duration=0s", "--out", "out"];
+    let long = ["run", "small.toml", "--set", "run.requests=0", "--set", "run.duration=1d", "--out", "out"];
     let mut child =
         place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let id = child.id().to_string();

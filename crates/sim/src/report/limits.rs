@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::Figures;
 use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::controller::link::COMPLETION_BYTES;
 use tailcut_ssd::flash::timing::Phases;
 use tailcut_ssd::request::Kind;
 
@@ -164,6 +165,7 @@ pub struct Bare {
     page_bytes: f64,
     link_rate: u64,
     link_command_ns: f64,
+    completion_ns: f64,
     firmware_ns: f64,
     write_back: bool,
 }
@@ -177,6 +179,7 @@ impl Bare {
             page_bytes: config.geometry.page_bytes as f64,
             link_rate: config.link.rate,
             link_command_ns: config.link.command.0 as f64,
+            completion_ns: Nanos::for_bytes(COMPLETION_BYTES, config.link.rate).0.max(1) as f64,
             firmware_ns: config.queue.firmware.0 as f64,
             write_back: config.buffer.size > 0,
         }
@@ -190,7 +193,7 @@ impl Bare {
             Op::Read => cost + self.read_ns(bytes),
             Op::Write if self.write_back => cost + self.link_ns(bytes),
             Op::Write => cost + self.program_ns(bytes),
-            Op::Trim | Op::Flush => cost,
+            Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),
         }
     }
 
@@ -237,7 +240,7 @@ mod tests {
         let bare = Bare::new(&Preset::M.config());
         assert_eq!(bare.latency_ns(Op::Read, 4096.0), 175.0 + 75_000.0 + 12_301.0 + 1_041.0);
         assert_eq!(bare.latency_ns(Op::Write, 4096.0), 1_041.0);
-        assert_eq!(bare.latency_ns(Op::Flush, 0.0), 0.0);
+        assert_eq!(bare.latency_ns(Op::Flush, 0.0), 5.0);
     }
 
     #[test]

@@ -139,6 +139,16 @@ impl Configure for Limits {
             Nanos(0)..=day,
         );
         visit.flag("until_steady", "End as soon as five rounds show steady state.", &mut self.until_steady);
+        if self.duration > Nanos::ZERO && self.ramp >= self.duration {
+            let Limits { ramp, duration, .. } = self;
+            visit.problem(
+                "ramp",
+                format!(
+                    "the ramp of {ramp} is as long as the run of {duration}: nothing would be measured; lower run.ramp, or \
+                     raise run.duration"
+                ),
+            );
+        }
         if self.until_steady && self.round == Nanos::ZERO {
             visit.problem("until_steady", "steady state is judged in rounds; set round = \"1s\", say".into());
         }
@@ -284,6 +294,12 @@ impl Configure for Scenario {
                     .into(),
             );
         }
+        if self.has_no_end() {
+            visit.problem(
+                "run.duration",
+                "the run would have no end: set run.duration, run.requests or workload.requests".into(),
+            );
+        }
         if let Some((key, message)) = self.check_sets() {
             visit.problem(key, message);
         }
@@ -305,6 +321,15 @@ impl Scenario {
     /// True when the workload comes from a file.
     fn has_file(&self) -> bool {
         !self.trace.file.is_empty() || !self.fio.file.is_empty()
+    }
+
+    /// True when neither the run nor its workload has an end. Other workloads than the synthetic ones end by
+    /// themselves, or know how to be told.
+    fn has_no_end(&self) -> bool {
+        let goes_on = |source: &SyntheticConfig| source.requests == 0 && source.runtime == Nanos::ZERO;
+        let has_limit = self.run.duration > Nanos::ZERO || self.run.requests > 0 || self.run.until_steady;
+        let beside = self.beside.enabled && goes_on(&self.beside.source);
+        self.is_synthetic() && !has_limit && (goes_on(&self.workload) || beside)
     }
 
     /// True when the synthetic workload is the one that runs.

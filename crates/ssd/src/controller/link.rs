@@ -10,7 +10,7 @@ pub struct LinkConfig {
     /// Bytes per second in each direction.
     pub rate: u64,
     /// What each command occupies the link for, beside its data: with the data of a write, or
-    /// with the completion of anything else.
+    /// with the completion of anything else. A completion without data takes 16 bytes' time at least.
     pub command: Nanos,
     /// True when only one direction can be used at a time (SATA).
     pub half_duplex: bool,
@@ -82,7 +82,13 @@ pub struct Link {
     bytes: [u64; 2],
     /// The last length and its time: most transfers are of one length.
     last: (u64, Nanos),
+    /// The time of a completion without data, which a command takes at the very least: without it, a host that sends the
+    /// next command as one ends could send any number of them in no time.
+    completion: Nanos,
 }
+
+/// Bytes of a completion (NVMe base specification 1.4, section 4.6).
+pub const COMPLETION_BYTES: u64 = 16;
 
 impl Link {
     /// An idle link.
@@ -94,11 +100,12 @@ impl Link {
             busy: [Nanos::ZERO; 2],
             bytes: [0; 2],
             last: (0, Nanos::ZERO),
+            completion: Nanos::for_bytes(COMPLETION_BYTES, config.rate).max(Nanos(1)),
         }
     }
 
     /// Reserves the link for `bytes`, and for the cost of a command where `command` says so, from
-    /// `ready` on.
+    /// `ready` on. A command without data takes the time of its completion at least.
     #[inline]
     pub fn reserve(&mut self, direction: Direction, ready: Time, bytes: u64, command: bool) -> Transfer {
         if bytes != self.last.0 {
@@ -107,6 +114,9 @@ impl Link {
         let mut time = self.last.1;
         if command {
             time += self.config.command;
+        }
+        if bytes == 0 && command {
+            time = time.max(self.completion);
         }
         let line = if self.config.half_duplex { 0 } else { direction as usize };
         let start = ready.max(self.free_at[line]);

@@ -121,3 +121,15 @@ fn a_flush_or_trim_of_an_idle_drive_takes_firmware_and_the_command_on_the_link()
     check(&config, PreparedState::Sequential, Op::Trim, phases, 8);
     check(&config, PreparedState::Sequential, Op::Flush, phases, 8);
 }
+
+#[test]
+fn a_command_takes_the_time_of_its_completion_at_least() {
+    let mut config = drives::plane(64, 16);
+    config.ftl.spare = 200_000;
+    (config.queue.firmware, config.queue.trim, config.link.command) = (Nanos(0), Nanos(0), Nanos(0));
+    for op in [Op::Trim, Op::Flush] {
+        let mut ssd = prepared(&config, PreparedState::Sequential);
+        let done = serve(&mut ssd, 1, (0..100).map(|_| command(op, 0, 1)));
+        assert!(done.windows(2).all(|pair| pair[0].at < pair[1].at), "{op}");
+    }
+}
