@@ -4,7 +4,7 @@ use crate::controller::buffer::BufferConfig;
 use crate::controller::cache::CacheConfig;
 use crate::controller::commit::{CommitPolicy, CommitRules};
 use crate::controller::ftl::closed::VictimPolicy;
-use crate::controller::ftl::{FtlConfig, MappingLevel};
+use crate::controller::ftl::{FtlConfig, MappingLevel, SPARE_MOST};
 use crate::controller::link::LinkConfig;
 use crate::controller::tags::QueueConfig;
 use crate::flash::bus::BusConfig;
@@ -449,13 +449,32 @@ impl SsdConfig {
         }
         let room = u64::from(g.blocks.saturating_sub(kept)) * u64::from(g.pages);
         if per_plane > room {
-            let needed = 100.0 * (1.0 - room as f64 / (f64::from(g.blocks) * f64::from(g.pages)));
+            let remedy = match self.least_spare(room) {
+                Some(spare) => {
+                    format!(
+                        "set spare to at least {}.{}%, or use more blocks",
+                        spare / 10_000,
+                        spare / 1000 % 10
+                    )
+                }
+                None => "use more blocks".into(),
+            };
             return Err(format!(
-                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): \
-                 set spare to at least {needed:.1}%, or use more blocks",
+                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): {remedy}",
                 g.blocks
             ));
         }
         Ok(())
+    }
+
+    /// The least spare, in whole tenths of a per cent, that leaves each plane no more than `room` logical pages; in
+    /// parts per million. `None` where no spare that is accepted does.
+    fn least_spare(&self, room: u64) -> Option<u32> {
+        let planes = u64::from(self.geometry.plane_count());
+        let per_plane = |spare: &u32| {
+            let ftl = FtlConfig { spare: *spare, ..self.ftl.clone() };
+            u64::from(ftl.logical_pages(&self.geometry)) / planes
+        };
+        (0..=SPARE_MOST).step_by(1000).find(|spare| (1..=room).contains(&per_plane(spare)))
     }
 }

@@ -43,3 +43,23 @@ fn commands_of_the_sata_drive_occupy_its_link_for_what_is_known_of_it() {
     let read = link.command + Nanos::for_bytes(512, link.rate);
     assert_eq!(1_000_000_000 / read.0, 134_210, "134,200 with its time rounded down to whole nanoseconds");
 }
+
+#[test]
+fn the_spare_that_is_asked_for_is_enough_and_no_more_than_needed() {
+    for (blocks, preset) in [(16, Preset::M), (64, Preset::G), (257, Preset::M), (33, Preset::TlcNvme)] {
+        let mut config = preset.config();
+        (config.geometry.blocks, config.ftl.spare) = (blocks, 0);
+        let message = config.check_space().expect_err("a drive without spare has no room to work");
+        let (_, after) = message.split_once("at least ").expect("it names the least spare");
+        let tenths: String = after.chars().take_while(|&c| c != '%').filter(|&c| c != '.').collect();
+        let spare = tenths.parse::<u32>().expect("a number with one place") * 1000;
+        config.ftl.spare = spare;
+        assert_eq!(config.check_space(), Ok(()), "{message}");
+        config.ftl.spare = spare - 1000;
+        assert!(config.check_space().is_err(), "{message}");
+    }
+    let mut config = Preset::M.config();
+    (config.geometry.blocks, config.gc.low) = (6, 5);
+    let message = config.check_space().expect_err("all of its blocks are kept free");
+    assert!(message.ends_with(": use more blocks"), "{message}");
+}

@@ -31,6 +31,9 @@ tailcut_base::choice! {
     }
 }
 
+/// The largest share of the raw capacity that can be spare, in parts per million.
+pub const SPARE_MOST: u32 = 900_000;
+
 /// Configuration of the translation layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FtlConfig {
@@ -54,7 +57,7 @@ impl Configure for FtlConfig {
             "spare",
             "Share of the raw capacity that the host cannot address (over-provisioning).",
             &mut self.spare,
-            0..=900_000,
+            0..=SPARE_MOST,
         );
         choose(
             visit,
