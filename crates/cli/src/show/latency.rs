@@ -3,7 +3,7 @@
 use super::short_time;
 use crate::terminal::{Align, Table, Tone};
 use tailcut_sim::Report;
-use tailcut_sim::report::{Curve, PERCENTILES};
+use tailcut_sim::report::{Curve, PERCENTILES, Point};
 
 /// One row for each kind, the limit of its latency first.
 pub fn table(report: &Report, tone: Tone) -> String {
@@ -21,11 +21,19 @@ pub fn table(report: &Report, tone: Tone) -> String {
     format!("{table}\n{note}")
 }
 
+/// A point of a curve: marked where fewer than ten requests were slower, and nothing where none was.
+pub(super) fn percentile(point: &Point) -> String {
+    match point {
+        Point { beyond: true, .. } => "-".into(),
+        Point { resolved: true, ns, .. } => short_time(*ns as f64),
+        Point { ns, .. } => format!("~{}", short_time(*ns as f64)),
+    }
+}
+
 fn row(kind: &str, curve: &Curve) -> Vec<String> {
     let mut cells = vec![kind.to_string(), short_time(curve.bare_ns), short_time(curve.mean_ns)];
     for point in &curve.points {
-        let mark = if point.resolved { "" } else { "~" };
-        cells.push(format!("{mark}{}", short_time(point.ns as f64)));
+        cells.push(percentile(point));
     }
     cells.push(short_time(curve.max_ns as f64));
     cells

@@ -18,7 +18,7 @@ use crate::terminal::{Ink, Tone};
 use std::path::Path;
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
-use tailcut_sim::report::{SteadyReport, Tail};
+use tailcut_sim::report::{Overload, SteadyReport, Tail};
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::precondition::PreparedState;
 
@@ -80,7 +80,19 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
         },
         steady(report.steady.as_ref())
     );
-    format!("{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+    let overload = report.overload.map_or_else(String::new, |overload| overloaded(report, overload));
+    format!("{overload}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+}
+
+/// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of the run.
+fn overloaded(report: &Report, overload: Overload) -> String {
+    format!(
+        "Overload: of about {} requests due {} were issued; {}/s were sustained. Latencies below count from the moment a \
+         request was due and grow with the length of the run.\n",
+        show_count(overload.due as f64),
+        show_count(overload.issued as f64),
+        show_count(report.all().requests_per_s)
+    )
 }
 
 fn drives(report: &Report) -> String {

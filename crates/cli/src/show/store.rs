@@ -1,6 +1,6 @@
 //! A log-structured merge store at work.
 
-use super::{per_cent, per_second, short_time};
+use super::{latency, per_cent, per_second};
 use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
@@ -97,10 +97,7 @@ fn operation(of: &OperationReport) -> Vec<Row> {
 
 fn point(latency: &Curve, percentile: f64) -> String {
     let point = latency.points.iter().find(|point| point.percentile == percentile);
-    point.map_or_else(String::new, |point| {
-        let mark = if point.resolved { "" } else { "~" };
-        format!("{mark}{}", short_time(point.ns as f64))
-    })
+    point.map_or_else(String::new, latency::percentile)
 }
 
 fn puts(store: &StoreReport) -> Vec<Row> {

@@ -31,6 +31,9 @@ pub struct Point {
     pub ns: u64,
     /// False when fewer than ten requests were slower: the figure is little more than chance.
     pub resolved: bool,
+    /// True when fewer than one request was slower: the figure is that of the slowest request, and is not printed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond: bool,
 }
 
 impl Curve {
@@ -39,7 +42,8 @@ impl Curve {
         let point = |&percentile: &f64| Point {
             percentile,
             ns: histogram.percentile(percentile).0,
-            resolved: is_resolved(histogram.count(), percentile),
+            resolved: is_slower(histogram.count(), percentile, RESOLUTION),
+            beyond: !is_slower(histogram.count(), percentile, 1.0),
         };
         Curve {
             mean_ns: histogram.mean(),
@@ -50,10 +54,10 @@ impl Curve {
     }
 }
 
-/// True when at least ten of `count` requests are slower than the percentile.
-fn is_resolved(count: u64, percentile: f64) -> bool {
+/// True when at least `least` of `count` requests are slower than the percentile.
+fn is_slower(count: u64, percentile: f64, least: f64) -> bool {
     // A millionth of a request forgives the rounding of 1 - 0.999999.
-    count as f64 * (100.0 - percentile) / 100.0 >= RESOLUTION - 1e-6
+    count as f64 * (100.0 - percentile) / 100.0 >= least - 1e-6
 }
 
 #[cfg(test)]
@@ -62,7 +66,15 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_ten_requests_above_it() {
-        assert!(is_resolved(1_000, 99.0) && !is_resolved(999, 99.0));
-        assert!(is_resolved(10_000_000, 99.9999) && !is_resolved(9_000_000, 99.9999));
+        assert!(is_slower(1_000, 99.0, RESOLUTION) && !is_slower(999, 99.0, RESOLUTION));
+        assert!(is_slower(10_000_000, 99.9999, RESOLUTION) && !is_slower(9_000_000, 99.9999, RESOLUTION));
+    }
+
+    #[test]
+    fn a_percentile_beyond_the_slowest_request_is_marked() {
+        let mut histogram = LatencyHistogram::new();
+        (1..=100).for_each(|n| histogram.record(tailcut_base::Nanos(n)));
+        let beyond: Vec<bool> = Curve::of(&histogram, 0.0).points.iter().map(|point| point.beyond).collect();
+        assert_eq!(beyond, [false, false, false, true, true, true]);
     }
 }

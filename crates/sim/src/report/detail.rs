@@ -2,10 +2,9 @@
 
 use super::{Wait, class_kind};
 use crate::timeline::Timeline;
-use crate::world::{Attribution, OpStats, Stats};
+use crate::world::{Attribution, OpStats, Stats, rank_of};
 use serde::{Deserialize, Serialize};
 use tailcut_base::Op;
-use tailcut_base::cause::CAUSES;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 
@@ -47,8 +46,8 @@ pub struct Band {
     pub from: f64,
     /// The higher percentile.
     pub to: f64,
-    /// How many. The band is made of whole buckets of 1/32 of a latency, so they may be a few more or less than the
-    /// percentiles say; every request is in one band.
+    /// How many: as many as the percentiles say. Of a bucket of 1/32 of a latency that two bands share, each request counts as an
+    /// average one of the bucket.
     pub requests: u64,
     /// The lowest latency of the first bucket, in ns.
     pub from_ns: u64,
@@ -94,31 +93,20 @@ fn bands(attribution: &Attribution) -> Vec<Band> {
     let all = attribution.count() as f64;
     let mut shares = vec![1.0];
     shares.extend(BANDS.into_iter().filter(|share| all * share >= RESOLUTION - 1e-6));
-    let mut bands: Vec<(Band, [u64; CAUSES])> = Vec::new();
-    for (index, &share) in shares.iter().enumerate() {
-        let to = shares.get(index + 1).map_or(100.0, |&share| per_cent(share));
-        let band = Band { from: per_cent(share), to, requests: 0, from_ns: 0, waits: Vec::new() };
-        bands.push((band, [0; CAUSES]));
-    }
-    let rows: Vec<_> = attribution.rows().collect();
-    let mut slower = 0;
-    for &(from, count, nanos) in rows.iter().rev() {
-        let holds = |share: &&f64| slower < ((all * **share).ceil() as u64).max(1);
-        let band = shares.iter().rposition(|share| holds(&share)).expect("all hold all");
-        let (band, sums) = &mut bands[band];
-        (band.requests, band.from_ns) = (band.requests + count, from.0);
-        sums.iter_mut().zip(nanos).for_each(|(sum, n)| *sum += n);
-        slower += count;
-    }
-    bands.retain(|(band, _)| band.requests > 0);
-    bands.into_iter().map(|(band, sums)| with_waits(band, &sums)).collect()
-}
-
-fn with_waits(band: Band, sums: &[u64; CAUSES]) -> Band {
-    // One row of a latency of its own: what it waited for is what the band waited for.
-    let mut attribution = Attribution::new();
-    attribution.add_row(tailcut_base::Nanos(band.from_ns), band.requests, sums);
-    Band { waits: Wait::list(&attribution.all()), ..band }
+    let band = |(index, &share): (usize, &f64)| {
+        let next = shares.get(index + 1).copied();
+        let ranks =
+            next.map_or(0, |next| rank_of(attribution.count(), next))..rank_of(attribution.count(), share);
+        let part = attribution.ranked(ranks);
+        Band {
+            from: per_cent(share),
+            to: next.map_or(100.0, per_cent),
+            requests: part.count,
+            from_ns: part.from.0,
+            waits: Wait::list(&part.shares()),
+        }
+    };
+    shares.iter().enumerate().map(band).filter(|band| band.requests > 0).collect()
 }
 
 /// The percentile above which a share of the requests lies, free of the traces of subtraction.
@@ -157,14 +145,15 @@ mod tests {
             .map(|band| (band.from, band.to, band.requests, band.waits[0].cause.as_str()))
             .collect();
         let want = [
-            (50.0, 90.0, 0, ""),
-            (90.0, 99.0, 99_000, "cell"),
+            (0.0, 50.0, 50_000, "cell"),
+            (50.0, 90.0, 40_000, "cell"),
+            (90.0, 99.0, 9_000, "cell"),
             (99.0, 99.9, 900, "chip: user write"),
-            (99.9, 99.99, 0, ""),
-            (99.99, 100.0, 100, "chip: erase"),
+            (99.9, 99.99, 90, "chip: erase"),
+            (99.99, 100.0, 10, "chip: erase"),
         ];
-        assert_eq!(shown, want.into_iter().filter(|band| band.2 > 0).collect::<Vec<_>>());
-        assert!((detail.bands[2].waits[0].mean_ns - 4_900_000.0).abs() < 1.0);
+        assert_eq!(shown, want);
+        assert!((detail.bands[5].waits[0].mean_ns - 4_900_000.0).abs() < 1.0);
     }
 
     #[test]

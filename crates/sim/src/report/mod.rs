@@ -76,10 +76,16 @@ pub struct Report {
     pub until_ns: u64,
     /// Steady state, as SNIA judges it.
     pub steady: Option<SteadyReport>,
-    /// Mean requests in flight over throughput × mean latency (Little's law): 1 in steady state.
+    /// Present where an open loop asked for more than the drive could do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<Overload>,
+    /// Mean requests in flight over throughput × mean time in the drive (Little's law): 1 in steady state.
     pub littles_ratio: f64,
-    /// Mean requests in flight.
+    /// Mean requests in flight: in the drive.
     pub in_flight: f64,
+    /// Mean requests outstanding: in the drive, or due and waiting for it. Throughput × mean latency.
+    #[serde(default)]
+    pub outstanding: f64,
     /// Time in ns during which a request waited because every tag of the drive's queue was taken.
     /// Limit: 0.
     pub queue_stall_ns: u64,
@@ -94,6 +100,15 @@ pub struct Report {
     pub store: Option<StoreReport>,
     /// What a reader should know of how the workload was made to fit, and of what went wrong.
     pub notes: Vec<String>,
+}
+
+/// An open loop that a drive could not keep up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overload {
+    /// Requests issued, with those of the ramp.
+    pub issued: u64,
+    /// Requests due by the end of the run, about.
+    pub due: u64,
 }
 
 impl Report {
@@ -150,7 +165,9 @@ impl Report {
             from_ns: stats.from.0,
             until_ns: stats.until.0,
             steady: SteadyReport::of(&world.rounds),
+            overload: world.overload().map(|(issued, due)| Overload { issued, due }),
             littles_ratio: stats.littles_ratio(),
+            outstanding: in_flight(all.latency.sum(), stats.elapsed().0),
             in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
             queue_stall_ns: stats.queue_stall.0,
             kinds,

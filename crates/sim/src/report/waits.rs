@@ -10,8 +10,8 @@ pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
 /// A set of slow requests and what they waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
-    /// The share that was asked for, 0 … 1. The set is made of whole buckets of 1/32 of a latency
-    /// and so holds at least that.
+    /// The share that was asked for, 0 … 1. Of the bucket of 1/32 of a latency at its edge, each request counts as an
+    /// average one of the bucket.
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,

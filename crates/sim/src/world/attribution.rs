@@ -26,6 +26,24 @@ pub struct Share {
     pub share: f64,
 }
 
+/// Some of the requests, by rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// How many.
+    pub count: u64,
+    /// The time that they spent on each cause, in ns.
+    pub nanos: [u128; CAUSES],
+    /// The lowest latency of the bucket of the fastest of them.
+    pub from: Nanos,
+}
+
+impl Part {
+    /// The causes, the largest part first.
+    pub fn shares(&self) -> Vec<Share> {
+        list(self.count, &self.nanos)
+    }
+}
+
 impl Default for Attribution {
     fn default() -> Attribution {
         Attribution::new()
@@ -65,16 +83,30 @@ impl Attribution {
     }
 
     /// What the slowest `share` (0 … 1) of the requests waited for, largest first, and how many
-    /// they were. The set is made of whole buckets and so holds at least that share.
+    /// they are: the number rounded up, one at least.
     pub fn slowest(&self, share: f64) -> (u64, Vec<Share>) {
-        let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
-        let mut count = 0;
-        let mut from = ROWS;
-        while from > 0 && count < wanted {
-            from -= 1;
-            count += self.counts[from];
+        let part = self.ranked(0..rank_of(self.count(), share));
+        (part.count, part.shares())
+    }
+
+    /// What the requests of these ranks waited for, rank 0 being the slowest. Of a bucket that is only in part among
+    /// them, each request counts as an average one of the bucket.
+    pub fn ranked(&self, ranks: std::ops::Range<u64>) -> Part {
+        let mut part = Part { count: 0, nanos: [0; CAUSES], from: Nanos::ZERO };
+        let mut slower = 0;
+        for row in (0..ROWS).rev().filter(|&row| self.counts[row] > 0) {
+            let count = self.counts[row];
+            let taken = ranks.end.min(slower + count).saturating_sub(ranks.start.max(slower));
+            slower += count;
+            if taken > 0 {
+                part.count += taken;
+                part.from = lowest_of(row);
+                for (sum, &n) in part.nanos.iter_mut().zip(&self.nanos[row * CAUSES..(row + 1) * CAUSES]) {
+                    *sum += u128::from(n) * u128::from(taken) / u128::from(count);
+                }
+            }
         }
-        (count, self.shares(from..ROWS))
+        part
     }
 
     /// What the requests around `latency` waited for: those of its bucket, widened until it holds
@@ -103,19 +135,7 @@ impl Attribution {
                 *sum += u128::from(n);
             }
         }
-        let total: u128 = sums.iter().sum();
-        let mut shares: Vec<Share> = Cause::ALL
-            .into_iter()
-            .zip(sums)
-            .filter(|&(_, sum)| sum > 0)
-            .map(|(cause, sum)| Share {
-                cause,
-                mean_ns: sum as f64 / count.max(1) as f64,
-                share: sum as f64 / total as f64,
-            })
-            .collect();
-        shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.cause.cmp(&b.cause)));
-        shares
+        list(count, &sums)
     }
 
     /// The rows that hold requests: (lowest latency of the bucket, count, time per cause).
@@ -133,6 +153,25 @@ impl Attribution {
             *sum += n;
         }
     }
+}
+
+/// How many of `count` requests the slowest `share` are: rounded up, one at least.
+pub fn rank_of(count: u64, share: f64) -> u64 {
+    ((count as f64 * share).ceil() as u64).max(1)
+}
+
+fn list(count: u64, sums: &[u128; CAUSES]) -> Vec<Share> {
+    let total: u128 = sums.iter().sum();
+    let parts = Cause::ALL.into_iter().zip(sums).filter(|&(_, &sum)| sum > 0);
+    let mut shares: Vec<Share> = parts
+        .map(|(cause, &sum)| Share {
+            cause,
+            mean_ns: sum as f64 / count.max(1) as f64,
+            share: sum as f64 / total as f64,
+        })
+        .collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.cause.cmp(&b.cause)));
+    shares
 }
 
 /// Latencies below 32 ns have a bucket each; above, 32 buckets for each doubling.
@@ -184,5 +223,20 @@ mod tests {
         assert_eq!(attribution.all()[0].cause, Cause::Cell);
         let (count, shares) = attribution.around(Nanos(75_000), 10);
         assert_eq!((count, shares.len()), (999, 1));
+    }
+
+    #[test]
+    fn a_bucket_is_shared_out_by_count() {
+        let mut attribution = Attribution::new();
+        for _ in 0..1000 {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos(75_000));
+            attribution.record(spans.total(), &spans);
+        }
+        let (count, shares) = attribution.slowest(0.01);
+        assert_eq!((count, shares[0].mean_ns), (10, 75_000.0));
+        let part = attribution.ranked(10..100);
+        assert_eq!((part.count, part.shares()[0].mean_ns), (90, 75_000.0));
+        assert_eq!(attribution.ranked(900..2000).count, 100);
     }
 }

@@ -272,6 +272,16 @@ impl Issuer {
         (next != Time::NEVER).then(|| (self.start + Nanos(next.0)).min(self.stop))
     }
 
+    /// By how much the next request of an open loop is late, where it is.
+    pub(super) fn lateness(&self, now: Time) -> Nanos {
+        match (self.pace, self.drawn.get(self.at)) {
+            (Pace::Open { .. }, Some(request)) => {
+                Nanos(now.0.saturating_sub((self.start + Nanos(request.due.0)).0))
+            }
+            _ => Nanos::ZERO,
+        }
+    }
+
     /// When the issuer had room for a request that was due at `due`.
     #[inline]
     pub(super) fn eligible(&self, now: Time, due: Time) -> Time {

@@ -13,7 +13,7 @@ mod rounds;
 mod stats;
 mod witness;
 
-pub use attribution::{Attribution, Share};
+pub use attribution::{Attribution, Part, Share, rank_of};
 pub use checker::Checker;
 pub use observer::Observer;
 pub use rounds::{Round, Rounds, SteadyState};
@@ -143,6 +143,8 @@ pub struct World<D: Device, W: Witness = ()> {
     prepared: Option<Time>,
     /// When the ramp is over; known when the device is prepared.
     ramp_end: Time,
+    /// How late the next request was when the run came to its end.
+    lateness: Nanos,
     /// Nothing is issued from here on.
     end: Time,
     /// The most requests.
@@ -200,6 +202,7 @@ impl<D: Device, W: Witness> World<D, W> {
             in_flight: 0,
             prepared: None,
             ramp_end: Time::NEVER,
+            lateness: Nanos::ZERO,
             end: Time::NEVER,
             most: u64::MAX,
             limits,
@@ -389,6 +392,16 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
+    /// Requests issued, and how many were due by the end of the run, where the device was too slow for an open loop: the
+    /// next request was late by more than a twentieth of the run. What was due beyond that is taken from what was issued.
+    pub fn overload(&self) -> Option<(u64, u64)> {
+        let run = self.end.min(self.stats.until).since(self.prepared?);
+        let kept_up = Nanos(run.0.saturating_sub(self.lateness.0));
+        let is_late = self.lateness * 20 > run && kept_up > Nanos::ZERO;
+        let due = || (self.issued as f64 * run.0 as f64 / kept_up.0 as f64) as u64;
+        is_late.then(|| (self.issued, due()))
+    }
+
     /// When the sources that count began, once the device had been prepared.
     pub fn prepared(&self) -> Option<Time> {
         self.prepared
@@ -444,6 +457,9 @@ impl<D: Device, W: Witness> World<D, W> {
 
     fn is_over(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
+            if !self.closed {
+                self.lateness = self.issuers.iter().map(|l| l.lateness(now)).max().unwrap_or_default();
+            }
             self.close();
         }
         self.closed || self.issuers[issuer as usize].is_over(now)

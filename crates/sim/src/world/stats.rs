@@ -117,6 +117,8 @@ pub struct Stats {
     others: [Option<Box<OpStats>>; 5],
     /// Requests in flight, integrated over time: ns × requests.
     pub in_flight_area: u128,
+    /// From the moment at which the device took a request to its end, summed over all requests.
+    in_device: u128,
     /// Queue stall: time during which a request waited outside the device because every tag of its
     /// queue was taken.
     pub queue_stall: Nanos,
@@ -161,6 +163,7 @@ impl Stats {
             ops: Default::default(),
             others: Default::default(),
             in_flight_area: 0,
+            in_device: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
             slowest: BinaryHeap::new(),
@@ -170,6 +173,7 @@ impl Stats {
     /// Counts a finished request.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
+        self.in_device += u128::from(request.completed.since(request.submitted).0);
         let is_other = request.class != Class::DEFAULT && request.op == Op::Read;
         let op = if is_other { self.other(request.class) } else { &mut self.ops[request.op.index()] };
         op.latency.record(request.latency);
@@ -256,9 +260,9 @@ impl Stats {
         all
     }
 
-    /// Little's law: mean requests in flight over (throughput × mean latency); 1 in steady state.
+    /// Little's law: mean requests in flight over (throughput × mean time in the device); 1 in steady state. Requests that
+    /// are due and wait for the device are not in flight, and their waiting is no time in it.
     pub fn littles_ratio(&self) -> f64 {
-        let sum: u128 = self.parts().map(|op| op.latency.sum()).sum();
-        if sum == 0 { 1.0 } else { self.in_flight_area as f64 / sum as f64 }
+        if self.in_device == 0 { 1.0 } else { self.in_flight_area as f64 / self.in_device as f64 }
     }
 }

@@ -47,6 +47,30 @@ fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
 }
 
 #[test]
+fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
+    let mut config = drives::plane(64, 16);
+    config.geometry.page_bytes = 4096;
+    config.ftl.spare = 200_000;
+    config.queue.depth = 4;
+    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let overload = |rate: u64| {
+        let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
+        let recipe =
+            Recipe { arrivals: ArrivalPlan::Poisson { rate }, depth: 1 << 16, ..Recipe::new(sectors) };
+        let limits = Limits { ramp: Nanos::millis(100), duration: Nanos::secs(2), ..TO_THE_END };
+        let mut world = World::new(ssd, checker, vec![source("poisson", &recipe, 1)], limits);
+        run(&mut world).expect("it runs to the end");
+        let little = world.stats.littles_ratio();
+        assert!((little - 1.0).abs() < 0.02, "Little's ratio is {little} at {rate}/s");
+        world.overload()
+    };
+    // A read takes 32 us of the only die.
+    assert_eq!(overload(20_000), None);
+    let (issued, due) = overload(300_000).expect("ten times what the die can do");
+    assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
+}
+
+#[test]
 fn littles_law_holds_under_garbage_collection() {
     let mut config = drives::plane(128, 16);
     config.ftl.spare = 200_000;

@@ -35,7 +35,8 @@ fn percentiles(kinds: &[KindReport]) -> String {
         ];
         for point in &curve.points {
             let mark = if point.resolved { "" } else { "~" };
-            cells.push(format!("{mark}{}", show_time(point.ns as f64)));
+            let time = format!("{mark}{}", show_time(point.ns as f64));
+            cells.push(if point.beyond { "-".into() } else { time });
         }
         cells.push(show_time(curve.max_ns as f64));
         table.row(&cells);
