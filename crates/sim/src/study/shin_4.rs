@@ -170,7 +170,7 @@ fn why(mode: Mode) -> &'static str {
 
 const MIX: &str = "\
 The slowest reads wait in the host: all 32 tags of a drive are taken by writes that wait for room in its buffer, while its planes collect. How \
-long that takes depends on how full and how worn in the drives are. The paper writes its drives once in order after a secure erase \
+long that takes depends on how full and how worn-in the drives are. The paper writes its drives once in order after a secure erase \
 (section 5.4.1); ours hold 60 % of their space and are in the steady state of random writes.";
 
 const EPOCH: &str = "\
