@@ -71,9 +71,15 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     if !is_json_only {
         out.write_all(page::report(&served, Tone::of_stdout()).as_bytes())?;
     }
-    match &arguments.json {
-        Some(file) => write_json(&page::to_json(&served), file, out),
-        None => Ok(()),
+    if let Some(file) = &arguments.json {
+        write_json(&page::to_json(&served), file, out)?;
+    }
+    match &served.failed[..] {
+        [] => Ok(()),
+        failed => {
+            let exports = failed.join(", ");
+            Err(Failure::Operation(format!("exports that an internal error has ended: {exports}")))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was served, and how quickly.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_host::wire::nbd::Command;
@@ -102,6 +102,8 @@ pub struct Live {
     pub bytes: AtomicU64,
     /// Connections at the moment.
     pub connections: AtomicU64,
+    /// It has panicked, and is not served any more.
+    pub has_failed: AtomicBool,
 }
 
 impl Live {

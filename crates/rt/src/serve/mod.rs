@@ -15,6 +15,7 @@ pub mod charge;
 pub mod connection;
 pub mod desk;
 pub mod entrance;
+mod failed;
 pub mod figures;
 pub mod look;
 pub mod mailbox;

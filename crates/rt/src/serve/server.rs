@@ -3,6 +3,7 @@
 use super::address::{Access, Address, CannotListen, Listener};
 use super::desk::{Asked, Desk, Exported, Windows};
 use super::entrance::{Entrance, Route};
+use super::failed::Remains;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
 use super::service::{Letter, Service};
@@ -134,6 +135,8 @@ enum NotBegun<E> {
 pub struct Served<D> {
     /// Each drive with its name and what was served of it.
     pub drives: Vec<(String, Figures, D)>,
+    /// Those that panicked, and were not served to the end.
+    pub failed: Vec<String>,
     /// Connections that were refused, or did not end their handshake.
     pub turned_away: u64,
     /// TLS handshakes, where there was TLS.
@@ -237,10 +240,12 @@ impl<D: Steered + Send + 'static> Server<D> {
         self.stop_desk.post(());
         self.desk.join().unwrap_or_else(|panic| resume_unwind(panic));
         drop(self.devices);
+        let failed = |service: &&Running<D>| service.live.has_failed.load(Ordering::Relaxed);
+        let failed = self.services.iter().filter(failed).map(|service| service.name.clone()).collect();
         let drives = end(self.services);
         // Last, as it still has to send what the services have left.
         let handshakes = self.relay.map(Relay::stop);
-        Served { drives, turned_away, handshakes }
+        Served { drives, failed, turned_away, handshakes }
     }
 }
 
@@ -255,6 +260,8 @@ impl<D: Steered + Send + 'static> Running<D> {
     ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
         let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
         let (letters, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
+        let remains =
+            Remains { mailbox: Arc::clone(&mailbox), live: Arc::clone(&live), seated: Arc::clone(&seated) };
         let (says, hears) = channel();
         let &Name { is_read_only, ublk, .. } = name;
         let service = move || {
@@ -273,7 +280,7 @@ impl<D: Steered + Send + 'static> Running<D> {
             // Nobody listens when another drive could not be made.
             let _ = says.send(beginning);
             drop(says);
-            service.map(Service::run)
+            service.and_then(|service| remains.outlive(service))
         })?;
         Ok((Running { name: name.name.clone(), mailbox, live, thread }, hears))
     }

@@ -9,6 +9,7 @@ mod authority;
 mod encrypted;
 mod hostile;
 mod many;
+mod panics;
 
 use std::convert::Infallible;
 use std::io::{Read, Write};

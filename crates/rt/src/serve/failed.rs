@@ -1,0 +1,76 @@
+//! An export whose service has panicked: its connections are closed, and whoever comes is refused, so that nobody waits for it. The other
+//! exports have threads of their own and notice nothing.
+
+use super::figures::{Figures, Live};
+use super::look::look;
+use super::mailbox::Mailbox;
+use super::service::{Letter, Service};
+use crate::ctl::{Answer, Steered};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tailcut_host::wire::ctl::{Ask, refusal};
+use tailcut_host::wire::metrics::{Kind, Metrics};
+
+/// What outlives a service.
+pub struct Remains {
+    /// Where its clients and questions arrive.
+    pub mailbox: Arc<Mailbox<Letter>>,
+    /// What it has said of itself.
+    pub live: Arc<Live>,
+    /// Connections of the whole server.
+    pub seated: Arc<AtomicUsize>,
+}
+
+impl Remains {
+    /// Serves; nothing is left of a service that panics, its drive included, which may be in any state.
+    pub fn outlive<D: Steered>(self, service: Service<D>) -> Option<(Figures, D)> {
+        if let Ok(served) = catch_unwind(AssertUnwindSafe(|| service.run())) {
+            return Some(served);
+        }
+        // The panic has been told on standard error. Its connections were closed with it.
+        self.live.has_failed.store(true, Ordering::Relaxed);
+        let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
+        self.seated.fetch_sub(connected, Ordering::Relaxed);
+        self.refuse();
+        None
+    }
+
+    /// Refuses until it is told to stop.
+    fn refuse(&self) {
+        // Without a descriptor for it, nobody is answered.
+        let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return };
+        if epoll::add(&epoll, &*self.mailbox, EventData::new_u64(0), EventFlags::IN).is_err() {
+            return;
+        }
+        loop {
+            for letter in self.mailbox.empty() {
+                match letter {
+                    Letter::Arrival(_) => drop(self.seated.fetch_sub(1, Ordering::Relaxed)),
+                    // Who does not wait any more does not need to know.
+                    Letter::Question(question) => drop(question.answer.send(said(&question.ask))),
+                    Letter::Stop => return,
+                }
+            }
+            look(&epoll, None, &mut [MaybeUninit::uninit(); 1]);
+        }
+    }
+}
+
+fn said(ask: &Ask) -> Answer {
+    match ask {
+        Ask::Metrics => {
+            let mut metrics = Metrics::default();
+            let help = "1 for an export that is not served any more after a panic.";
+            metrics.add(Kind::Gauge, "export_failed", help, &[], 1.0);
+            Answer::Metrics(metrics)
+        }
+        Ask::Status => Answer::Text(format!("warning: {HAS_FAILED}\n")),
+        _ => Answer::Text(refusal(HAS_FAILED)),
+    }
+}
+
+const HAS_FAILED: &str =
+    "this export has failed after an internal error: see standard error, and restart the server";
