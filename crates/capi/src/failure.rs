@@ -120,7 +120,8 @@ impl From<Error> for Failure {
 
 impl From<CannotOpen> for Failure {
     fn from(error: CannotOpen) -> Failure {
-        Failure { status: Status::Open, message: error.to_string() }
+        let status = if let CannotOpen::Bug(_) = error { Status::Bug } else { Status::Open };
+        Failure { status, message: error.to_string() }
     }
 }
 
@@ -135,6 +136,7 @@ pub fn status_of(error: Error) -> Status {
         Error::DriveFailed => Status::DriveFailed,
         Error::NoDrive(_) => Status::NoDrive,
         Error::Steered => Status::Steered,
+        Error::Bug => Status::Bug,
         Error::Closed => Status::Closed,
     }
 }

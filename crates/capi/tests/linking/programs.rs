@@ -68,6 +68,13 @@ fn misuse_harms_nothing_that_the_compiler_checks() {
 }
 
 #[test]
+fn a_panic_ends_a_store_and_not_the_program() {
+    for library in [Library::Shared, Library::Static] {
+        program("bug.c", library, &[]);
+    }
+}
+
+#[test]
 fn threads_share_a_store_and_its_queues() {
     program("threads.c", Library::Shared, &["-pthread"]);
 }

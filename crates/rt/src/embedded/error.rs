@@ -26,6 +26,9 @@ pub enum CannotOpen {
     /// What is on the drive.
     #[error(transparent)]
     Store(CannotFind),
+    /// An invariant did not hold: a bug.
+    #[error("a bug in tailcut, please report it: {0}")]
+    Bug(String),
     /// The system has no thread or descriptor left.
     #[error("the system refuses a thread or a descriptor: {0}")]
     System(#[from] io::Error),
@@ -69,6 +72,11 @@ pub enum Error {
         "the array steers its drives by itself: ask them, but leave that to it, or open with array.epoch.mode = epoch and no turns"
     )]
     Steered,
+    /// An invariant did not hold, and the store's thread has ended with it. What was changed last may be lost.
+    #[error(
+        "a bug in tailcut has ended the store, please report what its thread has said on standard error: open it again"
+    )]
+    Bug,
     /// The store was closed, or its thread has ended.
     #[error("the store is closed: open it again")]
     Closed,

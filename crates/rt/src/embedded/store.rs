@@ -10,7 +10,7 @@ use super::worker::{Ended, Letter, Question, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::system;
-use std::panic::resume_unwind;
+use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -74,9 +74,8 @@ impl Store {
         let thread = Builder::new().name("tailcut store".into()).spawn(move || serve(begin, &says))?;
         let begun = match hears.recv() {
             Ok(begun) => begun,
-            Err(_) => {
-                resume_unwind(thread.join().expect_err("only a panic keeps it from saying how it began"))
-            }
+            // Only a panic keeps it from saying how it began.
+            Err(_) => return Err(CannotOpen::Bug(said_by(thread.join().err()))),
         };
         begun?;
         Ok(Store { inbox, clock, idle: Mutex::default(), thread: Some(thread) })
@@ -187,18 +186,17 @@ impl Store {
     /// Completes what is under way, makes durable what was changed, and gives the drive back; what it has done.
     ///
     /// # Errors
-    /// [`Error::DriveFailed`] if the drive has failed or does not answer: what was changed last may be lost.
+    /// [`Error::DriveFailed`] if the drive has failed or does not answer, and [`Error::Bug`] if the store's thread has panicked: what was
+    /// changed last may be lost.
     pub fn close(mut self) -> Result<Statistics, Error> {
-        match self.end() {
-            Some(Ended { statistics, is_durable: true }) => Ok(statistics),
-            _ => Err(Error::DriveFailed),
-        }
-    }
-
-    fn end(&mut self) -> Option<Ended> {
-        let thread = self.thread.take()?;
+        let Some(thread) = self.thread.take() else { return Err(Error::Closed) };
         self.inbox.close();
-        thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        match thread.join() {
+            Ok(Some(Ended { statistics, is_durable: true })) => Ok(statistics),
+            Ok(_) => Err(Error::DriveFailed),
+            // The process is somebody else's: it does not end with our thread.
+            Err(_) => Err(Error::Bug),
+        }
     }
 }
 
@@ -210,6 +208,13 @@ impl Drop for Store {
             let _ = thread.join();
         }
     }
+}
+
+/// What a panic has said.
+fn said_by(panic: Option<Box<dyn Any + Send>>) -> String {
+    let text = panic.as_ref().and_then(|panic| panic.downcast_ref::<&str>().map(ToString::to_string));
+    let text = text.or_else(|| panic.as_ref().and_then(|panic| panic.downcast_ref::<String>().cloned()));
+    text.unwrap_or_default()
 }
 
 fn serve<D: Steered>(
