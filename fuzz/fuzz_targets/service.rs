@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let [cut, how, stream @ ..] = input else { return };
     let mut disk = TestDisk::new(64 * 16, how & 1 == 1, u64::from(*how));
     let keep = if how & 2 == 0 { Keep::Everything } else { Keep::WhatIsUsed };
-    let settings = ServiceSettings { most_item: 8000, is_durable: how & 4 == 4, process: 1 };
+    let settings = ServiceSettings { most_item: 8000, is_durable: how & 4 == 4, client_memory: 1 << 20, process: 1 };
     let mut service = Service::new(open(keep, &mut disk), settings);
     service.tick(Time(1), 1_900_000_000);
     let (bad, good) = (service.open(), service.open());

@@ -73,6 +73,13 @@ impl Store {
             text +=
                 &format!("{kind} {source} {count}; p50 {half:.1} us, p99 {p99:.1} us, p99.9 {p999:.1} us\n");
         }
+        let (panics, failed) = (self.common.panics(), self.common.failed_shards());
+        if panics > 0 {
+            let of = self.common.shards();
+            text += &format!(
+                "warning: {panics} internal errors, {failed} of {of} shards have failed: see the log, and restart it\n"
+            );
+        }
         let lost = sums.engine.damaged + sums.engine.failed_reads;
         if lost > 0 {
             text += &format!("warning: {lost} items could not be read\n");
@@ -86,6 +93,11 @@ impl Store {
         count_traffic(&traffic, metrics);
         let connected = self.connections() as f64;
         metrics.add(Kind::Gauge, "connections", "Clients that are connected.", &[], connected);
+        let panics = self.common.panics() as f64;
+        metrics.add(Kind::Counter, "panics_total", "Invariants that did not hold: bugs.", &[], panics);
+        let failed = self.common.failed_shards() as f64;
+        let about = "Shards that are not used any more after a panic.";
+        metrics.add(Kind::Gauge, "kv_failed_shards", about, &[], failed);
         let held = self.common.tallied().client_memory as f64;
         metrics.add(Kind::Gauge, "kv_client_memory_bytes", CLIENT_MEMORY, &[], held);
         for (kind, source, times) in self.common.latencies().iter() {

@@ -7,6 +7,7 @@ mod conversing;
 mod ending;
 mod hostile;
 mod memory;
+mod panics;
 mod recovering;
 mod threads;
 
@@ -139,6 +140,18 @@ impl Client {
     pub fn say(&mut self, bytes: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) {
         self.send(bytes);
         self.hear(answer);
+    }
+
+    /// So many lines, or those that come until the server closes.
+    pub fn first_answers(&mut self, lines: usize) -> Vec<u8> {
+        let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
+        while heard.iter().filter(|&&byte| byte == b'\n').count() < lines {
+            match self.0.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => heard.extend_from_slice(&buffer[..count]),
+            }
+        }
+        heard
     }
 
     /// Whatever comes until the server closes.

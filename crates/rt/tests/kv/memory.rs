@@ -36,7 +36,8 @@ fn push(client: &mut Client, bytes: &[u8]) {
     }
 }
 
-fn figure(client: &mut Client, name: &str) -> u64 {
+/// A number that `stats` tells.
+pub fn figure(client: &mut Client, name: &str) -> u64 {
     client.send("stats\r\n");
     told(client)[name].parse().expect("a number")
 }

@@ -126,7 +126,9 @@ fn level_of(event: &Event) -> Level {
     match event {
         Event::Connected | Event::Left => Level::Trace,
         Event::Faults { what: Fault::Slow, .. } => Level::Detail,
-        Event::Array(Condition::Failed { .. }) => Level::Error,
+        Event::Array(Condition::Failed { .. }) | Event::Panicked(_) | Event::ShardFailed { .. } => {
+            Level::Error
+        }
         Event::Array(Condition::Optimal)
         | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
         _ => Level::Warning,
@@ -154,6 +156,13 @@ fn entry(event: &Event) -> Entry {
         Event::Hoarding => {
             let text = "a client was disconnected that did not read its answers, or half sent a value, while others waited for the memory";
             new("client_hoarding", text.into()).frequent()
+        }
+        Event::Panicked(said) => {
+            new("panic", format!("a bug in tailcut, please report it: {said}")).with("message", said.as_str())
+        }
+        Event::ShardFailed { shard, of } => {
+            let text = format!("shard {shard} of {of} has failed and answers SERVER_ERROR until a restart");
+            new("shard_failed", text).with("shard", *shard).with("of", *of)
         }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
         Event::Left => new("client_left", "a client has gone".into()).frequent(),

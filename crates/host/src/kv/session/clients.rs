@@ -27,6 +27,9 @@ pub struct Clients {
     watch: Stopwatch,
 }
 
+/// More than a client's answers that are numbered at a time.
+const MOST_NUMBERS: u64 = 1 << 10;
+
 /// What `stats` tells beside what is counted of items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -96,6 +99,29 @@ impl Clients {
         session.drop_value();
         self.charge(client);
         self.forget_if_over(client);
+    }
+
+    /// A client's session has panicked and is in no order any more: nothing of it is used. Its name is free; late replies to it are nobody's.
+    pub fn discard(&mut self, client: u32) {
+        let Some(torn) = self.sessions[client as usize].take() else { return };
+        self.pool.note(torn.charged, 0);
+        self.tally.clients -= u64::from(!torn.is_gone);
+        self.numbers[client as usize] = torn.first + MOST_NUMBERS;
+        self.vacant.push(client);
+    }
+
+    /// A shard has failed: clients that wait for it are told so. Appends those that have more to be sent.
+    pub fn fail_shard(&mut self, shard: u32, movers: &mut Vec<u32>) {
+        for client in 0..self.sessions.len() as u32 {
+            let Some(session) = &mut self.sessions[client as usize] else { continue };
+            session.fail_shard(shard);
+            let is_gone = session.is_gone;
+            self.charge(client);
+            self.forget_if_over(client);
+            if !is_gone {
+                movers.push(client);
+            }
+        }
     }
 
     fn forget_if_over(&mut self, client: u32) {
@@ -190,6 +216,8 @@ impl Clients {
     pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
         let Reply { asker, content } = reply;
         debug_assert_eq!(asker.group, self.group);
+        // Whoever has been given up is not there any more.
+        self.sessions[asker.client as usize].as_ref()?;
         self.with(asker.client, shards, |session, ways| session.note_reply(asker.number, content, ways));
         self.forget_if_over(asker.client);
         let session = self.sessions[asker.client as usize].as_ref();

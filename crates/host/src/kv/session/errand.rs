@@ -144,6 +144,8 @@ pub enum Progress {
         /// everything that was written before.
         bytes: u32,
     },
+    /// The shard has failed, and nothing is done any more there.
+    Failed,
     /// It waits for its shard, which another thread uses; the answer comes as a [`Reply`]. If it does more than look, it is open.
     Deferred,
 }

@@ -37,8 +37,9 @@ pub use shard::{ServiceSettings, Shard};
 pub use statistics::{Statistics, Sums};
 
 use crate::wire::memcached::receiver::Step;
+use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{
-    Command, Expiry, FlushAll, Key, Reason, Receiver, Stats, StoreMode, flush_moment, meta, reply,
+    Command, Expiry, FlushAll, Key, Reason, Receiver, Refusal, Stats, StoreMode, flush_moment, meta, reply,
 };
 use about::About;
 use carry_out::counted_bytes;
@@ -94,8 +95,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply, for which so many bytes are under way at the most, to a command of this kind that was received then.
-    Reply(u64, Kind, Time),
+    /// For a reply of this shard, for which so many bytes are under way at the most, to a command of this kind that was received then.
+    Reply { shard: u32, bytes: u64, kind: Kind, since: Time },
     /// For those before it.
     Others,
     /// For the same, and then everything is to be forgotten.
@@ -184,11 +185,11 @@ impl Session {
             let front = *input;
             match receiver.next(input) {
                 Step::More => break,
-                Step::Command(command) => {
-                    if !self.command(&command, ways) {
-                        receiver.refuse();
-                    }
-                }
+                Step::Command(command) => match self.command(&command, ways) {
+                    Next::Any => {}
+                    Next::RefuseData => receiver.refuse(),
+                    Next::FailLine => receiver.fail_line(),
+                },
                 Step::Data(data) if self.data.is_empty() && whole.is_empty() => whole = &front[..data.len()],
                 Step::Data(data) => {
                     self.collect(std::mem::take(&mut whole));
@@ -231,11 +232,13 @@ impl Session {
         }
     }
 
-    /// False if data follow that are not wanted.
-    fn command<S: Shards>(&mut self, command: &Command<'_>, ways: &mut Ways<'_, S>) -> bool {
+    fn command<S: Shards>(&mut self, command: &Command<'_>, ways: &mut Ways<'_, S>) -> Next {
         match *command {
             Command::Get(get) => {
-                self.verb(get.key, Verb::Get { with_cas: get.with_cas, exptime: get.exptime }, ways);
+                let verb = Verb::Get { with_cas: get.with_cas, exptime: get.exptime };
+                if !self.carry_out(get.key, &verb, &[], ways) {
+                    return Next::FailLine;
+                }
             }
             Command::GetEnd => reply::end(self.tail()),
             Command::Store(header) => {
@@ -302,33 +305,59 @@ impl Session {
                 self.ask_all(&Errand::Tell, Then::Told { stats, sums }, ways);
             }
         }
-        true
+        Next::Any
     }
 
     /// A verb without data.
     fn verb<S: Shards>(&mut self, key: Key<'_>, verb: Verb, ways: &mut Ways<'_, S>) {
-        self.carry_out(key, &verb, &[], ways);
+        if !self.carry_out(key, &verb, &[], ways) {
+            self.refuse(&verb);
+        }
     }
 
-    fn carry_out<S: Shards>(&mut self, key: Key<'_>, verb: &Verb, data: &[u8], ways: &mut Ways<'_, S>) {
+    /// The shard has failed.
+    #[cold]
+    fn refuse(&mut self, verb: &Verb) {
+        if !verb.is_silent() {
+            self.tail().extend_from_slice(Refusal::ShardFailed.line());
+        }
+    }
+
+    /// False if the shard has failed, and nothing is answered.
+    fn carry_out<S: Shards>(
+        &mut self,
+        key: Key<'_>,
+        verb: &Verb,
+        data: &[u8],
+        ways: &mut Ways<'_, S>,
+    ) -> bool {
         let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
         let errand = Errand::Item { key, verb, data };
         let kind = Kind::of(verb);
         match ways.shards.carry_out(shard, asker, errand, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),
-            Progress::Later { is_open, bytes } => self.wait_for_reply(is_open, bytes, kind, ways),
+            Progress::Later { is_open, bytes } => self.wait_for_reply(shard, is_open, bytes, kind, ways),
             Progress::Deferred => {
                 let bytes = verb.most_memory(data, ways.about.settings.most_item);
-                self.wait_for_reply(!verb.only_looks(), bytes, kind, ways);
+                self.wait_for_reply(shard, !verb.only_looks(), bytes, kind, ways);
             }
+            Progress::Failed => return false,
         }
+        true
     }
 
-    fn wait_for_reply<S>(&mut self, is_open: bool, bytes: u32, kind: Kind, ways: &mut Ways<'_, S>) {
+    fn wait_for_reply<S>(
+        &mut self,
+        shard: u32,
+        is_open: bool,
+        bytes: u32,
+        kind: Kind,
+        ways: &mut Ways<'_, S>,
+    ) {
         self.is_blocked |= is_open;
         let (bytes, since) = (u64::from(bytes) + AROUND_OPERATION, ways.watch.received());
         self.awaited += bytes;
-        self.wait(What::Reply(bytes, kind, since), ways);
+        self.wait(What::Reply { shard, bytes, kind, since }, ways);
     }
 
     /// Who gets the answer of the next errand, if it comes later.
@@ -343,16 +372,16 @@ impl Session {
         length: u32,
         replaces: bool,
         ways: &mut Ways<'_, S>,
-    ) -> bool {
+    ) -> Next {
         if counted_bytes(key, store.client_flags, u64::from(length)) <= ways.about.settings.most_item {
             self.data.clear();
             self.incoming = length as usize;
             self.storing = Some(store);
             self.key.set(key);
-            return true;
+            return Next::Any;
         }
         self.verb(key, Verb::TooLarge { replaces, answer: store.answer }, ways);
-        false
+        Next::RefuseData
     }
 
     /// The data of a command have come: in one piece, or as they were collected.
@@ -363,7 +392,9 @@ impl Session {
         let data = if whole.is_empty() { &collected[..] } else { whole };
         self.incoming = 0;
         let kept = std::mem::take(&mut self.key);
-        self.carry_out(kept.key(), &verb, data, ways);
+        if !self.carry_out(kept.key(), &verb, data, ways) {
+            self.refuse(&verb);
+        }
         self.key = kept;
         if collected.capacity() <= MOST_KEPT {
             collected.clear();
@@ -397,7 +428,7 @@ impl Session {
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
-            (_, Content::Failed) => return self.give_up(),
+            (_, Content::Failed) => return self.give_up("the disk has failed"),
             (What::All { left, then, .. }, content) => {
                 *left -= 1;
                 if let (Then::Told { sums, .. }, Content::Sums(more)) = (then, content) {
@@ -405,7 +436,7 @@ impl Session {
                 }
             }
             (what, Content::Text(text, source)) => {
-                if let What::Reply(bytes, kind, since) = *what {
+                if let What::Reply { bytes, kind, since, .. } = *what {
                     self.awaited -= bytes;
                     ways.watch.note_late(kind, source, since);
                 }
@@ -451,14 +482,37 @@ impl Session {
         }
     }
 
-    /// What was changed cannot be made durable any more: nobody is told that it was, and nothing more is promised.
-    fn give_up(&mut self) {
+    /// A shard has failed: whoever waits for it is told so, and nothing more is answered, as it would be in another order.
+    pub fn fail_shard(&mut self, failed: u32) {
+        let waits = |waiting: &Waiting| match waiting.what {
+            What::Reply { shard, .. } => shard == failed,
+            What::All { .. } => true,
+            What::Others | What::Flush(_) => false,
+        };
+        if self.waiting.iter().any(waits) {
+            self.give_up(SHARD_FAILED);
+        }
+    }
+
+    /// What is asked for cannot be known, or what was changed not be made durable, any more: nobody is told that it was, and nothing more
+    /// is promised.
+    fn give_up(&mut self, why: &str) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
         (self.set_aside, self.awaited) = (0, 0);
-        reply::server_error(self.out.tail(), "the disk has failed");
+        reply::server_error(self.out.tail(), why);
         self.closing = Some(Reason::Quit);
     }
+}
+
+/// What becomes of what stands behind a command.
+enum Next {
+    /// What it is.
+    Any,
+    /// Data, which are not wanted.
+    RefuseData,
+    /// The rest of a line of keys, which is answered with an error.
+    FailLine,
 }
 
 impl Then {
@@ -477,7 +531,7 @@ fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>)
     let mut left = 0;
     for shard in 0..ways.shards.count() {
         let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
-        left += u32::from(!matches!(progress, Progress::Done(_)));
+        left += u32::from(matches!(progress, Progress::Later { .. } | Progress::Deferred));
     }
     (left, u64::from(left + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION)
 }

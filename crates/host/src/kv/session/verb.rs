@@ -95,6 +95,17 @@ pub enum Answer {
 }
 
 impl Verb {
+    /// No answer is wanted, not even of an error.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Verb::Store(Store { answer, .. }) | Verb::TooLarge { answer, .. } | Verb::Unsound(answer) => {
+                matches!(answer, Answer::Classic { noreply: true })
+            }
+            Verb::Count { noreply, .. } | Verb::Touch { noreply, .. } | Verb::Delete { noreply } => *noreply,
+            _ => false,
+        }
+    }
+
     /// Bytes of memory that it can take at the most while it waits, with the `data` that came with it and the value that it may return,
     /// which is part of an item of at most `most_item` bytes.
     pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {

@@ -76,6 +76,8 @@ enum Phase {
     Skip(Option<Refusal>),
     /// `END` is due.
     Ended,
+    /// An error is due in place of `END`.
+    Failed,
     /// So many bytes of data.
     Data(u32),
     /// The two bytes behind data: how many are there, and whether they are right so far.
@@ -112,6 +114,15 @@ impl Receiver {
         self.phase = Phase::Swallow(u64::from(left) + TAIL.len() as u64);
     }
 
+    /// The key that has just come cannot be answered: the others of its line are passed over, and an error stands in place of its end.
+    pub fn fail_line(&mut self) {
+        match self.phase {
+            Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Some(Refusal::ShardFailed)),
+            Phase::Ended => self.phase = Phase::Failed,
+            _ => panic!("there is no line of keys"),
+        }
+    }
+
     /// True where a line begins.
     #[inline]
     pub fn is_at_line(&self) -> bool {
@@ -138,6 +149,10 @@ impl Receiver {
             Phase::Ended => {
                 self.phase = Phase::Line;
                 Some(Step::Command(Command::GetEnd))
+            }
+            Phase::Failed => {
+                self.phase = Phase::Line;
+                Some(Step::Refused(Refusal::ShardFailed))
             }
             Phase::Data(left) => self.data(left, input),
             Phase::Tail { have, is_sound } => Some(self.tail(have, is_sound, input)),

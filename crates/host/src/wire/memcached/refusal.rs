@@ -55,7 +55,12 @@ pub enum Refusal {
     SmallMemory,
     /// A limit of memory that must have been meant in bytes.
     LargeMemory,
+    /// The part of the store that has the item has failed.
+    ShardFailed,
 }
+
+/// What is said of a part of the store that has failed, behind `SERVER_ERROR`.
+pub const SHARD_FAILED: &str = "this shard of the store has failed, see the server's log";
 
 impl Refusal {
     /// What the client is told, with the end of the line.
@@ -88,6 +93,9 @@ impl Refusal {
             Refusal::Watch => b"CLIENT_ERROR watch commands not allowed\r\n",
             Refusal::Shutdown => b"ERROR: shutdown not enabled\r\n",
             Refusal::SmallMemory => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
+            Refusal::ShardFailed => {
+                b"SERVER_ERROR this shard of the store has failed, see the server's log\r\n"
+            }
             Refusal::LargeMemory => b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n",
         }
     }

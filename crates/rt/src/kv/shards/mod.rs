@@ -9,6 +9,7 @@
 //! costs ten times as much as a command.
 
 mod place;
+mod planted;
 mod reach;
 mod visit;
 
@@ -20,6 +21,7 @@ use crate::ctl::{Health, Question};
 use crate::serve::mailbox::Mailbox;
 use place::Place;
 pub use place::Recovery;
+use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -51,6 +53,10 @@ pub struct Common {
     beats: AtomicU64,
     /// What `stats` tells of the drive.
     health: Mutex<Vec<u8>>,
+    /// Panics that were survived.
+    panics: AtomicU64,
+    /// Which shards are known to have failed.
+    failed: Mutex<Vec<u32>>,
 }
 
 /// What threads know of another.
@@ -77,6 +83,8 @@ pub enum Notice {
     Question(Question),
     /// What you have counted is wanted.
     Tell(Sender<Told>),
+    /// This shard has failed: nothing comes from it any more.
+    ShardFailed(u32),
     /// Say that you go on.
     Beat,
     /// Something has changed: look when there is something to do next.
@@ -102,6 +110,8 @@ impl Common {
             events,
             beats: AtomicU64::new(0),
             health: Mutex::default(),
+            panics: AtomicU64::new(0),
+            failed: Mutex::default(),
         })
     }
 
@@ -140,7 +150,7 @@ impl Common {
     pub fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for shard in 0..self.shards() {
-            self.with(shard, |shard| sums.add(&shard.sums()));
+            let _ = self.with(shard, |shard| sums.add(&shard.sums()));
         }
         sums
     }
@@ -153,13 +163,13 @@ impl Common {
     /// Which block of which shard cannot be read, so that what is on the drive cannot be found.
     pub fn unreadable(&self) -> Option<(u32, u64)> {
         (0..self.shards())
-            .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())?)))
+            .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())??)))
     }
 
-    /// Uses a shard, when nobody else does: only for who may wait.
-    pub fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> R {
+    /// Uses a shard, when nobody else does, unless it has failed: only for who may wait.
+    pub fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         let place = &self.places[shard as usize];
-        let result = work(&mut place.wait_for());
+        let result = place.wait_for().map(|mut shard| work(&mut shard));
         if place.has_left() {
             // Who comes next does it, and the first thread comes when it is told.
             self.post(0, Notice::Look);
@@ -180,6 +190,37 @@ impl Common {
     /// The same for what has changed with the drive.
     pub fn tell_change(&self, before: &Health, now: &Health) {
         self.events.tell_change(before, now);
+    }
+
+    /// True if a shard has failed.
+    pub fn has_failed(&self, shard: u32) -> bool {
+        self.places[shard as usize].has_failed()
+    }
+
+    /// How many have.
+    pub fn failed_shards(&self) -> u64 {
+        self.places.iter().filter(|place| place.has_failed()).count() as u64
+    }
+
+    /// Panics that were survived.
+    pub fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// A thread has survived a panic: whoever wants to know is told, and all threads of shards that have failed with it.
+    pub fn note_panic(&self, panic: &(dyn Any + Send)) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        let said = panic.downcast_ref::<&str>().copied();
+        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        self.tell(Event::Panicked(said.unwrap_or("without a message").into()));
+        let mut known = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        for shard in 0..self.shards() {
+            if self.has_failed(shard) && !known.contains(&shard) {
+                known.push(shard);
+                self.tell(Event::ShardFailed { shard, of: self.shards() });
+                (0..self.threads()).for_each(|thread| self.post(thread, Notice::ShardFailed(shard)));
+            }
+        }
     }
 
     /// True if all threads have said that they go on since they were asked; then they are asked again. For one caller.

@@ -1,7 +1,8 @@
 //! Where a shard is, and what was left there.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
@@ -19,6 +20,42 @@ pub struct Place {
     next_event: AtomicU64,
     /// How far it is with finding what is on the drive.
     recovery: AtomicU8,
+    /// A thread has panicked in the middle of using the shard: nobody uses it any more.
+    has_failed: AtomicBool,
+}
+
+/// A shard that nobody else can use at the moment. If its thread panics while it is in use, it has failed: it may be in no order.
+#[derive(Debug)]
+pub struct Seized<'a> {
+    place: &'a Place,
+    shard: MutexGuard<'a, Shard>,
+    /// Something is done with it; otherwise it is only kept for the next command.
+    pub is_in_use: bool,
+}
+
+impl Deref for Seized<'_> {
+    type Target = Shard;
+
+    #[inline]
+    fn deref(&self) -> &Shard {
+        &self.shard
+    }
+}
+
+impl DerefMut for Seized<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+}
+
+impl Drop for Seized<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_in_use && std::thread::panicking() {
+            self.place.fail();
+        }
+    }
 }
 
 /// How far a shard is with finding what is on the drive.
@@ -55,25 +92,45 @@ impl Place {
             left_count: AtomicUsize::new(0),
             next_event: AtomicU64::new(Time::NEVER.0),
             recovery: AtomicU8::new(Recovery::GoesOn as u8),
+            has_failed: AtomicBool::new(false),
         }
     }
 
-    /// The shard, unless somebody else has it for longer than a few commands take.
+    /// The shard, unless somebody else has it for longer than a few commands take, or it has failed.
     #[inline]
-    pub fn seize(&self) -> Option<MutexGuard<'_, Shard>> {
+    pub fn seize(&self) -> Option<Seized<'_>> {
         for _ in 0..LOOKS {
             match self.shard.try_lock() {
-                Ok(shard) => return Some(shard),
+                Ok(shard) => return self.seized(shard),
                 Err(TryLockError::WouldBlock) => spin_loop(),
-                Err(TryLockError::Poisoned(_)) => panic!("another thread has failed"),
+                // A panic while it was in use has been noted; one while it was only kept has changed nothing in it.
+                Err(TryLockError::Poisoned(shard)) => return self.seized(shard.into_inner()),
             }
         }
         None
     }
 
-    /// The shard, whenever it is free.
-    pub fn wait_for(&self) -> MutexGuard<'_, Shard> {
-        self.shard.lock().expect("no thread has failed")
+    /// The shard, whenever it is free, unless it has failed.
+    pub fn wait_for(&self) -> Option<Seized<'_>> {
+        self.seized(self.shard.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[inline]
+    fn seized<'a>(&'a self, shard: MutexGuard<'a, Shard>) -> Option<Seized<'a>> {
+        (!self.has_failed()).then_some(Seized { place: self, shard, is_in_use: true })
+    }
+
+    /// True if nobody uses the shard any more, as a thread has panicked in the middle of it.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self) {
+        // Whoever locks it afterwards sees this.
+        self.has_failed.store(true, Ordering::Relaxed);
+        self.set_next_event(Time::NEVER);
+        self.recovery.store(Recovery::Over as u8, Ordering::Relaxed);
     }
 
     /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked just before.
@@ -91,7 +148,7 @@ impl Place {
     #[inline]
     pub fn has_left(&self) -> bool {
         fence(Ordering::SeqCst);
-        self.left_count.load(Ordering::Relaxed) > 0
+        self.left_count.load(Ordering::Relaxed) > 0 && !self.has_failed()
     }
 
     /// What was left, for who has the shard.

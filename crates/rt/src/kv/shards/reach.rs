@@ -4,6 +4,7 @@ use super::place::{Left, Place, Recovery};
 use super::visit::Visit;
 use super::{Common, Notice};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
@@ -67,15 +68,15 @@ impl Reach {
     /// Asks the shards that were used what they want: once for many commands. Who has used some does this before it sleeps.
     pub fn ask_touched(&mut self) {
         while let Some(shard) = self.yields.touched.pop() {
-            if !self.visit().ask(shard) {
+            if self.guarded(|visit| visit.ask(shard)) == Some(false) {
                 self.leave(shard, Left::Tick);
             }
         }
     }
 
-    /// What shards want of the drive since the last time.
-    pub fn take_requests(&mut self) -> std::vec::Drain<'_, (u32, Request<Bytes>)> {
-        self.yields.requests.drain(..)
+    /// What shards want of the drive since the last time, and what all threads share.
+    pub fn take_requests(&mut self) -> (std::vec::Drain<'_, (u32, Request<Bytes>)>, &Common) {
+        (self.yields.requests.drain(..), &self.common)
     }
 
     /// Another thread's shards want something of the drive.
@@ -150,12 +151,21 @@ impl Reach {
     /// Uses a shard, if nobody else has it.
     #[inline]
     fn with<R>(&mut self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
-        self.visit().with(shard, work)
+        self.guarded(|visit| visit.with(shard, work)).flatten()
     }
 
-    /// Leaves something for a shard that is taken.
+    /// Leaves something for a shard that is taken; for one that has failed there is nothing more to do.
     fn leave(&mut self, shard: u32, left: Left) {
-        self.visit().leave(shard, left);
+        if !self.common.has_failed(shard) {
+            self.guarded(|visit| visit.leave(shard, left));
+        }
+    }
+
+    /// Does something at the shards that is for no client of its own: a panic ends it, and the shard that is used.
+    fn guarded<R>(&mut self, work: impl FnOnce(&mut Visit<'_>) -> R) -> Option<R> {
+        // A shard in use is marked as failed; the rest of `self` are queues, to which whole entries are appended.
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut self.visit())));
+        done.map_err(|panic| self.common.note_panic(&*panic)).ok()
     }
 }
 

@@ -1,15 +1,14 @@
 //! A stay of a thread at the shards: it does there what a client asks for.
 
-use super::Common;
-use super::place::{Left, Place};
+use super::place::{Left, Place, Seized};
 use super::reach::Yields;
-use std::sync::MutexGuard;
+use super::{Common, planted};
 use tailcut_base::Time;
 use tailcut_host::kv::MOST_FORESEEN;
 use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::clients::Tally;
 use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
-use tailcut_host::wire::memcached::Key;
+use tailcut_host::wire::memcached::{Key, reply};
 
 /// A thread's way to the shards for as long as it carries out what has come from one client.
 ///
@@ -29,7 +28,7 @@ pub struct Visit<'a> {
 struct Held<'a> {
     number: u32,
     place: &'a Place,
-    shard: MutexGuard<'a, Shard>,
+    shard: Seized<'a>,
 }
 
 impl<'a> Visit<'a> {
@@ -46,7 +45,12 @@ impl<'a> Visit<'a> {
             self.let_go();
             self.held = Some(self.seize(number)?);
         }
-        let result = self.held.as_mut().map(|held| work(&mut held.shard));
+        let result = self.held.as_mut().map(|held| {
+            held.shard.is_in_use = true;
+            let result = work(&mut held.shard);
+            held.shard.is_in_use = false;
+            result
+        });
         if self.common.threads() > 1 {
             self.let_go();
         }
@@ -85,6 +89,11 @@ impl<'a> Visit<'a> {
     #[inline]
     fn let_go(&mut self) {
         let Some(Held { number, place, mut shard }) = self.held.take() else { return };
+        if std::thread::panicking() {
+            // What was done there before is looked after by those who note the panic.
+            return;
+        }
+        shard.is_in_use = true;
         self.yields.note_touch(number, &shard);
         self.yields.collect(place, &mut shard);
         drop(shard);
@@ -128,6 +137,8 @@ impl Shards for Visit<'_> {
     }
 
     fn tell_of_disk(&self, out: &mut Vec<u8>) {
+        reply::stat_number(out, "panics", self.common.panics());
+        reply::stat_number(out, "failed_shards", self.common.failed_shards());
         self.common.tell_health(out);
     }
 
@@ -145,8 +156,15 @@ impl Shards for Visit<'_> {
 
     #[inline]
     fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        if let Some(progress) = self.with(shard, |shard| shard.receive(asker, errand, out)) {
+        planted::check(&errand, planted::SESSION);
+        if let Some(progress) = self.with(shard, |shard| {
+            planted::check(&errand, planted::SHARD);
+            shard.receive(asker, errand, out)
+        }) {
             return progress;
+        }
+        if self.common.places[shard as usize].has_failed() {
+            return Progress::Failed;
         }
         self.leave(shard, Left::Errand(asker, errand.keep()));
         Progress::Deferred

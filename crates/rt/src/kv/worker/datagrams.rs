@@ -127,7 +127,7 @@ impl<D: Steered> Worker<D> {
 
     fn receive_letter(&mut self, socket: usize, datagram: &[u8], from: SocketAddr) {
         let request = Frame::request(datagram).filter(|_| !self.letters.is_full());
-        let Some((frame, mut content)) = request else {
+        let Some((frame, content)) = request else {
             self.traffic.dropped += 1;
             return;
         };
@@ -135,11 +135,19 @@ impl<D: Steered> Worker<D> {
         self.traffic.received += datagram.len() as u64;
         let name = self.name(Origin::Nobody);
         self.clients.note_receipt(self.clock.now());
-        self.clients.receive(name, &mut content, &mut self.reach.visit());
         let rest = content.to_vec();
         let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });
         self.origins[name as usize] = Origin::Letter(place);
-        self.answer_letter(place);
+        self.guarded(Origin::Letter(place), |worker| worker.answer_letter(place));
+    }
+
+    /// A request's session has panicked: it is not answered.
+    pub(super) fn drop_letter(&mut self, place: u32) {
+        let Some(open) = self.letters.open[place as usize].take() else { return };
+        self.letters.vacant.push(place);
+        self.clients.discard(open.name);
+        self.origins[open.name as usize] = Origin::Nobody;
+        self.traffic.dropped += 1;
     }
 
     /// Goes on with a request; answers and forgets it if that was all.
@@ -148,7 +156,8 @@ impl<D: Steered> Worker<D> {
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
             self.clients.receive(open.name, &mut rest, &mut self.reach.visit());
-            open.rest = rest.to_vec();
+            let taken = open.rest.len() - rest.len();
+            open.rest.drain(..taken);
         }
         if !self.clients.is_answered(open.name) {
             return;

@@ -1,10 +1,11 @@
 //! The end: what is under way is finished, and what was written is made durable.
 
-use super::super::shards::{Notice, Recovery};
+use super::super::shards::{Common, Notice, Recovery};
 use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
 use tailcut_base::Time;
+use tailcut_host::kv::session::Shard;
 
 /// How far the end has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +74,12 @@ impl<D: Steered> Worker<D> {
                 let common = self.reach.common();
                 let is_durable = (0..)
                     .zip(points)
-                    .all(|(shard, &point)| common.with(shard, |shard| shard.engine().durable() >= point));
+                    .all(|(shard, &point)| is_so(common, shard, |shard| shard.engine().durable() >= point));
                 let is_idle =
-                    (0..common.shards()).all(|shard| common.with(shard, |shard| shard.engine().is_idle()));
+                    (0..common.shards()).all(|shard| is_so(common, shard, |shard| shard.engine().is_idle()));
                 if is_durable && is_idle || now >= *deadline {
-                    self.stopping = Stopping::Done { is_durable };
+                    // What a shard that has failed had still to write is lost.
+                    self.stopping = Stopping::Done { is_durable: is_durable && common.failed_shards() == 0 };
                 }
             }
         }
@@ -98,11 +100,16 @@ impl<D: Steered> Worker<D> {
             common.post(0, Notice::Look);
             self.stopping = Stopping::Done { is_durable: true };
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
-            let sync = |shard| common.with(shard, |shard| shard.engine_mut().sync());
+            let sync = |shard| common.with(shard, |shard| shard.engine_mut().sync()).unwrap_or(0);
             let points = (0..common.shards()).map(sync).collect();
             self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
             self.reach.go_on_everywhere();
             self.is_told = true;
         }
     }
+}
+
+/// True if it is so with a shard, or the shard has failed, so that there is nothing to wait for.
+fn is_so(common: &Common, shard: u32, what: impl FnOnce(&mut Shard) -> bool) -> bool {
+    common.with(shard, what).unwrap_or(true)
 }

@@ -6,6 +6,7 @@
 mod datagrams;
 mod door;
 mod ending;
+mod failing;
 mod pressure;
 mod questions;
 mod receiving;
@@ -219,7 +220,7 @@ impl<D: Steered> Worker<D> {
         self.reach.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(seat) = self.listed.pop_front() else { break };
-            self.receive(seat);
+            self.guarded(Origin::Seat(seat), |worker| worker.receive(seat));
         }
         self.recover();
         self.carry_out(now);
@@ -244,7 +245,9 @@ impl<D: Steered> Worker<D> {
             self.reach.ask_touched();
             let mut has_moved = self.give_replies();
             if let Some(drive) = &mut self.drive {
-                for (shard, request) in self.reach.take_requests() {
+                let (requests, common) = self.reach.take_requests();
+                // What a shard that has failed wants to write may be anything.
+                for (shard, request) in requests.filter(|&(shard, _)| !common.has_failed(shard)) {
                     drive.submit(now, self.parts.request(shard, request));
                     has_moved = true;
                 }
@@ -269,17 +272,30 @@ impl<D: Steered> Worker<D> {
         let mut has_any = false;
         while let Some(reply) = self.reach.next_reply() {
             has_any = true;
-            let Some(name) = self.clients.take(reply, &mut self.reach.visit()) else { continue };
-            match self.origins[name as usize] {
-                Origin::Seat(seat) => {
-                    self.note_answer(seat);
-                    self.list(seat);
+            let name = reply.asker.client;
+            let is_good = self.guarded(self.origins[name as usize], |worker| {
+                if worker.clients.take(reply, &mut worker.reach.visit()).is_some() {
+                    worker.go_on(name);
                 }
-                Origin::Letter(place) => self.answer_letter(place),
-                Origin::Nobody => {}
+            });
+            if !is_good {
+                // It may have gone before, so that nobody else has discarded it.
+                self.clients.discard(name);
             }
         }
         has_any
+    }
+
+    /// A client has more to be sent, or takes more.
+    fn go_on(&mut self, name: u32) {
+        match self.origins[name as usize] {
+            Origin::Seat(seat) => {
+                self.note_answer(seat);
+                self.list(seat);
+            }
+            Origin::Letter(place) => self.answer_letter(place),
+            Origin::Nobody => {}
+        }
     }
 
     /// What is answered leaves now.
@@ -300,6 +316,7 @@ impl<D: Steered> Worker<D> {
                 Notice::Look => self.reach.go_on_everywhere(),
                 Notice::Question(question) => self.answer_question(question),
                 Notice::Tell(answer) => self.tell(&answer),
+                Notice::ShardFailed(shard) => self.fail_shard(shard),
                 Notice::Beat => self.reach.common().note_beat(self.thread),
                 Notice::Stop => self.begin_end(),
             }
