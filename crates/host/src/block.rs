@@ -21,6 +21,14 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
     /// The bytes, where they are kept.
     fn decode(&self) -> Option<&[u8]>;
 
+    /// True when the content is the same, whatever the seals.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.decode(), other.decode()) {
+            (Some(one), Some(other)) => one == other,
+            _ => self == other,
+        }
+    }
+
     /// Binds the content to `seal`, a name for the place and age of the block.
     fn seal(&mut self, seal: u64);
 

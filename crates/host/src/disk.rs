@@ -23,6 +23,8 @@ pub struct Disk {
     pub most_blocks: u32,
     /// Completed writes can be lost with the power until they are flushed.
     pub volatile_cache: bool,
+    /// Ways to read each block that do not share a drive: 1 without redundancy, 2 with a parity. See [`Mirror`].
+    pub copies: u8,
 }
 
 impl Disk {
@@ -33,6 +35,41 @@ impl Disk {
             depth: identity.queue_depth.max(1),
             most_blocks: (u64::from(identity.max_sectors) / BLOCK_SECTORS).max(1) as u32,
             volatile_cache: identity.volatile_cache,
+            copies: 1,
+        }
+    }
+}
+
+/// Which of a block's copies serves a read.
+///
+/// A drive without protection information returns wrong bytes with success, and an array believes it. A reader
+/// with checksums of its own knows better: it reads copies 0, 1, … below [`Disk::copies`] in turn, as a file
+/// system does with the mirror numbers of btrfs, and has the bad ones rewritten once it has found a good one.
+/// Where there is a parity, copy 0 is the block itself and copy 1 is computed from the rest of its stripe.
+/// Blocks that the array holds in memory come from there, whichever copy is asked for.
+///
+/// Devices with a single copy ignore it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mirror {
+    /// Whichever is best.
+    #[default]
+    Any,
+    /// This one and no other: [`Status::MediaError`] if its drive is missing or fails, or a drive that it is
+    /// computed from. [`Status::InvalidField`] for a number at or above [`Disk::copies`].
+    Only(u8),
+    /// As `Only`, and the other copies are rewritten with it, if it equals the content that the request
+    /// brings in its data: what the reader has found to be right. Otherwise nothing is written, because the
+    /// blocks have changed since, or the copy has gone bad. The rewritten copies are durable after a flush.
+    Repair(u8),
+}
+
+impl Mirror {
+    /// The copy, if a certain one is asked for.
+    #[inline]
+    pub fn copy(self) -> Option<usize> {
+        match self {
+            Mirror::Any => None,
+            Mirror::Only(copy) | Mirror::Repair(copy) => Some(usize::from(copy)),
         }
     }
 }
@@ -51,11 +88,14 @@ pub struct Request<B> {
     /// A read rather fails than waits for the disk's own work; see
     /// [`Command::fail_fast`](tailcut_base::Command::fail_fast).
     pub fail_fast: bool,
+    /// Which copy serves a read; [`Mirror::Any`] for everything else.
+    pub mirror: Mirror,
     /// First block; 0 for a flush.
     pub block: u64,
     /// Number of blocks; at least 1 except for a flush.
     pub blocks: u32,
-    /// Of a write: the content of each block. Otherwise empty; its memory is used for the answer.
+    /// Of a write, and of a read that repairs: the content of each block. Otherwise empty; its memory is used
+    /// for the answer.
     pub data: Vec<B>,
 }
 

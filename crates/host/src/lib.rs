@@ -18,6 +18,6 @@ pub mod unaligned;
 pub mod wire;
 
 pub use block::{Block, Bytes, Fingerprint};
-pub use disk::{BLOCK_BYTES, BLOCK_SECTORS, Disk, Request, Response};
+pub use disk::{BLOCK_BYTES, BLOCK_SECTORS, Disk, Mirror, Request, Response};
 pub use pool::Pool;
 pub use unaligned::Unaligned;

@@ -5,7 +5,7 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::planted::Rule;
 use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, Found, LayoutKind, MemberId};
 use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, planted};
-use tailcut_host::{Block, Bytes, Disk, Request, Response};
+use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 const BLOCKS: u64 = 400;
 
@@ -23,6 +23,7 @@ impl Shelf {
             depth: 8,
             most_blocks: 32,
             volatile_cache: false,
+            copies: 1,
         };
         self.0.iter().map(disk).collect()
     }
@@ -145,7 +146,17 @@ impl Shelf {
 }
 
 fn request(op: Op, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
-    Request { id: 7, op, fua: false, class: Class::DEFAULT, fail_fast: false, block: 0, blocks, data }
+    Request {
+        id: 7,
+        op,
+        fua: false,
+        class: Class::DEFAULT,
+        fail_fast: false,
+        mirror: Mirror::Any,
+        block: 0,
+        blocks,
+        data,
+    }
 }
 
 fn content() -> Bytes {

@@ -13,7 +13,7 @@ use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
-use tailcut_host::{Bytes, Request};
+use tailcut_host::{Bytes, Disk, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
 /// A drive of any kind.
@@ -44,6 +44,10 @@ macro_rules! with {
 impl Drive for AnyDrive {
     fn identify(&self) -> Identify {
         with!(self, drive => drive.identify())
+    }
+
+    fn disk(&self) -> Disk {
+        with!(self, drive => drive.disk())
     }
 
     fn trims_to_zeros(&self) -> bool {

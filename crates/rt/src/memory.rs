@@ -91,11 +91,15 @@ mod tests {
     use super::*;
     use tailcut_base::Class;
     use tailcut_host::Block;
+    use tailcut_host::Mirror;
 
     fn ask(drive: &mut MemoryDrive, op: Op, block: u64, data: Vec<Bytes>) -> Vec<Bytes> {
         let blocks = if op == Op::Write { data.len() as u32 } else { 1 };
         let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-        drive.submit(Time::ZERO, Request { id: 7, op, fua, class, fail_fast, block, blocks, data });
+        drive.submit(
+            Time::ZERO,
+            Request { id: 7, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+        );
         let mut answers = Answers::default();
         drive.poll(Time::ZERO, &mut answers);
         let Some(answer) = answers.responses.pop() else { panic!("every request is answered") };

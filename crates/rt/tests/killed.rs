@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
-use tailcut_host::{Block, Bytes, Request};
+use tailcut_host::{Block, Bytes, Mirror, Request};
 use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
 use tailcut_rt::{Answers, Clock, Drive};
@@ -90,7 +90,7 @@ impl User {
 fn request(id: u32, op: Op, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
     let blocks = u32::from(op != Op::Flush);
-    Request { id, op, fua, class, fail_fast, block, blocks, data }
+    Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data }
 }
 
 /// The child: writes until it is killed, and says what is durable. On its own it does nothing.

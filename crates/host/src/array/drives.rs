@@ -4,7 +4,7 @@ mod gate;
 
 pub use gate::Gate;
 
-use crate::disk::{Disk, Request, Response};
+use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use std::collections::VecDeque;
 use tailcut_base::control::Control;
@@ -399,7 +399,10 @@ impl<B> Drives<B> {
         if op == Op::Read && data.capacity() == 0 {
             data = self.memory();
         }
-        self.sent.push((drive, Request { id, op, fua, class, fail_fast, block, blocks, data }));
+        self.sent.push((
+            drive,
+            Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+        ));
     }
 
     /// True when a request is in flight on the drive that has this place now, and not on one that had it

@@ -48,7 +48,7 @@ pub use record::{MEMBERS_MAX, MemberId};
 
 use self::core::Core;
 use crate::Block;
-use crate::disk::{Disk, Request, Response};
+use crate::disk::{Disk, Mirror, Request, Response};
 use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
 use heavy::{EpochFigures, StageTimes, Tokens};
@@ -146,7 +146,8 @@ impl<B: Block> Array<B> {
             Kind::Log(log) => log.blocks(),
             Kind::Epochs(epochs) => epochs.blocks(),
         };
-        Disk { blocks, depth: self.core.config.depth, most_blocks: MOST_BLOCKS, volatile_cache: true }
+        let (depth, copies) = (self.core.config.depth, self.core.reads.copies());
+        Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies }
     }
 
     /// True when it takes requests: it has been written or recovered.
@@ -275,6 +276,7 @@ impl<B: Block> Array<B> {
         let end = request.block.checked_add(u64::from(request.blocks));
         let fits = request.op == Op::Flush
             || (request.blocks > 0 && end.is_some_and(|end| end <= self.disk().blocks));
+        let fits = fits && self.has_copy(&request);
         let slot = self.core.requests.open(now, request);
         if fits {
             with!(self, layout, core => layout.submit(now, core, slot));
@@ -284,6 +286,14 @@ impl<B: Block> Array<B> {
         }
         self.settle(now);
         Ok(())
+    }
+
+    /// True when what a request says of copies makes sense here.
+    fn has_copy(&self, request: &Request<B>) -> bool {
+        let is_there = |copy| request.op == Op::Read && copy < usize::from(self.core.reads.copies());
+        let has_content =
+            !matches!(request.mirror, Mirror::Repair(_)) || request.data.len() == request.blocks as usize;
+        request.mirror.copy().is_none_or(is_there) && has_content
     }
 
     /// A drive has answered a request.

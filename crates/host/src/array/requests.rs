@@ -1,6 +1,7 @@
 //! The host's requests that an array works on: their parts, their data and where their time goes.
 
-use crate::disk::{Request, Response};
+use crate::Block;
+use crate::disk::{Mirror, Request, Response};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// A request of the host.
@@ -14,12 +15,16 @@ pub struct HostRequest<B> {
     pub fua: bool,
     /// Latency class.
     pub class: Class,
+    /// Which copy serves a read.
+    pub mirror: Mirror,
     /// First block.
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
     /// Content of a write; of a read, what is known so far.
     pub data: Vec<B>,
+    /// Of a read that repairs: what is right.
+    pub right: Vec<B>,
     pending: u32,
     status: Status,
     spans: Spans,
@@ -44,15 +49,33 @@ impl<B> Default for Requests<B> {
 impl<B: Clone + Default> Requests<B> {
     /// A request has come; returns its place here. A read has room for its data.
     pub fn open(&mut self, now: Time, request: Request<B>) -> u32 {
-        let Request { id, op, fua, class, block, blocks, mut data, .. } = request;
+        let Request { id, op, fua, class, mirror, block, blocks, mut data, .. } = request;
+        let right = match mirror {
+            Mirror::Repair(_) => std::mem::take(&mut data),
+            Mirror::Any | Mirror::Only(_) => Vec::new(),
+        };
         if op == Op::Read {
             data.clear();
             data.resize(blocks as usize, B::default());
         }
         let status = Status::Success;
         let spans = Spans::new();
-        let request =
-            HostRequest { id, op, fua, class, block, blocks, data, pending: 0, status, spans, mark: now };
+        let (pending, mark) = (0, now);
+        let request = HostRequest {
+            id,
+            op,
+            fua,
+            class,
+            mirror,
+            block,
+            blocks,
+            data,
+            right,
+            pending,
+            status,
+            spans,
+            mark,
+        };
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = request;
@@ -131,6 +154,7 @@ impl<B: Clone + Default> Requests<B> {
         let request = &mut self.slots[slot as usize];
         assert_eq!(request.pending, 0, "a request ends with its last part");
         let data = std::mem::take(&mut request.data);
+        request.right = Vec::new();
         let (id, status, spans) = (request.id, request.status, request.spans);
         self.free.push(slot);
         self.answers.push(Response { id, status, data, busy_for: Nanos::ZERO, spans });
@@ -146,6 +170,15 @@ impl<B> HostRequest<B> {
     /// True when no part of it has failed.
     pub fn is_good(&self) -> bool {
         self.status == Status::Success
+    }
+
+    /// True when a read repairs, and what it has found at these places of its data is right.
+    pub fn repairs_with(&self, places: impl Iterator<Item = usize>, content: &[B]) -> bool
+    where
+        B: Block,
+    {
+        let is_right = |(place, there): (usize, &B)| self.right[place].is_same(there);
+        matches!(self.mirror, Mirror::Repair(_)) && places.zip(content).all(is_right)
     }
 
     fn worsen(&mut self, status: Status) {

@@ -3,7 +3,7 @@
 use super::Array;
 use super::config::{ArrayConfig, LayoutKind};
 use crate::Fingerprint;
-use crate::disk::{Disk, Request, Response};
+use crate::disk::{Disk, Mirror, Request, Response};
 use std::collections::VecDeque;
 use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
@@ -50,7 +50,7 @@ impl Rig {
     pub fn new(load: Load) -> Rig {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
-        let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false };
+        let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1 };
         let disks = vec![disk; drives as usize];
         Rig {
             array: Array::fresh(&config, &disks),
@@ -109,7 +109,17 @@ impl Rig {
             data.push(Fingerprint(block as u32));
         }
         let class = Class::DEFAULT;
-        let mut request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+        let mut request = Request {
+            id,
+            op,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block,
+            blocks: 1,
+            data,
+        };
         while let Err(back) = self.array.submit(self.now, request) {
             request = back;
             self.step();

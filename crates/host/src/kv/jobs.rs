@@ -1,7 +1,7 @@
 //! Requests that are with the disk, and those that wait for it.
 
 use crate::block::Bytes;
-use crate::disk::{Disk, Request};
+use crate::disk::{Disk, Mirror, Request};
 use std::collections::VecDeque;
 use tailcut_base::{Class, Op};
 
@@ -73,7 +73,8 @@ impl<J> Jobs<J> {
         }
         self.jobs[id as usize] = Some(job);
         let class = if haste == Haste::Urgent { Class::DEFAULT } else { BACKGROUND };
-        let request = Request { id, op, fua: false, class, fail_fast: false, block, blocks, data };
+        let request =
+            Request { id, op, fua: false, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
         match haste {
             Haste::Urgent => self.urgent.push_back(request),
             Haste::Later => self.later.push_back(request),

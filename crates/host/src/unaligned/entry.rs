@@ -3,7 +3,7 @@
 use super::order::Claim;
 use super::{Answer, Ask, Kind};
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, Request};
+use crate::disk::{BLOCK_BYTES, Mirror, Request};
 use crate::pool::Pool;
 use tailcut_base::{Op, Status};
 
@@ -211,7 +211,7 @@ impl Entry {
         };
         let fua = self.ask.fua && op == Op::Write;
         let class = self.ask.class;
-        (work, Request { id, op, fua, class, fail_fast: false, block, blocks, data })
+        (work, Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data })
     }
 
     fn issue_edge(&mut self, pool: &mut Pool) -> (Op, Work, u32, Vec<Bytes>) {

@@ -12,6 +12,7 @@ mod rig;
 mod bench;
 mod bounds;
 mod control;
+mod copies;
 mod crashes;
 mod faults;
 mod planted;

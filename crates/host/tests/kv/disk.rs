@@ -23,7 +23,7 @@ pub struct TestDisk {
 
 impl TestDisk {
     pub fn new(blocks: u64, volatile_cache: bool, seed: u64) -> TestDisk {
-        let shape = Disk { blocks, depth: 16, most_blocks: 8, volatile_cache };
+        let shape = Disk { blocks, depth: 16, most_blocks: 8, volatile_cache, copies: 1 };
         let (media, cache, waiting) = (BTreeMap::new(), Vec::new(), Vec::new());
         TestDisk {
             shape,

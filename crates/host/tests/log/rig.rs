@@ -8,7 +8,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::log::{LogFigures, ScrubReport};
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
-use tailcut_host::{Block, Bytes, Disk, Request};
+use tailcut_host::{Block, Bytes, Disk, Mirror, Request};
 
 /// What is expected of a request in flight.
 struct Expected {
@@ -74,7 +74,7 @@ pub fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
 }
 
 pub fn disk(blocks: u64) -> Disk {
-    Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true }
+    Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true, copies: 1 }
 }
 
 impl Rig {
@@ -146,7 +146,8 @@ impl Rig {
             }
         }
         let class = Class::DEFAULT;
-        let request = Request { id, op, fua, class, fail_fast: false, block, blocks, data };
+        let request =
+            Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
         if self.array.submit(self.now, request).is_err() {
             return false;
         }
@@ -416,7 +417,17 @@ impl Rig {
             let id = self.next_id;
             self.next_id += 1;
             let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
-            let request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+            let request = Request {
+                id,
+                op,
+                fua: false,
+                class,
+                fail_fast: false,
+                mirror: Mirror::Any,
+                block,
+                blocks: 1,
+                data,
+            };
             assert!(self.array.submit(self.now, request).is_ok());
             let answer = loop {
                 let answers = std::mem::take(self.array.answers());

@@ -16,6 +16,8 @@ pub struct Drive {
     pub is_gone: bool,
     /// Writes are refused.
     pub refuses: bool,
+    /// It keeps no protection information: what it returns passes for intact.
+    pub is_unsealed: bool,
     /// Of reads that rather fail than wait every third fails.
     pub is_often_taken: bool,
     /// All of them do.
@@ -79,6 +81,7 @@ impl Drive {
             serial: 0,
             is_gone: false,
             refuses: false,
+            is_unsealed: false,
             is_often_taken: false,
             is_taken: false,
             asked: 0,
@@ -143,7 +146,10 @@ impl Drive {
             Op::Read => {
                 self.reads += u64::from(request.blocks);
                 request.data.clear();
-                request.data.extend(blocks.map(|block| self.get(block)));
+                request.data.extend(blocks.map(|block| match self.is_unsealed {
+                    true => Bytes::unsealed(self.get(block).as_slice()),
+                    false => self.get(block),
+                }));
             }
             Op::Write | Op::Trim if self.refuses => return Status::WriteProtected,
             Op::Write => {

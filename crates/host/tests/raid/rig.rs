@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
-use tailcut_host::{Bytes, Disk, Request, Response};
+use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
 /// What the host has asked for.
 struct Asked {
@@ -40,10 +40,15 @@ pub struct Rig {
     /// A failed request says nothing about what is stored.
     pub may_fail: bool,
     pub steps: u64,
+    /// What [`Rig::read_copy`] has read.
+    copy: Option<Response<Bytes>>,
     /// Looks at every request for a drive; what it says of some is kept.
     pub watch: Option<Watch>,
     pub seen: Vec<String>,
 }
+
+/// The name of the reads of [`Rig::read_copy`].
+const COPY: u32 = u32::MAX - 1;
 
 /// Looks at a request for a drive.
 pub type Watch = fn(&Array<Bytes>, usize, &Request<Bytes>) -> Option<String>;
@@ -57,7 +62,7 @@ pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
 }
 
 pub fn disk() -> Disk {
-    Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true }
+    Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1 }
 }
 
 impl Rig {
@@ -111,6 +116,7 @@ impl Rig {
             failed: Vec::new(),
             may_fail: false,
             steps: 0,
+            copy: None,
             watch: None,
             seen: Vec::new(),
         }
@@ -149,6 +155,10 @@ impl Rig {
     }
 
     fn check(&mut self, answer: Response<Bytes>) {
+        if answer.id == COPY {
+            self.copy = Some(answer);
+            return;
+        }
         let asked = self.asked.remove(&answer.id).expect("each request is answered once");
         assert_eq!(answer.spans.total(), self.now.since(asked.since), "spans of {:?}", asked.op);
         if answer.status != Status::Success {
@@ -235,9 +245,54 @@ impl Rig {
         // A trim is durable only when it is flushed.
         let asked_fua = fua && op == Op::Write;
         self.asked.insert(id, Asked { op, block, fua: asked_fua, since, expected, marks });
-        let request = Request { id, op, fua, class, fail_fast: false, block, blocks, data };
+        let request =
+            Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
         self.array.submit(self.now, request).expect("the array takes it");
         self.pump();
+    }
+
+    /// Reads a copy of some blocks.
+    pub fn read_copy(
+        &mut self,
+        mirror: Mirror,
+        block: u64,
+        blocks: u32,
+        right: Vec<Bytes>,
+    ) -> Response<Bytes> {
+        let (id, op, class, fail_fast) = (COPY, Op::Read, Class::DEFAULT, false);
+        let request = Request { id, op, fua: false, class, fail_fast, mirror, block, blocks, data: right };
+        self.array.submit(self.now, request).expect("the array takes it");
+        self.pump();
+        while self.copy.is_none() {
+            assert!(self.step(), "a read ends");
+        }
+        self.copy.take().expect("it has ended")
+    }
+
+    /// As a reader with checksums of its own: reads some blocks, and of those that are wrong the other copies, and has the wrong ones
+    /// rewritten. Returns how many blocks were wrong, and how many in all copies.
+    pub fn read_as_a_file_system(&mut self, blocks: std::ops::Range<u64>) -> (u64, u64) {
+        let (mut wrong, mut lost) = (0, 0);
+        for block in blocks {
+            let right = self.model.expected(block);
+            let is_right =
+                |answer: &Response<Bytes>| answer.status == Status::Success && same(&answer.data[0], &right);
+            if is_right(&self.read_copy(Mirror::Any, block, 1, Vec::new())) {
+                continue;
+            }
+            wrong += 1;
+            let copies = 0..self.array.disk().copies;
+            let good =
+                copies.clone().find(|&n| is_right(&self.read_copy(Mirror::Only(n), block, 1, Vec::new())));
+            match good {
+                Some(good) => {
+                    let answer = self.read_copy(Mirror::Repair(good), block, 1, vec![right.clone()]);
+                    assert!(is_right(&answer));
+                }
+                None => lost += 1,
+            }
+        }
+        (wrong, lost)
     }
 
     /// Something random.
@@ -305,7 +360,17 @@ impl Rig {
         for block in 0..was_asked {
             let (id, class, since) = (u32::MAX, Class::DEFAULT, self.now);
             let (op, data) = (Op::Read, Vec::new());
-            let request = Request { id, op, fua: false, class, fail_fast: false, block, blocks: 1, data };
+            let request = Request {
+                id,
+                op,
+                fua: false,
+                class,
+                fail_fast: false,
+                mirror: Mirror::Any,
+                block,
+                blocks: 1,
+                data,
+            };
             self.array.submit(self.now, request).expect("the array takes it");
             let answer = loop {
                 for (drive, request) in std::mem::take(self.array.sent()) {

@@ -23,7 +23,7 @@ use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
 use tailcut_host::array::{Array, ArrayConfig, Condition, Found, MemberId, Stale, TooSmall, epoch, raid};
-use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 
 /// An array over its drives.
 #[derive(Debug)]
@@ -350,6 +350,10 @@ impl<D: Drive> Drive for ServedArray<D> {
         }
     }
 
+    fn disk(&self) -> Disk {
+        self.array.disk()
+    }
+
     fn trims_to_zeros(&self) -> bool {
         true
     }
@@ -413,7 +417,17 @@ impl<D: Drive> Drive for ServedArray<D> {
 /// A flush, for whoever uses a drive in words.
 pub(crate) fn flush(id: u32) -> Request<Bytes> {
     let (class, data) = (tailcut_base::Class::DEFAULT, Vec::new());
-    Request { id, op: Op::Flush, fua: false, class, fail_fast: false, block: 0, blocks: 0, data }
+    Request {
+        id,
+        op: Op::Flush,
+        fua: false,
+        class,
+        fail_fast: false,
+        mirror: Mirror::Any,
+        block: 0,
+        blocks: 0,
+        data,
+    }
 }
 
 #[cfg(test)]

@@ -91,7 +91,17 @@ fn config(layout: LayoutKind) -> ArrayConfig {
 }
 
 fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
-    Request { id, op, fua: false, class: Class::DEFAULT, fail_fast: false, block, blocks, data }
+    Request {
+        id,
+        op,
+        fua: false,
+        class: Class::DEFAULT,
+        fail_fast: false,
+        mirror: Mirror::Any,
+        block,
+        blocks,
+        data,
+    }
 }
 
 /// An array, its user, and what it must hold.

@@ -32,7 +32,7 @@ use std::os::fd::BorrowedFd;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time};
-use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;
 use timing::{Ask, Timing, Told};
 
@@ -197,7 +197,17 @@ impl EmulatedSsd {
         rest.start += u64::from(blocks);
         let class = Class::DEFAULT;
         let data: Vec<Bytes> = Vec::new();
-        let piece = Request { id: 0, op: Op::Trim, fua: false, class, fail_fast: false, block, blocks, data };
+        let piece = Request {
+            id: 0,
+            op: Op::Trim,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block,
+            blocks,
+            data,
+        };
         self.ask(Ask::Command { asked: now, command: piece.command(CommandId(slot)) });
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Status, Time};
-use tailcut_host::{BLOCK_BYTES, Block, Bytes, Request, Response};
+use tailcut_host::{BLOCK_BYTES, Block, Bytes, Mirror, Request, Response};
 use tailcut_ssd::{Preset, Ssd};
 
 tailcut_base::choice! {
@@ -171,7 +171,7 @@ impl Rig {
     fn submit(&mut self, id: u32, op: Op, block: u64, data: Vec<Bytes>) {
         let blocks = data.len().max(1) as u32;
         let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-        let request = Request { id, op, fua, class, fail_fast, block, blocks, data };
+        let request = Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data };
         self.drive.submit(self.clock.now(), request);
     }
 

@@ -16,7 +16,17 @@ fn ssd() -> Ssd {
 }
 
 fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
-    Request { id, op, fua: false, class: Class::DEFAULT, fail_fast: false, block, blocks, data }
+    Request {
+        id,
+        op,
+        fua: false,
+        class: Class::DEFAULT,
+        fail_fast: false,
+        mirror: Mirror::Any,
+        block,
+        blocks,
+        data,
+    }
 }
 
 fn content(number: u64) -> Bytes {

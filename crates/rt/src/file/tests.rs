@@ -3,7 +3,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use tailcut_base::Class;
 use tailcut_base::random::Stream;
-use tailcut_host::Block;
+use tailcut_host::{Block, Mirror};
 use tempfile::TempDir;
 
 /// A file of some blocks in a folder of its own, which goes when the test ends.
@@ -33,7 +33,17 @@ const WAYS: [FileOptions; 2] = [
 ];
 
 fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Request<Bytes> {
-    Request { id, op, fua: false, class: Class::DEFAULT, fail_fast: false, block, blocks, data }
+    Request {
+        id,
+        op,
+        fua: false,
+        class: Class::DEFAULT,
+        fail_fast: false,
+        mirror: Mirror::Any,
+        block,
+        blocks,
+        data,
+    }
 }
 
 fn content(number: u64) -> Bytes {

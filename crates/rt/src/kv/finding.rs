@@ -8,7 +8,7 @@ use std::io;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::kv::log::format::{NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
-use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request};
+use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request};
 
 /// How a store comes into being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +198,20 @@ enum Beginning {
 fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
     let mut now = pace.go_on(Time::ZERO);
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
-    drive.submit(now, Request { id: 0, op: Op::Read, fua, class, fail_fast, block: 0, blocks: 2, data });
+    drive.submit(
+        now,
+        Request {
+            id: 0,
+            op: Op::Read,
+            fua,
+            class,
+            fail_fast,
+            mirror: Mirror::Any,
+            block: 0,
+            blocks: 2,
+            data,
+        },
+    );
     let mut answers = Answers::default();
     let response = loop {
         drive.poll(now, &mut answers);

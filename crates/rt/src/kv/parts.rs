@@ -56,6 +56,10 @@ impl<D: Drive> Drive for Slice<'_, D> {
         Identify { sectors: self.parts.blocks * BLOCK_SECTORS, queue_depth: self.parts.depth, ..whole }
     }
 
+    fn disk(&self) -> Disk {
+        Disk { copies: self.drive.disk().copies, ..Disk::of(&self.identify()) }
+    }
+
     fn trims_to_zeros(&self) -> bool {
         self.drive.trims_to_zeros()
     }

@@ -8,7 +8,7 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::path::RequestId;
-use tailcut_host::{Bytes, Request, Response};
+use tailcut_host::{Bytes, Mirror, Request, Response};
 
 /// What one thread has measured.
 #[derive(Debug, Default)]
@@ -123,7 +123,7 @@ impl Reaper {
 
 fn read(seat: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-    Request { id: seat, op: Op::Read, fua, class, fail_fast, block, blocks: 1, data }
+    Request { id: seat, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks: 1, data }
 }
 
 /// Its memory, for the next request.

@@ -10,7 +10,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES, Status, Time};
 use tailcut_host::load::zoned;
 pub use tailcut_host::load::{Load, Order, Sizes};
-use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
+use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 
 /// When a load ends: with the first of these that comes. The figures of the first load count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +260,8 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.requests[id as usize] = (io, block);
         let data = if op == Op::Write { (0..blocks).map(|_| self.content()).collect() } else { Vec::new() };
         let (class, fua, fail_fast) = (Class::DEFAULT, self.is_fua && op == Op::Write, false);
-        self.drive.submit(now, Request { id, op, fua, class, fail_fast, block, blocks, data });
+        self.drive
+            .submit(now, Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data });
     }
 
     fn content(&mut self) -> Bytes {

@@ -3,7 +3,7 @@
 use crate::{SMALL, memory_drive};
 use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
-use tailcut_host::{Block, Bytes, Request};
+use tailcut_host::{Block, Bytes, Mirror, Request};
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
@@ -14,13 +14,19 @@ fn attempt(drive: &mut MemoryDrive, making: Making) -> Result<(), CannotFind> {
 
 fn write(drive: &mut MemoryDrive, block: u64, data: Vec<Bytes>) {
     let (class, fua, fail_fast, blocks) = (Class::DEFAULT, false, false, data.len() as u32);
-    drive.submit(Time::ZERO, Request { id: 0, op: Op::Write, fua, class, fail_fast, block, blocks, data });
+    drive.submit(
+        Time::ZERO,
+        Request { id: 0, op: Op::Write, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+    );
     drive.poll(Time::ZERO, &mut Answers::default());
 }
 
 fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
-    drive.submit(Time::ZERO, Request { id: 0, op: Op::Read, fua, class, fail_fast, block, blocks, data });
+    drive.submit(
+        Time::ZERO,
+        Request { id: 0, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data },
+    );
     let mut answers = Answers::default();
     drive.poll(Time::ZERO, &mut answers);
     answers.responses.remove(0).data

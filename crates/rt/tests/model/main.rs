@@ -26,7 +26,7 @@ use std::sync::Arc;
 use sync::{Rule, loses_a_wake_up};
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::path::Strategy;
-use tailcut_host::{Bytes, Request, Response};
+use tailcut_host::{Bytes, Mirror, Request, Response};
 
 /// Checks a model with `preemptions`, and as many more as `TAILCUT_PREEMPTIONS` says.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
@@ -142,7 +142,17 @@ fn ask(lane: &Lane, seat: u32) {
     let mut told = Told::default();
     let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(seat));
     let data: Vec<Bytes> = Vec::new();
-    let request = Request { id: seat, op: Op::Read, fua, class, fail_fast, block, blocks: 1, data };
+    let request = Request {
+        id: seat,
+        op: Op::Read,
+        fua,
+        class,
+        fail_fast,
+        mirror: Mirror::Any,
+        block,
+        blocks: 1,
+        data,
+    };
     lane.enter(Time(1), seat, request, &mut told);
     lane.wait(|| Time(2), seat, &mut told);
     let response = lane.leave(Time(3), seat, &mut told);

@@ -6,7 +6,7 @@ use crate::workload::{Pace, Request, Source};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
-use tailcut_host::{Fingerprint, Request as BlockRequest, Response};
+use tailcut_host::{Fingerprint, Mirror, Request as BlockRequest, Response};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Probe};
 
@@ -41,7 +41,17 @@ impl<P: Probe> SimulatedArray<P> {
     fn write_at_once(&mut self, block: u64, data: Vec<Fingerprint>) {
         let (blocks, op, class) = (data.len() as u32, Op::Write, Class::DEFAULT);
         // What is acknowledged in a cache would not be on the drives.
-        let request = BlockRequest { id: 0, op, fua: true, class, fail_fast: false, block, blocks, data };
+        let request = BlockRequest {
+            id: 0,
+            op,
+            fua: true,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block,
+            blocks,
+            data,
+        };
         let taken = self.volume.array.submit(Time::ZERO, request);
         assert!(taken.is_ok(), "an array without requests takes one");
         while !self.volume.array.sent().is_empty() || !self.volume.array.controls().is_empty() {

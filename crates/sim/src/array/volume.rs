@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tailcut_base::device::{Identify, content};
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::{Array, ArrayConfig};
-use tailcut_host::{BLOCK_SECTORS, Fingerprint, Request, Response};
+use tailcut_host::{BLOCK_SECTORS, Fingerprint, Mirror, Request, Response};
 use tailcut_ssd::{Probe, Ssd};
 
 /// An array without its drives.
@@ -177,6 +177,7 @@ impl Volume {
             fua: command.fua,
             class: command.class,
             fail_fast: command.fail_fast,
+            mirror: Mirror::Any,
             block,
             blocks: (end - block) as u32,
             data,

@@ -136,6 +136,7 @@ const FACTORY_BAD: f64 = 0.01;
 mod tests {
     use super::*;
     use tailcut_base::{Class, Op};
+    use tailcut_host::Mirror;
 
     fn model(blocks: u64) -> Model {
         let latency = (Nanos(1), Nanos(1));
@@ -152,8 +153,17 @@ mod tests {
 
     fn write(flash: &mut Flash, now: Time, block: u64) -> (Time, Status) {
         let (op, class) = (Op::Write, Class::DEFAULT);
-        let request =
-            Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data: vec![] };
+        let request = Request {
+            id: 0,
+            op,
+            fua: true,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block,
+            blocks: 1,
+            data: vec![],
+        };
         flash.submit(now, 3, &request);
         loop {
             let at = flash.next_event();
@@ -211,6 +221,7 @@ mod tests {
                 fua: true,
                 class: Class::DEFAULT,
                 fail_fast: false,
+                mirror: Mirror::Any,
                 block: 5,
                 blocks: 8,
                 data: vec![],

@@ -225,7 +225,7 @@ impl Plan {
             return Some(format!("copies is 2 to {MOST_COPIES}"));
         }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
-        let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache };
+        let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache, copies: 1 };
         let (config, misfit) = (self.array(), |config: &ArrayConfig| config.misfit(&[disk]));
         let problem = config.problems().into_iter().next().or_else(|| misfit(&config));
         problem.map(|(key, message)| format!("{key}: {message}"))

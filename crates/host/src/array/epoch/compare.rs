@@ -5,7 +5,6 @@ use super::descriptor::Mark;
 use super::geometry::Place;
 use super::planted::{Rule, holds};
 use super::recovery::Stage;
-use super::work::is_same;
 use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
@@ -123,7 +122,7 @@ impl<B: Block> Epochs<B> {
         };
         let content = comparison.found[good].take().expect("it was found");
         let differs =
-            |copy: usize| comparison.found[copy].as_ref().is_none_or(|there| !is_same(there, &content));
+            |copy: usize| comparison.found[copy].as_ref().is_none_or(|there| !there.is_same(&content));
         let older: Vec<usize> = (0..places.len())
             .filter(|&copy| copy != good && core.drives.is_in_sync(places[copy].drive) && differs(copy))
             .collect();

@@ -7,7 +7,8 @@ use super::{Asked, Epochs};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Urgency;
-use crate::array::reads::{Done, Wanted};
+use crate::array::reads::{Around, Done, Wanted};
+use crate::disk::Mirror;
 use std::ops::Range;
 use tailcut_base::{Class, Spans, Status, Time};
 
@@ -61,8 +62,12 @@ impl<B: Block> Epochs<B> {
             self.cache.get_mut(id).readers += 1;
         }
         let class = core.requests.get(slot).class;
-        let Place { drive, block } = self.choose(core, class, run.start, blocks);
-        let around = core.around(now, drive);
+        let mirror = core.requests.get(slot).mirror;
+        let Place { drive, block } = match mirror.copy() {
+            Some(copy) => self.shape.places(run.start)[copy],
+            None => self.choose(core, class, run.start, blocks),
+        };
+        let around = if mirror == Mirror::Any { core.around(now, drive) } else { Around::Later };
         let token = match core.drives.is_at_work(drive) {
             true => Asked::Met(slot).pack(),
             false => {
@@ -111,6 +116,9 @@ impl<B: Block> Epochs<B> {
             let request = core.requests.get_mut(slot);
             let at = (first - request.block) as usize;
             request.data[at..at + done.data.len()].clone_from_slice(&done.data);
+            if core.requests.get(slot).repairs_with(at.., &done.data) && self.is_serving() {
+                self.restore(now, core, done.wanted.drive, first, &done.data);
+            }
         } else if done.wanted.blocks > 1 {
             // One block that is nowhere to be had must not take those beside it along.
             status = Status::Success;

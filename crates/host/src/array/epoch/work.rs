@@ -158,7 +158,7 @@ impl<B: Block> Epochs<B> {
     ) {
         let right = good.and_then(|good| found[good].as_ref());
         let is_same_as_right =
-            |copy: &Option<B>| right.zip(copy.as_ref()).is_some_and(|(right, there)| is_same(right, there));
+            |copy: &Option<B>| right.zip(copy.as_ref()).is_some_and(|(right, there)| right.is_same(there));
         let is_right: [bool; MOST_COPIES] =
             std::array::from_fn(|copy| is_same_as_right(&found[copy]) || spared(copy));
         let held = match right {
@@ -193,7 +193,7 @@ impl<B: Block> Epochs<B> {
         };
         let content = found[good].as_ref();
         let says_something_else = |copy: usize| {
-            found[copy].as_ref().is_some_and(|there| !content.is_some_and(|c| is_same(c, there)))
+            found[copy].as_ref().is_some_and(|there| !content.is_some_and(|c| c.is_same(there)))
         };
         let is_wrong = |&copy: &usize| says_something_else(copy) || found[copy].is_none() && serves(copy);
         let wrong: Vec<usize> = (0..places.len()).filter(is_wrong).collect();
@@ -213,6 +213,26 @@ impl<B: Block> Epochs<B> {
         }
     }
 
+    /// The reader knows that the copies on `drive`, which it has just read, are right: the others become them.
+    /// Blocks that the host has written meanwhile are written everywhere anyway.
+    pub(super) fn restore(&mut self, now: Time, core: &mut Core<B>, drive: usize, first: u64, content: &[B]) {
+        for (block, content) in (first..).zip(content) {
+            let entry = self.cache.enter(block);
+            if self.cache.get(entry).held != Held::Unknown {
+                continue;
+            }
+            let places = self.shape.places(block);
+            let good = places.iter().position(|place| place.drive == drive).expect("it was read there");
+            let mut found = std::array::from_fn(|_| None);
+            found[good] = Some(content.clone());
+            self.put_right(entry, Some(good), found, |_| false);
+            for copy in (0..places.len()).filter(|&copy| copy != good) {
+                self.report.repaired_on_read += u64::from(core.drives.is_present(places[copy].drive));
+                self.queue(now, core, CopyId::new(entry, copy));
+            }
+        }
+    }
+
     /// What was done about some blocks is durable.
     pub(super) fn end_work(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let Work { purpose, first, blocks, .. } = self.works[id as usize];
@@ -226,19 +246,11 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// True when two copies have the same content, whatever their seals.
-pub(super) fn is_same<B: Block>(one: &B, other: &B) -> bool {
-    match (one.decode(), other.decode()) {
-        (Some(one), Some(other)) => one == other,
-        _ => one == other,
-    }
-}
-
 /// The copy whose content most of them have, the first of several; none if nothing was found.
 fn most_say<B: Block>(found: &[Option<B>]) -> Option<usize> {
     let votes = |copy: &usize| {
         let content = found[*copy].as_ref();
-        let agree = found.iter().flatten().filter(|there| content.is_some_and(|c| is_same(c, there)));
+        let agree = found.iter().flatten().filter(|there| content.is_some_and(|c| c.is_same(there)));
         std::cmp::Reverse(agree.count())
     };
     (0..found.len()).filter(|&copy| found[copy].is_some()).min_by_key(votes)

@@ -260,7 +260,11 @@ impl<B: Block> Log<B> {
             unwritten: false,
             class: core.requests.get(run.slot).class,
             urgency: Urgency::Read,
-            around: self.around(core, run.row),
+            around: match core.requests.get(run.slot).mirror.copy() {
+                None => self.around(core, run.row),
+                Some(0) => Around::Later,
+                Some(_) => Around::Always,
+            },
             token: Token::Run(self.runs.keep(run)).into(),
         };
         core.reads.begin(now, &mut core.drives, wanted);
@@ -285,6 +289,10 @@ impl<B: Block> Log<B> {
             let into = core.requests.get_mut(run.slot).data.iter_mut();
             let into = into.skip(run.index as usize).step_by(run.stride as usize);
             into.zip(&done.data).for_each(|(block, content)| block.clone_from(content));
+            let places = (run.index as usize..).step_by(run.stride as usize);
+            if done.reconstructed && core.requests.get(run.slot).repairs_with(places, &done.data) {
+                self.repair(now, core, done);
+            }
         }
         core.part_done(now, run.slot, done.status, &done.spans);
     }

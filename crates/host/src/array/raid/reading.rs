@@ -8,6 +8,7 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::disk::Mirror;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
@@ -16,6 +17,15 @@ impl<B: Block> Raid<B> {
         let mut piece = Piece::new(unit, Kind::Read, slot, cells);
         if !self.shape.has_parity() {
             return piece;
+        }
+        match core.requests.get(slot).mirror.copy() {
+            None => {}
+            Some(0) => return piece,
+            Some(_) => {
+                piece.mode = Mode::Around;
+                piece.stable = self.shape.whole_rows(cells);
+                return piece;
+            }
         }
         let is_degraded = self.unknown(core, unit).meets(cells);
         if core.config.reads == ReadPolicy::FailFast && core.config.slow_after == Nanos::ZERO && !is_degraded
@@ -39,10 +49,15 @@ impl<B: Block> Raid<B> {
         }
         let (unit, mode) = (piece.unit, piece.mode);
         let todo = std::mem::take(&mut piece.todo);
-        let class = core.requests.get(piece.slot).class;
+        let (class, mirror) = (core.requests.get(piece.slot).class, core.requests.get(piece.slot).mirror);
         let most = if mode == Mode::Single { 1 } else { self.most };
         for run in self.shape.runs(unit, todo, most) {
-            let around = if mode == Mode::Direct { Around::Later } else { core.around(now, run.drive) };
+            let around = match mirror.copy() {
+                Some(0) => Around::Later,
+                Some(_) => Around::Always,
+                None if mode == Mode::Direct => Around::Later,
+                None => core.around(now, run.drive),
+            };
             let wanted = run.wanted(class, Urgency::Read, around, Token::Read(id));
             self.locks.get(id).pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
@@ -58,7 +73,8 @@ impl<B: Block> Raid<B> {
             let request = core.requests.get_mut(slot);
             let at = (self.shape.host_block(unit, first) - request.block) as usize;
             request.data[at..at + done.data.len()].clone_from_slice(&done.data);
-            if done.damaged && done.reconstructed {
+            let repairs = done.reconstructed && core.requests.get(slot).repairs_with(at.., &done.data);
+            if done.damaged && done.reconstructed || repairs {
                 self.repair(now, core, id, &done);
             }
         } else {
@@ -101,6 +117,7 @@ impl<B: Block> Raid<B> {
             return;
         }
         let next = match piece.mode {
+            Mode::Direct if core.requests.get(piece.slot).mirror != Mirror::Any => Some(Mode::Single),
             Mode::Direct if can_go_around => Some(Mode::Around),
             Mode::Around => Some(Mode::Single),
             _ => None,

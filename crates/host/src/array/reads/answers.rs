@@ -163,7 +163,8 @@ impl<B: Block> Reads<B> {
             Direct::Contended(_) if wanted.around == Around::Told => Status::Contended,
             _ => Status::MediaError,
         };
-        self.counts.lost += u64::from(!matches!(wanted.around, Around::Later | Around::Told));
+        self.counts.lost +=
+            u64::from(!matches!(wanted.around, Around::Later | Around::Told | Around::Always));
         self.tell(now, drives, slot, status, Vec::new());
     }
 

@@ -68,6 +68,15 @@ impl<B: Block> Reads<B> {
         self.redundancy = Redundancy::Copies(copies);
     }
 
+    /// Ways to read a block that do not share a drive.
+    pub fn copies(&self) -> u8 {
+        match self.redundancy {
+            Redundancy::None => 1,
+            Redundancy::Parity(_) => 2,
+            Redundancy::Copies(copies) => copies.count as u8,
+        }
+    }
+
     /// Repairs are left to whoever asks for a read: where blocks are written in place, a repair that is
     /// on its way could undo a later write.
     pub fn leave_repairs(&mut self) {
@@ -101,6 +110,11 @@ impl<B: Block> Reads<B> {
         self.counts.begun += 1;
         let slot = self.slot(now, wanted);
         let can_go_around = self.can_go_around(&wanted);
+        if wanted.around == Around::Always {
+            self.read_mut(slot).direct = Direct::Useless;
+            self.go_around(now, drives, slot);
+            return self.drain(slot);
+        }
         if !drives.serves(wanted.drive, wanted.block, wanted.blocks) {
             self.read_mut(slot).direct = Direct::Useless;
             if can_go_around {

@@ -50,6 +50,9 @@ pub enum Around {
     WhenContended,
     /// At once: the drive is known to be taken.
     Now,
+    /// Always, and the drive itself is not asked: whoever asked has reason to doubt what it has. When that
+    /// fails, the data does not count as lost.
+    Always,
 }
 
 /// How a read ended.

@@ -31,6 +31,7 @@ impl Model {
             depth: self.depth,
             most_blocks: self.most_blocks,
             volatile_cache: self.volatile_cache,
+            copies: 1,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{History, Pending, Shown};
 use crate::torture::stamp::Stamp;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_base::{Class, Op};
-use tailcut_host::{Bytes, Request};
+use tailcut_host::{Bytes, Mirror, Request};
 
 /// A host with a history.
 struct Host(History);
@@ -18,7 +18,8 @@ impl Host {
         let class = Class::DEFAULT;
         let blocks = u32::from(op != Op::Flush);
         let data = Vec::<()>::new();
-        let request = Request { id: 0, op, fua, class, fail_fast: false, block: 0, blocks, data };
+        let request =
+            Request { id: 0, op, fua, class, fail_fast: false, mirror: Mirror::Any, block: 0, blocks, data };
         self.0.submitted(&request).0
     }
 

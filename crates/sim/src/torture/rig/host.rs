@@ -8,7 +8,7 @@ use crate::torture::tally::Reached;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_base::{Class, Op, Status};
 use tailcut_host::array::ArrayConfig;
-use tailcut_host::{Bytes, Request, Response};
+use tailcut_host::{Bytes, Mirror, Request, Response};
 
 impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
     /// Hands a request of the host over, when there is room for it.
@@ -29,9 +29,19 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             let data = if op == Op::Write { self.history.content(block, blocks) } else { Vec::new() };
             let id = self.ids;
             let class = Class::DEFAULT;
-            let request = Request { id, op, fua, class, fail_fast: false, block, blocks, data };
-            let marks =
-                Request { data: Vec::<()>::new(), id, op, fua, class, fail_fast: false, block, blocks };
+            let request =
+                Request { id, op, fua, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
+            let marks = Request {
+                data: Vec::<()>::new(),
+                id,
+                op,
+                fua,
+                class,
+                fail_fast: false,
+                mirror: Mirror::Any,
+                block,
+                blocks,
+            };
             if self.subject.submit(self.now, request).is_ok() {
                 self.ids += 1;
                 let (pending, is_contested) = self.history.submitted(&marks);
