@@ -85,6 +85,10 @@ impl Drive for AnyDrive {
     fn bytes(&self) -> u64 {
         with!(self, drive => drive.bytes())
     }
+
+    fn failure(&self) -> Option<&str> {
+        with!(self, drive => drive.failure())
+    }
 }
 
 impl AnyDrive {

@@ -91,6 +91,12 @@ pub trait Drive {
         Extent { blocks, is_allocated: true, is_zero: false }
     }
 
+    /// Why it takes no writes any more although it is there, with its name and what to do; see
+    /// [`FailStop`](crate::FailStop).
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
     /// Bytes that it holds for its user.
     fn bytes(&self) -> u64 {
         self.identify().sectors / BLOCK_SECTORS * tailcut_host::BLOCK_BYTES

@@ -62,6 +62,9 @@ impl Engine {
                 flash.is_flushing = false;
                 if is_good {
                     flash.log.note_flushed(settled);
+                } else {
+                    // A later flush that succeeds proves nothing: what was to become durable may be gone.
+                    flash.log.fail();
                 }
             }
             Job::Reclaim(slot, part) => self.note_reclaimed(slot, part, is_good, response.data),
@@ -125,7 +128,7 @@ impl Engine {
         self.flash.as_ref().is_none_or(|flash| {
             flash.jobs.is_idle()
                 && !flash.is_flushing
-                && flash.log.durable() >= flash.wanted
+                && (flash.log.durable() >= flash.wanted || flash.log.has_failed())
                 && !flash.has_dirty_superblock
         })
     }
@@ -154,7 +157,7 @@ impl Flash {
         // A full segment is believed after a loss of power only when it is on the disk for good.
         self.wanted = self.wanted.max(self.log.undurable());
         let is_wanted = self.wanted > self.log.durable() && settled >= self.wanted;
-        if is_wanted && !self.is_flushing {
+        if is_wanted && !self.is_flushing && !self.log.has_failed() {
             self.is_flushing = true;
             self.jobs.flush(Job::Flush(settled), Haste::Urgent);
         }

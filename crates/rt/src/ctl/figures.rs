@@ -13,7 +13,8 @@ use tailcut_ssd::Service;
 
 /// What is served, and how it is, one thing a line.
 pub fn status(drive: &AnyDrive) -> String {
-    let mut text = format!("drive {}\nsize {}\n", drive.identify().model, show_bytes(drive.bytes() as f64));
+    let mut text = name_and_size(drive);
+    tell_failure(drive, &mut text);
     match drive {
         AnyDrive::Memory(_) | AnyDrive::File(_) => {}
         AnyDrive::Emulated(ssd) => text += &emulated(ssd),
@@ -33,6 +34,7 @@ pub fn status(drive: &AnyDrive) -> String {
                     continue;
                 };
                 writeln!(text, "member {member} {}", drive.identify().model).expect(GROWS);
+                tell_failure(drive, &mut text);
                 if let AnyDrive::Emulated(ssd) = drive {
                     text += &emulated(ssd);
                 }
@@ -47,6 +49,25 @@ pub fn status(drive: &AnyDrive) -> String {
         }
     }
     text
+}
+
+/// Which drive it is.
+pub(super) fn name_and_size(drive: &impl Drive) -> String {
+    format!("drive {}\nsize {}\n", drive.identify().model, show_bytes(drive.bytes() as f64))
+}
+
+/// Why a drive takes no writes any more.
+pub(super) fn tell_failure(drive: &impl Drive, text: &mut String) {
+    if let Some(why) = drive.failure() {
+        writeln!(text, "failed: {why}").expect(GROWS);
+    }
+}
+
+/// Whether a drive takes no writes any more.
+pub(super) fn count_failure(member: &str, drive: &impl Drive, metrics: &mut Metrics) {
+    let help = "1 for a drive that takes no writes any more because a flush has failed.";
+    let has_failed = f64::from(u8::from(drive.failure().is_some()));
+    metrics.add(Kind::Gauge, "drive_failed", help, &[("drive", member)], has_failed);
 }
 
 fn emulated(ssd: &EmulatedSsd) -> String {
@@ -127,8 +148,11 @@ pub(super) fn count(drive: &AnyDrive, metrics: &mut Metrics) {
         count_array(array, metrics);
     }
     for (member, drive) in members(drive) {
-        if let Some(AnyDrive::Emulated(ssd)) = drive {
-            count_emulated(&member.to_string(), ssd, metrics);
+        let number = member.to_string();
+        match drive {
+            Some(AnyDrive::Emulated(ssd)) => count_emulated(&number, ssd, metrics),
+            Some(AnyDrive::File(file)) => count_failure(&number, &**file, metrics),
+            _ => {}
         }
     }
 }

@@ -7,11 +7,13 @@ use tailcut_host::array::drives::Presence;
 use tailcut_host::array::reads::{DriveFaults, ReadCounts};
 use tailcut_host::wire::memcached::reply::{stat, stat_number};
 
-/// How a drive is, if it is an array; of any other there is nothing to tell.
+/// How a drive is: whether it still takes writes, and more of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// None where there is no array.
     pub array: Option<ArrayHealth>,
+    /// Why it takes no writes any more; see [`Drive::failure`].
+    pub failure: Option<String>,
 }
 
 /// How an array is.
@@ -30,14 +32,24 @@ pub struct ArrayHealth {
 impl Health {
     /// Of a drive.
     pub fn of(drive: &AnyDrive) -> Health {
-        match drive {
-            AnyDrive::Array(array, _) => Health { array: Some(ArrayHealth::of(array)) },
-            _ => Health::default(),
-        }
+        let array = match drive {
+            AnyDrive::Array(array, _) => Some(ArrayHealth::of(array)),
+            _ => None,
+        };
+        Health { array, ..Health::of_single(drive) }
+    }
+
+    /// Of a drive that is no array.
+    pub fn of_single(drive: &impl Drive) -> Health {
+        Health { array: None, failure: drive.failure().map(String::from) }
     }
 
     /// Appends lines of memcached's `stats`, under names of our own.
     pub fn tell(&self, out: &mut Vec<u8>) {
+        stat_number(out, "drive_failed", u64::from(self.failure.is_some()));
+        if let Some(why) = &self.failure {
+            stat(out, "drive_failed_because", why);
+        }
         if let Some(array) = &self.array {
             array.tell(out);
         }

@@ -4,19 +4,18 @@ use super::{Health, figures};
 use crate::array::CannotCall;
 use crate::drive::Drive;
 use crate::probe::{Holdings, Purpose};
-use crate::{AnyDrive, EmulatedSsd, MemoryDrive, system};
+use crate::{AnyDrive, EmulatedSsd, FailStop, MemoryDrive, system};
 use std::path::Path;
 use tailcut_base::Time;
 use tailcut_base::control::Control;
-use tailcut_base::quantity::show_bytes;
 use tailcut_host::array::MemberId;
 use tailcut_host::wire::metrics::Metrics;
 
 /// A drive that can be asked how it is, and steered.
-pub trait Steered: Drive {
+pub trait Steered: Drive + Sized {
     /// What it is and how it is, one thing a line.
     fn tell(&self) -> String {
-        format!("drive {}\nsize {}\n", self.identify().model, show_bytes(self.bytes() as f64))
+        figures::name_and_size(self)
     }
 
     /// Adds its counters.
@@ -26,7 +25,7 @@ pub trait Steered: Drive {
 
     /// How it is, as far as there is anything to be told.
     fn health(&self) -> Health {
-        Health::default()
+        Health::of_single(self)
     }
 
     /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
@@ -72,6 +71,19 @@ const NO_ARRAY: &str = "it is a single drive: only an array has drives to compar
 impl Steered for MemoryDrive {}
 
 impl Steered for EmulatedSsd {}
+
+impl<D: Drive> Steered for FailStop<D> {
+    fn tell(&self) -> String {
+        let mut text = figures::name_and_size(self);
+        figures::tell_failure(self, &mut text);
+        text
+    }
+
+    fn count(&self, metrics: &mut Metrics) {
+        figures::count_size(self.bytes(), metrics);
+        figures::count_failure("0", self, metrics);
+    }
+}
 
 impl Steered for AnyDrive {
     fn tell(&self) -> String {

@@ -8,8 +8,11 @@
 //! every drive in here does: requests for one block are carried out in the order in which they come. So one
 //! that meets another on its way waits for that.
 //!
+//! A flush that fails is the last: see [`FailStop`].
+//!
 //! There are no seals beside the blocks of a file: what comes back counts as intact
-//! ([`Bytes::unsealed`]), and what the medium flips nobody notices but a scrub of an array.
+//! ([`Bytes::unsealed`]), and what the medium flips is noticed by a scrub of an array, or by a reader with checksums of
+//! its own, who may have another copy ([`Mirror`](tailcut_host::Mirror)).
 
 mod buffer;
 mod job;
@@ -19,6 +22,7 @@ mod uring;
 
 pub use target::FileError;
 
+use crate::FailStop;
 use crate::drive::{Answers, Drive, Extent};
 use buffer::{Buffer, Page};
 use job::{Ended, Job, Work};
@@ -35,11 +39,15 @@ use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 use target::Target;
 use uring::Uring;
 
-/// A drive on a file or a block device.
+/// A drive on a file or a block device. Once a flush has failed it takes no writes any more: see [`FailStop`].
 ///
 /// Its user is one thread from the first request on, which is also the one that drops it.
+pub type FileDrive = FailStop<SystemFile>;
+
+/// What is below [`FileDrive`]: a file as the system serves it, whose second flush may succeed after the first has
+/// lost data.
 #[derive(Debug)]
-pub struct FileDrive {
+pub struct SystemFile {
     /// Before the target: its jobs end before the lock is given up.
     system: System,
     target: Target,
@@ -106,10 +114,28 @@ impl FileDrive {
     pub fn open(path: &Path, options: FileOptions) -> Result<FileDrive, FileError> {
         let target = Target::open(path, options)?;
         let name = path.display().to_string();
-        FileDrive::over(target, &name, options).map_err(|why| FileError::System { path: name, why })
+        let file = SystemFile::over(target, &name, options);
+        let file = file.map_err(|why| FileError::System { path: name, why })?;
+        let writes_back = !file.target.is_direct && !options.is_read_only;
+        Ok(if writes_back { FailStop::behind_a_cache(file) } else { FailStop::new(file) })
     }
 
-    fn over(target: Target, name: &str, options: FileOptions) -> io::Result<FileDrive> {
+    /// Reads and writes go past the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.inner().target.is_direct
+    }
+
+    /// Makes a file of `blocks` blocks of zeros that take no room, for [`FileDrive::open`].
+    ///
+    /// # Errors
+    /// When there is one already, or it cannot be made durable.
+    pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
+        Target::create(path, blocks)
+    }
+}
+
+impl SystemFile {
+    fn over(target: Target, name: &str, options: FileOptions) -> io::Result<SystemFile> {
         let depth = options.depth.unwrap_or(DEPTH).max(1);
         let buffers: Vec<Buffer> = (0..depth).map(|number| Buffer::new(number, MOST_BLOCKS)).collect();
         let ring = match options.without_uring {
@@ -127,7 +153,7 @@ impl FileDrive {
         let direct =
             if target.is_direct { "direct" } else { "through the page cache: direct I/O is refused" };
         let model = format!("{name} ({how}; {direct})");
-        Ok(FileDrive {
+        Ok(SystemFile {
             target,
             system,
             flights: (0..depth).map(|_| None).collect(),
@@ -139,19 +165,6 @@ impl FileDrive {
             ended: Vec::new(),
             model,
         })
-    }
-
-    /// Reads and writes go past the page cache.
-    pub fn is_direct(&self) -> bool {
-        self.target.is_direct
-    }
-
-    /// Makes a file of `blocks` blocks of zeros that take no room, for [`FileDrive::open`].
-    ///
-    /// # Errors
-    /// When there is one already, or it cannot be made durable.
-    pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
-        Target::create(path, blocks)
     }
 
     fn begin_request(&mut self, request: Request<Bytes>) {
@@ -257,7 +270,7 @@ fn job(slot: u32, work: Work, block: u64, blocks: u64, buffer: Option<Buffer>) -
     Job { slot, work, offset, length, done: 0, buffer }
 }
 
-impl Drive for FileDrive {
+impl Drive for SystemFile {
     fn identify(&self) -> Identify {
         Identify {
             model: self.model.clone(),

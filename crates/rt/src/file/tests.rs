@@ -51,7 +51,7 @@ fn content(number: u64) -> Bytes {
 }
 
 /// Waits as a server does.
-fn wait(drive: &mut FileDrive, answers: &mut Answers) {
+fn wait(drive: &mut impl Drive, answers: &mut Answers) {
     drive.poll(Time::ZERO, answers);
     if answers.responses.is_empty() && drive.arm() {
         let wakes = drive.wakes().expect("something wakes");
@@ -60,7 +60,7 @@ fn wait(drive: &mut FileDrive, answers: &mut Answers) {
     }
 }
 
-fn ask(drive: &mut FileDrive, asked: Request<Bytes>) -> Response<Bytes> {
+fn ask(drive: &mut impl Drive, asked: Request<Bytes>) -> Response<Bytes> {
     drive.submit(Time::ZERO, asked);
     let mut answers = Answers::default();
     while answers.responses.is_empty() {
@@ -110,7 +110,7 @@ fn it_holds_what_is_written_and_says_so_after_a_restart() {
                     (response.status, Some(response.data)),
                     (Status::Success, expected),
                     "{}",
-                    drive.model
+                    drive.identify().model
                 );
                 free.push(response.id);
             }
@@ -130,7 +130,7 @@ fn trims_give_room_back_and_read_as_zeros() {
     for (punches, options) in [true, false].into_iter().flat_map(|punches| WAYS.map(|way| (punches, way))) {
         let (_folder, path) = file(200);
         let mut drive = FileDrive::open(&path, options).expect("it is a file");
-        drive.target.punches &= punches;
+        drive.inner_mut().target.punches &= punches;
         for first in (0..192).step_by(32) {
             ask(&mut drive, request(1, Op::Write, first, 32, vec![content(first + 1); 32]));
         }
@@ -140,7 +140,7 @@ fn trims_give_room_back_and_read_as_zeros() {
             let read = ask(&mut drive, request(1, Op::Read, block, 1, Vec::new()));
             assert_eq!(read.data == [Bytes::ZEROS], is_zero, "block {block}");
         }
-        if drive.target.punches && !drive.extent(10, 100).is_allocated {
+        if drive.inner().target.punches && !drive.extent(10, 100).is_allocated {
             assert_eq!(drive.extent(0, 200), Extent { blocks: 10, is_allocated: true, is_zero: false });
             assert_eq!(drive.extent(10, 190), Extent { blocks: 100, is_allocated: false, is_zero: true });
         }
@@ -211,7 +211,11 @@ fn it_says_how_it_reads_and_writes() {
         },
     )
     .expect("a file");
-    assert!(drive.identify().model.contains("8 threads: io_uring is switched off"), "{}", drive.model);
+    assert!(
+        drive.identify().model.contains("8 threads: io_uring is switched off"),
+        "{}",
+        drive.identify().model
+    );
 }
 
 #[test]
@@ -240,10 +244,29 @@ fn a_full_file_system_takes_no_writes() {
         let file =
             std::sync::Arc::new(File::options().read(true).write(true).open("/dev/full").expect("a device"));
         let target = Target { file, blocks: 10, is_file: false, is_direct: false, punches: false };
-        let mut drive = FileDrive::over(target, "/dev/full", options).expect("it is open");
+        let mut drive = SystemFile::over(target, "/dev/full", options).expect("it is open");
         for op in [Op::Write, Op::Trim] {
             let data = if op == Op::Write { vec![content(1)] } else { Vec::new() };
             assert_eq!(ask(&mut drive, request(1, op, 0, 1, data)).status, Status::WriteProtected);
         }
+    }
+}
+
+/// A device that knows no flush stands for one that cannot carry it out.
+#[test]
+fn a_failed_flush_is_the_last_and_reads_go_on() {
+    for options in WAYS {
+        let file =
+            std::sync::Arc::new(File::options().read(true).write(true).open("/dev/zero").expect("a device"));
+        let target = Target { file, blocks: 10, is_file: false, is_direct: false, punches: false };
+        let file = SystemFile::over(target, "/dev/zero", options).expect("it is open");
+        let mut drive = FailStop::behind_a_cache(file);
+        let write = |id| request(id, Op::Write, 0, 1, vec![content(1)]);
+        assert_eq!(ask(&mut drive, write(1)).status, Status::Success);
+        assert_ne!(ask(&mut drive, request(2, Op::Flush, 0, 0, Vec::new())).status, Status::Success);
+        assert_eq!(ask(&mut drive, write(3)).status, Status::MediaError);
+        assert_eq!(ask(&mut drive, request(4, Op::Flush, 0, 0, Vec::new())).status, Status::MediaError);
+        assert_eq!(ask(&mut drive, request(5, Op::Read, 0, 1, Vec::new())).status, Status::Success);
+        assert!(drive.failure().is_some_and(|why| why.starts_with("/dev/zero")), "{:?}", drive.failure());
     }
 }

@@ -38,6 +38,8 @@ pub enum Event {
         /// What it does now.
         is: Presence,
     },
+    /// The drive takes no writes any more: its name, why, and what to do.
+    Failed(String),
     /// The array is as a whole in another condition.
     Array(Condition),
     /// Reads of a drive went wrong since this was said before.
@@ -78,6 +80,9 @@ impl Events {
 
     /// What has changed between two looks at a drive.
     pub(super) fn tell_change(&self, before: &Health, now: &Health) {
+        if let (None, Some(why)) = (&before.failure, &now.failure) {
+            self.tell(Event::Failed(why.clone()));
+        }
         let Some(now) = &now.array else { return };
         let Some(before) = &before.array else {
             if now.condition != Condition::Optimal {
@@ -130,6 +135,7 @@ mod tests {
         let members = vec![(Presence::InSync, DriveFaults::default()), (second, faults)];
         Health {
             array: Some(ArrayHealth { condition, rebuilt: None, members, reads: ReadCounts::default() }),
+            failure: None,
         }
     }
 

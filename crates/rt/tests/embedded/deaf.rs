@@ -30,7 +30,7 @@ pub fn deaf() -> (Deaf, Arc<AtomicBool>) {
 }
 
 /// A store on it that waits for no longer than a moment at its end.
-pub fn opened(mut drive: Deaf, is_durable: bool) -> Store {
+pub fn opened(mut drive: impl Steered + Send + 'static, is_durable: bool) -> Store {
     let (options, mut clock) = (small(Place::Memory), Clock::start());
     let (memory, most_item) = (options.memory, options.most_item);
     let make = move || {

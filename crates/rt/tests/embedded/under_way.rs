@@ -1,12 +1,14 @@
 //! Operations under way, and their completions.
 
 use super::deaf::{deaf, opened};
+use super::volatile::Volatile;
 use super::{on_memory, value};
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tailcut_rt::FailStop;
 use tailcut_rt::embedded::{Completion, Error, Operation, Outcome, Queue, Wait};
 
 fn operation(kind: u8, key: u64) -> Operation {
@@ -201,5 +203,20 @@ fn a_drive_that_refuses_writes_fails_what_was_to_be_durable() {
     let failed = (0..200u64).find_map(|key| store.set(&key.to_le_bytes(), &[0; 2000]).err());
     assert_eq!(failed, Some(Error::DriveFailed));
     assert_eq!(store.flush(), Err(Error::DriveFailed));
+    assert_eq!(store.close().map(|_| ()), Err(Error::DriveFailed));
+}
+
+/// Its second flush would succeed, without what was written before the first one.
+#[test]
+fn after_a_flush_that_failed_nothing_is_durable_and_reads_go_on() {
+    let (drive, fails) = Volatile::new((64 << 20) / 4096);
+    let store = opened(FailStop::new(drive), true);
+    store.set(b"before", b"it").expect("it is durable");
+    fails.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(store.set(b"after", b"it"), Err(Error::DriveFailed));
+        assert_eq!(store.flush(), Err(Error::DriveFailed));
+    }
+    assert_eq!(store.get(b"before").expect("it can be read").as_deref(), Some(&b"it"[..]));
     assert_eq!(store.close().map(|_| ()), Err(Error::DriveFailed));
 }

@@ -5,11 +5,14 @@
 mod beginning;
 mod conversing;
 mod ending;
+mod flushing;
 mod hostile;
 mod memory;
 mod panics;
 mod recovering;
 mod threads;
+#[path = "../common/volatile.rs"]
+mod volatile;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

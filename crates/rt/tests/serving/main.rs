@@ -7,22 +7,27 @@ mod asking;
 mod authority;
 #[cfg(feature = "tls")]
 mod encrypted;
+mod flushing;
 mod hostile;
 mod many;
 mod panics;
+#[path = "../common/volatile.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod volatile;
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tailcut_base::Nanos;
 use tailcut_host::wire::nbd::Header;
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::serve::{Access, Address, Limits, Name, Server, Windows};
 use tailcut_rt::{Client, Clock, MemoryDrive};
 use tempfile::TempDir;
 
-/// A server of a small drive in memory, on a socket of its own.
-pub struct Rig {
-    pub server: Server<MemoryDrive>,
+/// A server of a drive, on a socket of its own.
+pub struct Rig<D = MemoryDrive> {
+    pub server: Server<D>,
     _folder: TempDir,
 }
 
@@ -34,10 +39,16 @@ impl Rig {
     }
 
     pub fn with(limits: Limits, access: Access) -> Rig {
+        Rig::over(MemoryDrive::new(BLOCKS, 64), limits, access)
+    }
+}
+
+impl<D: Steered + Send + 'static> Rig<D> {
+    pub fn over(drive: D, limits: Limits, access: Access) -> Rig<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let address = Address::Unix(folder.path().join("socket"));
         let name = Name { name: "disk".into(), description: String::new(), is_read_only: false, ublk: None };
-        let drives = vec![(name, || Ok::<_, Infallible>(MemoryDrive::new(BLOCKS, 64)))];
+        let drives = vec![(name, move || Ok::<_, Infallible>(drive))];
         let server = Server::start(&address, access, drives, Windows::default(), limits, Clock::start())
             .expect("it listens");
         Rig { server, _folder: folder }

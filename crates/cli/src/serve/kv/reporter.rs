@@ -126,9 +126,10 @@ fn level_of(event: &Event) -> Level {
     match event {
         Event::Connected | Event::Left => Level::Trace,
         Event::Faults { what: Fault::Slow, .. } => Level::Detail,
-        Event::Array(Condition::Failed { .. }) | Event::Panicked(_) | Event::ShardFailed { .. } => {
-            Level::Error
-        }
+        Event::Array(Condition::Failed { .. })
+        | Event::Failed(_)
+        | Event::Panicked(_)
+        | Event::ShardFailed { .. } => Level::Error,
         Event::Array(Condition::Optimal)
         | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
         _ => Level::Warning,
@@ -174,6 +175,7 @@ fn entry(event: &Event) -> Entry {
             };
             new("drive", text).with("drive", *member).with("state", presence_name(*is))
         }
+        Event::Failed(why) => new("drive_failed", why.clone()),
         Event::Array(condition) => {
             let (state, text) = match condition {
                 Condition::Optimal => ("optimal", String::from("the array is optimal")),

@@ -359,7 +359,12 @@ impl Log {
         self.volatile_cache
     }
 
-    /// True once the disk has refused a write.
+    /// The disk could not be flushed: nothing is appended any more, and nothing more becomes durable.
+    pub fn fail(&mut self) {
+        self.has_failed = true;
+    }
+
+    /// True once the disk has refused a write or a flush.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -77,7 +77,13 @@ impl<D: Steered> Worker<D> {
                     .all(|(shard, &point)| is_so(common, shard, |shard| shard.engine().durable() >= point));
                 let is_idle =
                     (0..common.shards()).all(|shard| is_so(common, shard, |shard| shard.engine().is_idle()));
-                if is_durable && is_idle || now >= *deadline {
+                // A drive that has failed makes nothing more durable: nothing is waited for.
+                let is_over = (0..).zip(points).all(|(shard, &point)| {
+                    is_so(common, shard, |shard| {
+                        shard.engine().durable() >= point || shard.engine().has_failed()
+                    })
+                });
+                if is_over && is_idle || now >= *deadline {
                     // What a shard that has failed had still to write is lost.
                     self.stopping = Stopping::Done { is_durable: is_durable && common.failed_shards() == 0 };
                 }

@@ -20,10 +20,9 @@ pub(super) struct Checkup {
 }
 
 impl Checkup {
-    /// Of a drive, if there is one that has something to tell.
+    /// Of a drive, if there is one.
     pub fn new(drive: Option<&impl Steered>) -> Checkup {
-        let is_of_use = drive.is_some_and(|drive| drive.health().array.is_some());
-        let due = if is_of_use { Time::ZERO } else { Time::NEVER };
+        let due = if drive.is_some() { Time::ZERO } else { Time::NEVER };
         Checkup { health: Health::default(), due, is_stale: false }
     }
 

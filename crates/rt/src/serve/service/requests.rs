@@ -147,7 +147,7 @@ impl<D: Steered> Service<D> {
             return 0;
         };
         let is_structured = connection.rules.has_structured_replies;
-        let reply = match (error(status), command) {
+        let reply = match (error(status, command), command) {
             (None, Command::Read) => Reply::content(&header, data, is_structured),
             (None, _) => {
                 self.pool.take_back(data);
@@ -207,12 +207,15 @@ impl<D: Steered> Service<D> {
 }
 
 /// What a client is told of a request that the drive did not carry out.
-fn error(status: Status) -> Option<Refusal> {
+fn error(status: Status, command: Command) -> Option<Refusal> {
     let (error, text) = match status {
         Status::Success => return None,
         Status::InvalidField => (Error::Invalid, "the drive takes no such request"),
         Status::WriteProtected => (Error::NoSpace, "the drive has become read-only: no good blocks are left"),
-        Status::MediaError => (Error::InputOutput, "the data could not be read back"),
+        Status::MediaError if command == Command::Read => {
+            (Error::InputOutput, "the data could not be read back")
+        }
+        Status::MediaError => (Error::InputOutput, UNDURABLE),
         Status::Contended => (Error::InputOutput, "the drive is busy with work of its own"),
         Status::Gone => (Error::InputOutput, "the drive does not answer any more"),
     };
@@ -222,3 +225,6 @@ fn error(status: Status) -> Option<Refusal> {
 /// What a request takes on its way to the drive and back, without its data.
 const _: () =
     assert!(size_of::<(Reply, u64)>() + size_of::<Pending>() + size_of::<Ask>() <= OVERHEAD as usize);
+
+/// After a failed flush; the status of the server names the drive.
+const UNDURABLE: &str = "the drive has failed a write or a flush, and takes no writes after a failed flush";
