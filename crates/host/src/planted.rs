@@ -23,6 +23,8 @@ tailcut_base::planted_rules! {
         CopiesAreRebuilt,
         /// The epoch of a drive with a token ends with a flush.
         EpochsAreFlushed,
+        /// After a flush that failed, without redundancy, none is believed.
+        FailedFlushesAreFinal,
         /// A tag is free again when its completion has been fetched.
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.

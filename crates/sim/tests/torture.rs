@@ -3,7 +3,7 @@
 
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
-use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, run, seeds, shrink};
+use tailcut_sim::torture::{Canary, FaultKind, Plan, Reached, Tally, attempt, run, seeds, shrink};
 
 /// `TAILCUT_CASES` seeds from `TAILCUT_SEED` on.
 fn cases(least: u64) -> std::ops::Range<u64> {
@@ -71,6 +71,18 @@ fn logs_with_parity_keep_their_promises() {
     reaches(&tally, &CUTS);
     reaches(&tally, &REPAIRS);
     reaches(&tally, &[Reached::Collected, Reached::Rotated]);
+}
+
+#[test]
+fn a_flush_that_failed_is_not_made_good_by_the_next() {
+    for subject in ["raid0", "raid5", "swan5", "epochs"] {
+        let tally = holds(subject, 40);
+        assert!(tally.faults(FaultKind::FailFlush) > 0, "{subject}");
+    }
+    use tailcut_host::planted::{Rule, broken};
+    let seed = broken(Rule::FailedFlushesAreFinal, || first("raid0", 300, None));
+    println!("a flush that is believed after one that failed: found by seed {seed:?}");
+    assert!(seed.is_some(), "not found within 300 seeds");
 }
 
 /// Some of the drives are SSDs: they collect garbage, refuse reads meanwhile, and one of them wears out.

@@ -9,6 +9,7 @@ use super::requests::Requests;
 use super::turns::Turns;
 use crate::Block;
 use crate::disk::Disk;
+use crate::planted::{Rule, holds};
 use tailcut_base::control::Control;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
@@ -35,6 +36,8 @@ pub struct Core<B: Block> {
     drive_blocks: u64,
     /// Writes of the host that are done but may not be acknowledged before the record is written.
     held: Vec<u32>,
+    /// The drive that could not be flushed, where no other stands in for it.
+    unflushed: Option<usize>,
 }
 
 /// The record and how far it has got.
@@ -106,6 +109,7 @@ impl<B: Block> Core<B> {
             record: record.map(Kept::new),
             drive_blocks,
             held: Vec::new(),
+            unflushed: None,
             config: config.clone(),
         }
     }
@@ -196,12 +200,32 @@ impl<B: Block> Core<B> {
     /// it may have done without a drive that the record still counts on. One that has failed promises
     /// nothing: it is answered before reads that came after it.
     pub fn finish(&mut self, now: Time, slot: u32) {
+        if self.unflushed.is_some() && self.requests.get(slot).op != Op::Read {
+            self.requests.fail(slot, Status::MediaError);
+        }
         let request = self.requests.get(slot);
         if request.op != Op::Read && request.is_good() && !self.is_recorded() {
             self.held.push(slot);
         } else {
             self.requests.finish(now, slot);
         }
+    }
+
+    /// A drive could not be flushed, and nothing stands in for it: a later flush that succeeds proves nothing, so
+    /// nothing more is written and acknowledged before the array is opened again.
+    pub(super) fn note_unflushed(&mut self, drive: usize) {
+        if !holds(Rule::FailedFlushesAreFinal) {
+            return;
+        }
+        self.unflushed.get_or_insert(drive);
+        for &slot in &self.held {
+            self.requests.fail(slot, Status::MediaError);
+        }
+    }
+
+    /// The drive because of which nothing more is written; see [`Core::note_unflushed`].
+    pub fn unflushed(&self) -> Option<usize> {
+        self.unflushed
     }
 
     /// True when no record is being written.

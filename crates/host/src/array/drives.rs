@@ -72,6 +72,8 @@ pub struct Answered<B> {
     pub drive: usize,
     /// What was asked for.
     pub op: Op,
+    /// What was written was to be durable.
+    pub fua: bool,
     /// First block.
     pub block: u64,
     /// Number of blocks.
@@ -154,6 +156,7 @@ struct Flight {
     is_heavy: bool,
     epoch: u32,
     op: Op,
+    fua: bool,
     block: u64,
     blocks: u32,
     asked: Time,
@@ -369,6 +372,7 @@ impl<B> Drives<B> {
             owner,
             drive,
             op: ask.op,
+            fua: ask.fua,
             block: ask.block,
             blocks: ask.blocks,
             status: Status::Gone,
@@ -380,10 +384,10 @@ impl<B> Drives<B> {
 
     fn send(&mut self, now: Time, drive: usize, waiting: Waiting<B>) {
         let Waiting { since, is_heavy, epoch, owner, ask } = waiting;
-        let (op, block, blocks) = (ask.op, ask.block, ask.blocks);
+        let (op, fua, block, blocks) = (ask.op, ask.fua, ask.block, ask.blocks);
         let life = self.members[drive].life;
         let flight =
-            Flight { owner, drive, life, is_heavy, epoch, op, block, blocks, asked: since, sent: now };
+            Flight { owner, drive, life, is_heavy, epoch, op, fua, block, blocks, asked: since, sent: now };
         let id = match self.free.pop() {
             Some(id) => {
                 self.flights[id as usize] = flight;
@@ -395,7 +399,7 @@ impl<B> Drives<B> {
             }
         };
         self.members[drive].in_flight += 1;
-        let Ask { fua, fail_fast, class, mut data, .. } = ask;
+        let Ask { fail_fast, class, mut data, .. } = ask;
         if op == Op::Read && data.capacity() == 0 {
             data = self.memory();
         }
@@ -433,6 +437,7 @@ impl<B> Drives<B> {
             owner: flight.owner,
             drive,
             op: flight.op,
+            fua: flight.fua,
             block: flight.block,
             blocks: flight.blocks,
             status: response.status,

@@ -16,6 +16,11 @@
 //! Fault model: at most one drive of an R-group with parity is missing, slow or wrong at a time;
 //! the power may go at any moment. What was acknowledged and flushed, or written with force unit
 //! access, is there afterwards; other writes are there or not, block by block; nothing else ever is.
+//!
+//! A drive whose flush or durable write fails is lost, and may have lost what it had acknowledged before: an array with
+//! redundancy goes on without it, any other writes nothing more ([`Core::unflushed`]). A drive without protection information
+//! beside its blocks may return something wrong with success: a reader that can tell asks for another copy
+//! ([`Mirror`]).
 
 pub mod config;
 pub mod core;
@@ -167,6 +172,13 @@ impl<B: Block> Array<B> {
             Kind::Log(log) => log.condition(&self.core),
             Kind::Epochs(epochs) => epochs.condition(&self.core),
         };
+        if let (Some(drive), Condition::Optimal) = (self.core.unflushed(), &condition) {
+            let why = format!(
+                "drive {drive} could not be flushed: what was not durable before may be lost, and nothing more is \
+                 written; check it, and open the array again"
+            );
+            return Condition::Failed { why };
+        }
         condition.and_rebuilding(self.core.unrecorded())
     }
 
@@ -277,8 +289,12 @@ impl<B: Block> Array<B> {
         let fits = request.op == Op::Flush
             || (request.blocks > 0 && end.is_some_and(|end| end <= self.disk().blocks));
         let fits = fits && self.has_copy(&request);
+        let is_refused = self.core.unflushed().is_some() && request.op != Op::Read;
         let slot = self.core.requests.open(now, request);
-        if fits {
+        if is_refused {
+            self.core.requests.fail(slot, Status::MediaError);
+            self.core.requests.finish(now, slot);
+        } else if fits {
             with!(self, layout, core => layout.submit(now, core, slot));
         } else {
             self.core.requests.fail(slot, Status::InvalidField);
@@ -302,6 +318,8 @@ impl<B: Block> Array<B> {
         let answer = self.core.drives.answered(now, drive, response);
         if is_current && self.is_failing(&answer) {
             self.lose(now, drive);
+        } else if is_current && self.is_unflushed(&answer) {
+            self.core.note_unflushed(drive);
         }
         self.route(now, answer);
         self.settle(now);
@@ -313,6 +331,17 @@ impl<B: Block> Array<B> {
         let refuses = matches!(answer.status, Status::WriteProtected | Status::MediaError);
         let is_redundant = self.core.config.layout.is_redundant();
         answer.status == Status::Gone || is_redundant && refuses && answer.op != Op::Read
+    }
+
+    /// True when an answer says that a drive may have lost what it has acknowledged before. A durable write that is
+    /// refused for lack of room says nothing of that.
+    fn is_unflushed(&self, answer: &Answered<B>) -> bool {
+        let is_durable_write = answer.op == Op::Write && answer.fua;
+        match answer.status {
+            Status::Success => false,
+            Status::WriteProtected | Status::InvalidField => answer.op == Op::Flush,
+            _ => answer.op == Op::Flush || is_durable_write,
+        }
     }
 
     /// A drive does not serve any more.

@@ -21,6 +21,8 @@ pub struct Machine {
     pub is_gone: bool,
     /// It takes no writes.
     pub is_protected: bool,
+    /// It keeps no protection information: what it returns passes for intact.
+    pub is_unsealed: bool,
     /// Now and then it takes its time.
     pub has_hiccups: bool,
     pub writes: u64,
@@ -46,6 +48,7 @@ impl Machine {
             in_flight: BTreeMap::new(),
             is_gone: false,
             is_protected: false,
+            is_unsealed: false,
             has_hiccups: true,
             writes: 0,
             reads: 0,
@@ -98,7 +101,10 @@ impl Machine {
             match op {
                 Op::Read => {
                     data.clear();
-                    data.extend(range.map(|at| self.view(at)));
+                    data.extend(range.map(|at| match self.is_unsealed {
+                        true => Bytes::unsealed(self.view(at).as_slice()),
+                        false => self.view(at),
+                    }));
                 }
                 Op::Write => {
                     for (at, content) in range.zip(&data) {

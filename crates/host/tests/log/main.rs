@@ -4,6 +4,7 @@ mod machine;
 mod model;
 mod rig;
 
+mod copies;
 mod crash;
 mod data_path;
 mod failures;

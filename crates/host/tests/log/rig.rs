@@ -8,7 +8,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::log::{LogFigures, ScrubReport};
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
-use tailcut_host::{Block, Bytes, Disk, Mirror, Request};
+use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 /// What is expected of a request in flight.
 struct Expected {
@@ -40,11 +40,16 @@ pub struct Rig {
     /// Answers that were no success.
     pub failures: Vec<(Op, Status)>,
     pub answers: u64,
+    /// What [`Rig::read_copy`] has read.
+    copy: Option<Response<Bytes>>,
     /// What was sent to the drives, if a test wants to know.
     pub log_sent: Option<Vec<Sent>>,
     /// Nothing may be sent to a drive that is not for it to do now: see [`Rig::watch_token`].
     pub watches_tokens: bool,
 }
+
+/// The name of the reads of [`Rig::read_copy`].
+const COPY: u32 = u32::MAX - 1;
 
 /// A request to a drive, and how the array was then.
 pub struct Sent {
@@ -117,6 +122,7 @@ impl Rig {
             steps: 0,
             failures: Vec::new(),
             answers: 0,
+            copy: None,
             log_sent: None,
             watches_tokens: false,
         }
@@ -166,6 +172,18 @@ impl Rig {
         true
     }
 
+    /// Reads a copy of a block.
+    pub fn read_copy(&mut self, mirror: Mirror, block: u64, right: Vec<Bytes>) -> Response<Bytes> {
+        let (id, op, class, fail_fast) = (COPY, Op::Read, Class::DEFAULT, false);
+        let request = Request { id, op, fua: false, class, fail_fast, mirror, block, blocks: 1, data: right };
+        self.array.submit(self.now, request).expect("the array takes it");
+        self.pump();
+        while self.copy.is_none() {
+            assert!(self.step(), "a read ends");
+        }
+        self.copy.take().expect("it has ended")
+    }
+
     /// Hands on what the array has come up with.
     pub fn pump(&mut self) {
         for (drive, request) in std::mem::take(self.array.sent()) {
@@ -209,7 +227,11 @@ impl Rig {
         }
     }
 
-    fn answered(&mut self, answer: tailcut_host::Response<Bytes>) {
+    fn answered(&mut self, answer: Response<Bytes>) {
+        if answer.id == COPY {
+            self.copy = Some(answer);
+            return;
+        }
         self.answers += 1;
         let expected = self.expected.remove(&answer.id).expect("it is in flight");
         assert_eq!(answer.spans.total(), self.now.since(expected.since), "time is accounted for");

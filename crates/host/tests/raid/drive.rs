@@ -16,6 +16,8 @@ pub struct Drive {
     pub is_gone: bool,
     /// Writes are refused.
     pub refuses: bool,
+    /// The next flush, or durable write, fails, and drops what is not durable.
+    pub fails_flush: bool,
     /// It keeps no protection information: what it returns passes for intact.
     pub is_unsealed: bool,
     /// Of reads that rather fail than wait every third fails.
@@ -81,6 +83,7 @@ impl Drive {
             serial: 0,
             is_gone: false,
             refuses: false,
+            fails_flush: false,
             is_unsealed: false,
             is_often_taken: false,
             is_taken: false,
@@ -141,6 +144,11 @@ impl Drive {
         }
         let blocks = request.block..request.block + u64::from(request.blocks);
         assert!(request.op == Op::Flush || blocks.end <= self.disk.blocks, "within the drive");
+        if (request.op == Op::Flush || request.op == Op::Write && request.fua) && self.fails_flush {
+            self.fails_flush = false;
+            self.cache.clear();
+            return Status::MediaError;
+        }
         match request.op {
             Op::Read if request.fail_fast && self.is_contended() => return Status::Contended,
             Op::Read => {

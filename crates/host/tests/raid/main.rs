@@ -5,6 +5,7 @@ mod copies;
 mod crashes;
 mod drive;
 mod faults;
+mod flushes;
 mod model;
 mod planted;
 mod rig;

@@ -22,6 +22,8 @@ tailcut_base::choice! {
         ReadOnly = "read-only",
         /// A block of the next write lands in the place of another.
         Misdirect = "misdirect",
+        /// The next flush fails once, and some of what it had to make durable never will be.
+        FailFlush = "fail-flush",
     }
 }
 
@@ -43,7 +45,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.drive)?;
         match self.kind {
-            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly => Ok(()),
+            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly | FaultKind::FailFlush => Ok(()),
             FaultKind::Slow => write!(f, " {} x{}", self.pick, self.factor),
             _ => write!(f, " {}", self.pick),
         }

@@ -427,7 +427,7 @@ fn fault(kind: &str, drive: &str, rest: &[&str]) -> Result<Step, String> {
     let kind = FaultKind::by_name(kind).ok_or(STEPS)?;
     let drive = number(drive)?;
     let (pick, factor) = match (kind, rest) {
-        (FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly, []) => (0, 1),
+        (FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly | FaultKind::FailFlush, []) => (0, 1),
         (FaultKind::Slow, [pick, factor]) => {
             (number(pick)?, number(factor.strip_prefix('x').ok_or("write slow DRIVE COMMANDS xFACTOR")?)?)
         }

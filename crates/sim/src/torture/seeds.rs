@@ -119,6 +119,9 @@ impl Draw {
             self.cuts(&mut plan);
         }
         self.weakness(&mut plan);
+        if has_faults {
+            self.failed_flushes(&mut plan);
+        }
         plan
     }
 
@@ -272,7 +275,7 @@ impl Draw {
         if self.one_in(4) {
             return;
         }
-        for &kind in FaultKind::all() {
+        for &kind in FaultKind::all().iter().filter(|&&kind| kind != FaultKind::FailFlush) {
             if !is_possible(kind, plan.layout) || !self.one_in(3) {
                 continue;
             }
@@ -291,12 +294,23 @@ impl Draw {
         }
     }
 
+    /// Drawn last: the plans of seeds that were found before stay what they are, but for this.
+    fn failed_flushes(&mut self, plan: &mut Plan) {
+        if !is_possible(FaultKind::FailFlush, plan.layout) || !self.one_in(4) {
+            return;
+        }
+        for _ in 0..1 + self.below(3) {
+            let fault = self.fault(FaultKind::FailFlush, plan);
+            self.insert(&mut plan.steps, Step::Fault(fault));
+        }
+    }
+
     fn fault(&mut self, kind: FaultKind, plan: &Plan) -> Fault {
         let drive = self.below(u64::from(plan.drives)) as u32;
         let (pick, factor) = match kind {
             FaultKind::Slow => (1 + self.below(60) as u32, self.one_of(&[10, 100, 1000])),
             FaultKind::FailWrite => (1 + self.below(4) as u32, 1),
-            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly => (0, 1),
+            FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly | FaultKind::FailFlush => (0, 1),
             _ => (self.below(1 << 16) as u32, 1),
         };
         Fault { kind, drive, pick, factor }
@@ -317,7 +331,7 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
     use FaultKind::*;
     match kind {
         Slow => true,
-        Kill | FailWrite | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
+        Kill | FailWrite | FailFlush | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
         Pull => layout.is_redundant(),
         Misdirect => layout.is_redundant() && !layout.is_in_place(),

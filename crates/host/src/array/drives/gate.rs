@@ -367,8 +367,19 @@ impl<B> Drives<B> {
     /// Answers a request that the drive will not see.
     fn answer(&mut self, drive: usize, waiting: Waiting<B>, status: Status) {
         let Waiting { owner, ask, .. } = waiting;
-        let (op, block, blocks, data) = (ask.op, ask.block, ask.blocks, ask.data);
+        let (op, fua, block, blocks, data) = (ask.op, ask.fua, ask.block, ask.blocks, ask.data);
         let (busy_for, spans) = (Nanos::ZERO, Spans::new());
-        self.bounced.push_back(Answered { owner, drive, op, block, blocks, status, data, busy_for, spans });
+        self.bounced.push_back(Answered {
+            owner,
+            drive,
+            op,
+            fua,
+            block,
+            blocks,
+            status,
+            data,
+            busy_for,
+            spans,
+        });
     }
 }

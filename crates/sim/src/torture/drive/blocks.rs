@@ -28,6 +28,7 @@ impl Drive {
             1 => self.arrive(block, content.clone(), false),
             _ => {
                 self.cached.remove(&block);
+                self.forgotten.remove(&block);
                 self.unreadable.insert(block);
             }
         }
@@ -47,6 +48,7 @@ impl Drive {
     pub(super) fn settle(&mut self, block: u64, content: Bytes) {
         self.durable[block as usize] = content;
         self.unreadable.remove(&block);
+        self.forgotten.remove(&block);
     }
 
     /// What a read finds; nothing where it cannot be read.
@@ -54,7 +56,7 @@ impl Drive {
         match self.cached.get(&block).and_then(|versions| versions.last()) {
             Some((_, content)) => Some(content.clone()),
             None if self.unreadable.contains(&block) => None,
-            None => Some(self.durable[block as usize].clone()),
+            None => Some(self.forgotten.get(&block).unwrap_or(&self.durable[block as usize]).clone()),
         }
     }
 

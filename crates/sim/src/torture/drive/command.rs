@@ -126,6 +126,9 @@ impl Drive {
             self.fail_writes -= 1;
             return Some(Status::MediaError);
         }
+        if op == Op::Flush && std::mem::take(&mut self.fail_flush) {
+            return Some(Status::MediaError);
+        }
         None
     }
 
@@ -181,6 +184,8 @@ impl Drive {
             data.clear();
         } else if request.op == Op::Flush && status == Status::Success {
             self.flush(arrived);
+        } else if request.op == Op::Flush {
+            self.forget_cached();
         } else if request.op == Op::Read {
             data.clear();
             if found.iter().all(Option::is_some) {

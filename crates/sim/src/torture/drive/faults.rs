@@ -21,15 +21,28 @@ impl Drive {
             FaultKind::Slow => self.slow = (fault.pick, fault.factor.max(1)),
             FaultKind::ReadOnly => self.health = Health::ReadOnly,
             FaultKind::FailWrite => self.fail_writes = fault.pick.max(1),
+            FaultKind::FailFlush => self.fail_flush = true,
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
             FaultKind::Flip | FaultKind::Unreadable => return self.damage(fault),
         }
         true
     }
 
-    /// Faults that wait for a write to strike do so no more.
+    /// Faults that wait for a write or a flush to strike do so no more.
     pub fn disarm(&mut self) {
-        (self.fail_writes, self.misdirect) = (0, None);
+        (self.fail_writes, self.misdirect, self.fail_flush) = (0, None, false);
+    }
+
+    /// A flush fails: the system forgets that some of what it has cached was ever to be written. Reads find it until the
+    /// power goes, and no later flush writes it.
+    pub(super) fn forget_cached(&mut self) {
+        for (block, mut versions) in std::mem::take(&mut self.cached) {
+            if self.random.below(2) == 0 {
+                self.cached.insert(block, versions);
+            } else if let Some((_, content)) = versions.pop() {
+                self.forgotten.insert(block, content);
+            }
+        }
     }
 
     /// It loses its power while the others keep theirs; what is in flight is answered with "gone".

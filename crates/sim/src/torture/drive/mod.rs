@@ -23,6 +23,7 @@
 //! | `flip` | one bit of a stored block changes, its seal does not | with parity; RAID 0: that block may fail |
 //! | `unreadable` | a stored block answers "media error" until it is written again | with parity; RAID 0: as `flip` |
 //! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
+//! | `fail-flush` | a flush answers "media error" once; some of what was cached is read until the power goes, and never becomes durable | with parity or copies; RAID 0: writes fail from then on |
 //! | `read-only` | writes answer "write protected" and change nothing | with parity; without, writes may fail |
 //! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block |
 //!
@@ -78,6 +79,9 @@ pub struct Drive {
     slow: (u32, u32),
     fail_writes: u32,
     misdirect: Option<u32>,
+    fail_flush: bool,
+    /// What a flush that failed has left in memory, newer than what is durable.
+    forgotten: BTreeMap<u64, Bytes>,
     /// Writes that have begun; for canaries.
     writes: u64,
 }
@@ -115,6 +119,8 @@ impl Drive {
             slow: (0, 1),
             fail_writes: 0,
             misdirect: None,
+            fail_flush: false,
+            forgotten: BTreeMap::new(),
             writes: 0,
         }
     }

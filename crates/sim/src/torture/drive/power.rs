@@ -29,7 +29,8 @@ impl Drive {
             }
         }
         tally.reach(Reached::Reordered, u64::from(lost < kept));
-        (self.slow, self.fail_writes, self.misdirect) = ((0, 1), 0, None);
+        (self.slow, self.fail_writes, self.misdirect, self.fail_flush) = ((0, 1), 0, None, false);
+        self.forgotten.clear();
     }
 
     /// Commands in flight arrive in any part.

@@ -25,10 +25,10 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.pulled.push(drive);
         }
         self.suspect[drive] |= fault.kind != Slow;
-        self.scarred[drive] |= matches!(fault.kind, Flip | Unreadable | FailWrite | Misdirect);
+        self.scarred[drive] |= matches!(fault.kind, Flip | Unreadable | FailWrite | FailFlush | Misdirect);
         if !self.config.layout.is_redundant() {
             self.reads_may_fail |= matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite);
-            self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | ReadOnly);
+            self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | FailFlush | ReadOnly);
             self.is_lost |= matches!(fault.kind, Kill | Pull);
             if self.writes_may_fail {
                 self.history.let_writes_fail();
