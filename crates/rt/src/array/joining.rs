@@ -7,7 +7,7 @@ use super::ServedArray;
 use crate::drive::{Answers, Drive};
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{MemberId, TooSmall};
-use tailcut_host::{Bytes, Request};
+use tailcut_host::{Bytes, Mirror, Request};
 
 /// A drive that is being erased.
 #[derive(Debug)]
@@ -24,8 +24,17 @@ impl<D: Drive> Joining<D> {
         let (block, blocks) = (self.next, (end - self.next).min(ERASED_AT_ONCE));
         self.next += blocks;
         let (class, blocks, data) = (Class::DEFAULT, blocks as u32, Vec::new());
-        let request: Request<Bytes> =
-            Request { id: 0, op: Op::Trim, fua: false, class, fail_fast: false, block, blocks, data };
+        let request: Request<Bytes> = Request {
+            id: 0,
+            op: Op::Trim,
+            fua: false,
+            class,
+            fail_fast: false,
+            mirror: Mirror::Any,
+            block,
+            blocks,
+            data,
+        };
         self.drive.submit(now, request);
     }
 }
