@@ -183,6 +183,8 @@ pub struct Drives<B> {
     delay: Nanos,
     /// Reads of the host that went to a drive with the token.
     met: u64,
+    /// Counts changes of a drive's presence.
+    changes: u64,
 }
 
 impl<B> Drives<B> {
@@ -213,6 +215,7 @@ impl<B> Drives<B> {
             changed: Vec::new(),
             delay: Nanos::ZERO,
             met: 0,
+            changes: 0,
         }
     }
 
@@ -265,6 +268,12 @@ impl<B> Drives<B> {
         self.members[drive].filled = filled;
     }
 
+    /// How often a drive has been lost, replaced, or found to be in sync.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// True when the drive takes requests.
     #[inline]
     pub fn is_present(&self, drive: usize) -> bool {
@@ -274,6 +283,7 @@ impl<B> Drives<B> {
     /// Says whether a drive serves from now on. What waits for one that is missing comes back with
     /// [`Status::Gone`].
     pub fn set_presence(&mut self, drive: usize, presence: Presence) {
+        self.changes += 1;
         self.members[drive].presence = presence;
         if presence == Presence::Missing {
             for lane in 0..URGENCIES {
@@ -296,6 +306,7 @@ impl<B> Drives<B> {
         member.presence = Presence::Rebuilding;
         member.filled = 0;
         member.life += 1;
+        self.changes += 1;
         self.renew_gate(drive);
     }
 

@@ -112,7 +112,7 @@ impl<B: Block> Reads<B> {
         let (direct, refused, longest) = (read.direct, read.refused, read.longest);
         match direct {
             Direct::Pending => {}
-            Direct::Useless if read.is_broken => self.lose(now, drives, slot),
+            Direct::Useless if read.is_broken => self.lose_or_restart(now, drives, slot),
             // Whoever is free first is waited for (IODA, section 3.2.2: busy remaining time).
             Direct::Contended(busy) if read.is_broken || busy <= longest => {
                 self.ask_drive(now, drives, slot, false);

@@ -113,7 +113,7 @@ impl<B: Block> Reads<B> {
             (Direct::Unasked, _) => self.ask_drive(now, drives, slot, false),
             (_, Some(DIRECT)) => self.ask_drive(now, drives, slot, false),
             (_, Some(index)) => self.ask_copy(now, drives, slot, index, false),
-            (_, None) => self.lose(now, drives, slot),
+            (_, None) => self.lose_or_restart(now, drives, slot),
         }
     }
 

@@ -109,21 +109,26 @@ impl<B: Block> Reads<B> {
     pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: Wanted) {
         self.counts.begun += 1;
         let slot = self.slot(now, wanted);
+        self.start(now, drives, slot);
+        self.drain(slot);
+    }
+
+    /// Asks the drive, or whatever stands in for it.
+    fn start(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let wanted = self.slots[slot as usize].wanted;
         let can_go_around = self.can_go_around(&wanted);
+        self.read_mut(slot).changes = drives.changes();
         if wanted.around == Around::Always {
             self.read_mut(slot).direct = Direct::Useless;
-            self.go_around(now, drives, slot);
-            return self.drain(slot);
+            return self.go_around(now, drives, slot);
         }
         if !drives.serves(wanted.drive, wanted.block, wanted.blocks) {
             self.read_mut(slot).direct = Direct::Useless;
             if can_go_around {
                 self.counts.degraded += 1;
-                self.go_around(now, drives, slot);
-                return self.drain(slot);
+                return self.go_around(now, drives, slot);
             }
-            self.lose(now, drives, slot);
-            return self.drain(slot);
+            return self.lose(now, drives, slot);
         }
         let is_taken = wanted.around == Around::Now
             || !matches!(wanted.around, Around::WhenWrong | Around::InTurn) && drives.is_taken(wanted.drive);
@@ -173,6 +178,7 @@ impl<B: Block> Reads<B> {
                 copies: Others::UNASKED,
                 is_done: false,
                 repair: false,
+                changes: 0,
                 life: 0,
             });
             (self.slots.len() - 1) as u32
@@ -184,6 +190,24 @@ impl<B: Block> Reads<B> {
         (read.longest, read.copies) = (Nanos::ZERO, Others::UNASKED);
         read.life = read.life.wrapping_add(1);
         slot
+    }
+
+    /// The data cannot be had from the drives as they were when they were asked. If drives have come or gone since,
+    /// the read begins again: the one that was missing then may have been rebuilt, and the one that has failed
+    /// since is the only one that is missing now. Each new beginning needs such a change, so there is an end.
+    pub(super) fn lose_or_restart(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let read = &mut self.slots[slot as usize];
+        let wanted = read.wanted;
+        if read.changes == drives.changes() || !self.can_go_around(&wanted) {
+            return self.lose(now, drives, slot);
+        }
+        let read = self.read_mut(slot);
+        assert!(read.pending == 0 && read.direct != Direct::Pending, "all who were asked have answered");
+        drives.recycle(std::mem::take(&mut read.sum));
+        (read.direct, read.copies) = (Direct::Unasked, Others::UNASKED);
+        (read.is_broken, read.is_around) = (false, false);
+        (read.refused, read.longest) = (0, Nanos::ZERO);
+        self.start(now, drives, slot);
     }
 
     fn read_mut(&mut self, slot: u32) -> &mut Read<B> {
@@ -287,4 +311,96 @@ impl<B: Block> Reads<B> {
 /// time may have replaced another.
 fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (usize, u64)) -> bool {
     drives.serves(drive, block, wanted.blocks) && wanted.blocks <= drives.disk(drive).most_blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::drives::{Presence, Urgency};
+    use crate::{Bytes, Disk, Request, Response};
+    use tailcut_base::{Class, Status};
+
+    /// Three drives of which one stands in for another, and a read of block 5 of the first.
+    struct Bench {
+        drives: Drives<Bytes>,
+        reads: Reads<Bytes>,
+        now: Time,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let disk = Disk { blocks: 100, depth: 8, most_blocks: 8, volatile_cache: false };
+            let drives = Drives::new(&vec![disk; 3], 8);
+            Bench { drives, reads: Reads::new(Redundancy::Parity(3), Nanos::ZERO), now: Time::ZERO }
+        }
+
+        fn begin(&mut self) {
+            let wanted = Wanted {
+                drive: 0,
+                block: 5,
+                blocks: 1,
+                age: 0,
+                unwritten: false,
+                class: Class::DEFAULT,
+                urgency: Urgency::Read,
+                around: Around::AtNeed,
+                token: 0,
+            };
+            self.reads.begin(self.now, &mut self.drives, wanted);
+        }
+
+        fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
+            std::mem::take(self.drives.sent())
+        }
+
+        fn answer(&mut self, drive: usize, request: &Request<Bytes>, status: Status) {
+            let mut content = Bytes::encode(&[7]);
+            content.seal(seal_of(drive, request.block, 0));
+            let data = if status == Status::Success { vec![content] } else { Vec::new() };
+            let response =
+                Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::new() };
+            let answered = self.drives.answered(self.now, drive, response);
+            self.reads.answered(self.now, &mut self.drives, answered);
+        }
+
+        fn lose(&mut self, drive: usize) {
+            self.drives.set_presence(drive, Presence::Missing);
+        }
+    }
+
+    /// A drive is missing, is rebuilt while a read goes around it, and then another one fails: one drive is missing at
+    /// any time, so the read succeeds.
+    #[test]
+    fn a_read_outlives_the_rebuilding_of_its_drive_and_the_loss_of_another() {
+        let mut bench = Bench::new();
+        bench.lose(0);
+        bench.begin();
+        let sent = bench.sent();
+        assert_eq!(sent.iter().map(|(drive, _)| *drive).collect::<Vec<_>>(), [1, 2]);
+        bench.answer(1, &sent[0].1, Status::Success);
+        bench.drives.set_presence(0, Presence::InSync);
+        bench.lose(2);
+        bench.answer(2, &sent[1].1, Status::Gone);
+        assert!(bench.reads.done().is_none(), "the first drive has the block again");
+        let sent = bench.sent();
+        assert_eq!((sent.len(), sent[0].0), (1, 0));
+        bench.answer(0, &sent[0].1, Status::Success);
+        let done = bench.reads.done().expect("it has been read");
+        assert_eq!((done.status, done.data[0].as_slice()[0]), (Status::Success, 7));
+        assert_eq!(bench.reads.in_flight(), 0);
+    }
+
+    /// Without such a change it ends with an error, at once.
+    #[test]
+    fn a_read_without_two_drives_fails() {
+        let mut bench = Bench::new();
+        bench.lose(0);
+        bench.begin();
+        let sent = bench.sent();
+        bench.answer(1, &sent[0].1, Status::Success);
+        bench.lose(2);
+        bench.answer(2, &sent[1].1, Status::Gone);
+        assert_eq!(bench.reads.done().expect("it has ended").status, Status::MediaError);
+        assert_eq!((bench.reads.in_flight(), bench.sent().len()), (0, 0));
+    }
 }

@@ -29,6 +29,8 @@ pub(super) struct Read<B> {
     pub(super) is_done: bool,
     /// What the drive has is to be written again when it is known.
     pub(super) repair: bool,
+    /// [`Drives::changes`](crate::array::drives::Drives::changes) when the read began, or began again.
+    pub(super) changes: u64,
     /// Counts the lives of this slot, for deadlines.
     pub(super) life: u32,
 }
