@@ -124,6 +124,8 @@ fn what_was_mended_stays_so() {
         include_str!("plans/cuts-in-collection.txt"),
         include_str!("plans/repair-in-recovery.txt"),
         include_str!("plans/repair-struck.txt"),
+        include_str!("plans/collects-without-end.txt"),
+        include_str!("plans/rebuild-given-up.txt"),
     ];
     for text in PLANS {
         let plan: Plan = text.parse().expect("a plan");

@@ -39,6 +39,10 @@ pub struct Geometry {
     pub dump_blocks: u64,
     /// Blocks of a checkpoint region on each drive, with the header in front.
     pub region_blocks: u64,
+    /// The most valid blocks of a victim; see [`Geometry::victim_most`].
+    victim_most: u32,
+    /// See [`Geometry::cost_of_hop`].
+    cost_of_hop: u32,
 }
 
 /// Entries of 5 bytes in a block of a checkpoint.
@@ -58,12 +62,37 @@ pub const JOBS_ALWAYS: u32 = 2;
 /// begins a new row: two more.
 pub const RESERVE: u32 = JOBS_ALWAYS + 4;
 
+/// The fewest blocks of a segment for which [`misfit`] wants collection to gain in any case.
+const SEGMENT_LEAST: u32 = 16;
+
 /// The fewest rows of a group.
 const ROWS_LEAST: u32 = 3 * RESERVE;
 
+/// The most rows beside [`RESERVE`] that the host leaves to collection, of a group with `rows`: one of 64.
+pub fn kept_rows(victims: u32, rows: u32) -> u32 {
+    victims.min(rows / 64)
+}
+
+/// True when a log of this shape has enough rows on drives of so many blocks.
+pub fn fits(config: &ArrayConfig, blocks: u64) -> bool {
+    Geometry::of(config, blocks).rows >= ROWS_LEAST
+}
+
 /// Why a log does not fit drives of so many blocks.
 pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
-    let rows = Geometry::of(config, blocks).rows;
+    let geometry = Geometry::of(config, blocks);
+    let rows = geometry.rows;
+    let kept = kept_rows(config.log.collect_victims, rows);
+    // Smaller segments than a configuration allows are for tests.
+    let is_large = geometry.segment >= SEGMENT_LEAST;
+    if rows >= ROWS_LEAST && is_large && !geometry.has_room_to_gain(kept) {
+        let message = format!(
+            "{rows} segments of {} bytes on each drive leave collection too little: use larger segments or drives, \
+             or more log.spare",
+            config.log.segment
+        );
+        return Some(("log.segment", message));
+    }
     (rows < ROWS_LEAST).then(|| {
         let (segment, bytes) = (config.log.segment, blocks * BLOCK_BYTES);
         let message = format!(
@@ -95,11 +124,14 @@ impl Geometry {
             host_blocks: 0,
             dump_blocks: 0,
             region_blocks: 0,
+            victim_most: 0,
+            cost_of_hop: 0,
         };
         let spare = config.log.spare;
         // The checkpoint takes from what it describes: the larger shape bounds its size.
         geometry.size(end, spare);
         geometry.size(end, spare);
+        geometry.set_victims(kept_rows(config.log.collect_victims, geometry.rows));
         geometry
     }
 
@@ -162,6 +194,72 @@ impl Geometry {
         self.positions() - 2 * self.data - descriptors
     }
 
+    /// Positions of a row that moved blocks and the commits between them can use; see [`Geometry::victim_most`].
+    fn moved_positions(&self) -> u32 {
+        let descriptors = self.positions().div_ceil(super::descriptor::ENTRIES_MAX);
+        self.positions().saturating_sub(descriptors + (self.data + 2) + self.data)
+    }
+
+    fn gaining_most(&self) -> u32 {
+        self.moved_positions().saturating_sub(self.data + 1)
+    }
+
+    fn hop_most(&self) -> u32 {
+        self.moved_positions() + self.data + 1
+    }
+
+    fn set_victims(&mut self, kept: u32) {
+        (self.victim_most, self.cost_of_hop) = if self.has_room_to_gain(kept) {
+            (self.gaining_most(), self.hop_most())
+        } else {
+            (self.user_positions() - 1, 1)
+        };
+    }
+
+    /// The most valid blocks of a victim whose collection frees more than it takes, whatever happens meanwhile.
+    ///
+    /// A row of moved blocks ends when `data + 2` positions or fewer are left (the descriptor of a commit with the
+    /// rest of its stripe, and the last descriptor). Each row that is closed makes at most one checkpoint due,
+    /// which commits: a descriptor and the rest of a stripe, `data` positions. Full descriptors take one position of
+    /// [`ENTRIES_MAX`](super::descriptor::ENTRIES_MAX). What is left of a row are its `moved_positions`, `q`.
+    /// A victim with `v` valid blocks takes of them `v`, and `data` for its barrier: so with
+    /// `v <= q - data - 1` it frees a row and takes less than one, at least one part of `q` less. Without writes of
+    /// the host collection therefore ends: free rows, counted in such parts, only become more, and there are
+    /// `rows`. With a larger `v` it could move blocks to and fro without end.
+    ///
+    /// Arrays that were made when [`misfit`] did not see to it that such victims exist take any that
+    /// hold fewer blocks than a row of the host does.
+    pub fn victim_most(&self) -> u32 {
+        self.victim_most
+    }
+
+    /// What the collection of victims has to free, in positions, before the stream of moved blocks changes groups for
+    /// it: what a change costs, the rest of the row that the stream leaves and the commit of a checkpoint.
+    pub fn cost_of_hop(&self) -> u32 {
+        self.cost_of_hop
+    }
+
+    /// What collecting a victim with so many valid blocks frees, in positions; 0 if it is no victim.
+    pub fn gain(&self, valid: u32) -> u32 {
+        match valid {
+            0 => self.positions(),
+            valid => (self.victim_most + 1).saturating_sub(valid),
+        }
+    }
+
+    /// True when something can be gained whenever the host has no room left.
+    ///
+    /// It has none when each group has at most `RESERVE + kept` free rows. Two rows are open, and all others can be
+    /// collected once a checkpoint covers them. If nothing is gained in the group that moved blocks go to, each of
+    /// its rows holds more than [`Geometry::victim_most`]; in each of the others the rows together lack less of
+    /// that than a change of groups costs. The blocks that the host can use must be fewer than all these would hold.
+    fn has_room_to_gain(&self, kept: u32) -> bool {
+        let full = u64::from(self.groups * self.rows.saturating_sub(RESERVE + kept)).saturating_sub(2);
+        let held = full * u64::from(self.gaining_most() + 1);
+        let lacking = u64::from(self.groups - 1) * u64::from(self.hop_most());
+        self.host_blocks < held.saturating_sub(lacking)
+    }
+
     /// The group of a row.
     pub fn group_of(&self, row: Row) -> u32 {
         row / self.rows
@@ -215,6 +313,16 @@ impl Geometry {
         Place(segment * u64::from(self.segment) + u64::from(stripe))
     }
 
+    /// True when a place is one for data: neither parity nor summary, nor behind the last row.
+    pub fn holds_data(&self, place: Place) -> bool {
+        let rows = place.0 / (u64::from(self.segment) * u64::from(self.width));
+        if rows >= u64::from(self.all_rows()) {
+            return false;
+        }
+        let (row, member, stripe) = self.locate(place);
+        self.parity(row) != Some(member) && stripe < self.stripes()
+    }
+
     /// Row, member and stripe of a place.
     pub fn locate(&self, place: Place) -> (Row, u32, u32) {
         let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
@@ -230,6 +338,43 @@ mod tests {
     fn geometry(layout: LayoutKind, groups: u32) -> Geometry {
         let config = ArrayConfig { drives: 8, groups, layout, ..ArrayConfig::default() };
         Geometry::new(&config, 100_000)
+    }
+
+    /// What [`Geometry::victim_most`] promises, for the least spare space that configurations allow: they have victims that
+    /// gain, or are refused.
+    #[test]
+    fn collection_can_gain_wherever_an_array_can_be_made() {
+        let (mut made, mut refused) = (0, 0);
+        for layout in [LayoutKind::LogRaid0, LayoutKind::LogRaid5, LayoutKind::Swan0, LayoutKind::Swan5] {
+            for (groups, width, segment, spare) in (1..5).flat_map(|groups| {
+                [3, 5, 16].into_iter().flat_map(move |width| {
+                    [16, 64, 256].into_iter().flat_map(move |segment| {
+                        [50_000, 100_000, 200_000].map(|spare| (groups, width, segment, spare))
+                    })
+                })
+            }) {
+                let mut config =
+                    ArrayConfig { drives: groups * width, groups, layout, ..ArrayConfig::default() };
+                (config.log.segment, config.log.spare) = (segment * BLOCK_BYTES, spare);
+                for rows in [30, 100, 1000] {
+                    let blocks = rows * segment;
+                    if misfit(&config, blocks).is_some() {
+                        refused += 1;
+                        continue;
+                    }
+                    made += 1;
+                    let geometry = Geometry::new(&config, blocks);
+                    assert_eq!(geometry.victim_most, geometry.gaining_most(), "{config:?}");
+                    // Were every row as full as could be without a victim, the host would have more than it can.
+                    let rows = u64::from(geometry.all_rows() - groups * (RESERVE + rows as u32 / 64) - 2);
+                    let lacking = u64::from(groups - 1) * u64::from(geometry.cost_of_hop);
+                    let full = rows * u64::from(geometry.victim_most + 1);
+                    assert!(full > geometry.host_blocks + lacking);
+                }
+            }
+        }
+        println!("{made} can be made, {refused} are refused");
+        assert!(made > 4 * refused && refused > 0, "{made} {refused}");
     }
 
     #[test]

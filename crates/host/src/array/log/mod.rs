@@ -25,7 +25,7 @@ mod token;
 
 pub use config::{LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
-pub(super) use geometry::misfit;
+pub(super) use geometry::{fits, misfit};
 pub use patrol::ScrubReport;
 pub use recovery::RecoveryReport;
 
@@ -215,13 +215,20 @@ impl<B: Block> Log<B> {
         self.check(now, core);
         self.collect(now, core);
         self.walk(now, core);
-        if !self.space.waiting.is_empty() {
+        if self.has_unread_victim() {
+            // The walk was the last to read it, and nothing else may be under way.
+            self.collect(now, core);
+        }
+        for _ in 0..self.geometry.groups {
             let front = self.space.front;
-            self.pump(now, core);
-            if self.space.front != front {
-                // What was the front-end may be collected now.
-                self.collect(now, core);
+            if !self.space.waiting.is_empty() {
+                self.pump(now, core);
             }
+            if self.space.front == front {
+                return;
+            }
+            // What was the front-end may be collected now, or the next group has to be the front-end.
+            self.collect(now, core);
         }
     }
 
@@ -272,6 +279,10 @@ impl<B: Block> Layout<B> for Log<B> {
         }
         match core.requests.get(slot).op {
             Op::Read => self.read_blocks(now, core, slot),
+            _ if self.open_rows.is_empty() => {
+                core.requests.fail(slot, Status::WriteProtected);
+                core.finish(now, slot);
+            }
             Op::Write | Op::Trim => {
                 self.enqueue(now, core, slot);
                 self.go(now, core);

@@ -254,6 +254,32 @@ impl Rows {
         Some(group.buckets[bucket].0)
     }
 
+    /// True when victims of a group gain `needed` positions, where one with so many valid blocks gains `gain` of
+    /// them, the fewer the more it has, and none from some number on. Looks at no more than `needed` rows.
+    pub fn gains(&self, group: u32, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
+        let this = &self.groups[group as usize];
+        let mut sum = 0;
+        for (word, &bits) in this.present.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let mut row = this.buckets[word * 64 + bits.trailing_zeros() as usize].0;
+                bits &= bits - 1;
+                let before = sum;
+                while row != NONE {
+                    sum += gain(self.get(row).valid);
+                    if sum >= needed {
+                        return true;
+                    }
+                    row = self.get(row).after;
+                }
+                if sum == before {
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
     fn choose(&mut self, group: u32) -> Option<Row> {
         let members = self.groups[group as usize].collectable.len() as u64;
         if members == 0 {

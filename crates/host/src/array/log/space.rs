@@ -9,7 +9,7 @@
 
 use super::Log;
 use super::config::LogConfig;
-use super::geometry::{Geometry, RESERVE, Row};
+use super::geometry::{Geometry, RESERVE, Row, kept_rows};
 use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::core::Core;
@@ -49,9 +49,6 @@ pub struct Space {
     kept: u32,
 }
 
-/// One of so many rows is left to collection at the most: less than the host cannot use.
-const KEPT_PART: u32 = 64;
-
 /// Parts of a block in which credits are counted.
 const PARTS: u64 = 1 << 16;
 
@@ -75,7 +72,7 @@ impl Space {
             scarce: if geometry.groups > 1 { collect_below } else { collect_below / 2 },
             collect_below,
             leave_below: config.collect_victims.min(collect_below / 4),
-            kept: config.collect_victims.min(rows / KEPT_PART),
+            kept: kept_rows(config.collect_victims, rows),
         }
     }
 }
@@ -233,10 +230,13 @@ impl<B: Block> Log<B> {
             && !self.is_clean(group)
     }
 
-    /// True when collection of the group would free more than it takes.
+    /// True when collection of the group would free more than it takes: with a victim that does so by itself where
+    /// the stream of moved blocks is in the group already, else with as many as make up for its change of groups.
+    /// Without that a few blocks that each change leaves behind would be collected by the next, for ever.
     pub(super) fn worthwhile(&self, group: u32) -> bool {
-        let gains = |row: Row| self.rows.get(row).valid < self.geometry.user_positions();
-        self.rows.candidate(group).is_some_and(gains)
+        let here = self.geometry.group_of(self.open_row(MOVED).here.row);
+        let needed = if here == group { 1 } else { self.geometry.cost_of_hop() };
+        self.rows.gains(group, needed, |valid| self.geometry.gain(valid))
     }
 
     /// True when a group has most of the room that collection can give it.

@@ -27,6 +27,8 @@ pub struct Job<B> {
     pub(super) left: u32,
     /// Blocks of it cannot be read.
     pub(super) is_stuck: bool,
+    /// Valid blocks that no summary names, when they were last looked up; more than any row has if they were not.
+    pub(super) unnamed: u32,
 }
 
 /// How far the collection of a victim has got.
@@ -64,6 +66,7 @@ impl<B: Block> Job<B> {
             gain: 0,
             left: 0,
             is_stuck: false,
+            unnamed: u32::MAX,
         }
     }
 

@@ -74,6 +74,12 @@ impl<B: Block> Log<B> {
         self.collection.count(|job| !job.is_idle() && self.geometry.group_of(job.row) == group) > 0
     }
 
+    /// True when a victim can be trimmed that waited for reads of it.
+    pub(super) fn has_unread_victim(&self) -> bool {
+        let is_unread = |job: &Job<B>| job.phase == Phase::Read && self.rows.get(job.row).readers == 0;
+        self.collection.count(is_unread) > 0
+    }
+
     /// Goes on with collection, as far as that is possible now.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>) {
         if self.failed.is_some() {
@@ -101,7 +107,7 @@ impl<B: Block> Log<B> {
         if !self.can_move_from(now, core, group) {
             return false;
         }
-        let Some(row) = self.rows.victim(group, self.geometry.user_positions()) else {
+        let Some(row) = self.rows.victim(group, self.geometry.victim_most()) else {
             return false;
         };
         let valid = self.rows.get(row).valid;
@@ -109,6 +115,7 @@ impl<B: Block> Log<B> {
         let this = &mut self.collection.jobs[job];
         (this.row, this.valid, this.gain, this.left) = (row, valid, positions - valid, valid);
         (this.turn, this.reads, this.is_blind, this.is_stuck) = (0, 0, false, false);
+        this.unnamed = u32::MAX;
         this.stripes.clear();
         this.stripes.resize(data as usize, 0);
         this.blocks.clear();
@@ -133,8 +140,13 @@ impl<B: Block> Log<B> {
             return true;
         }
         let here = self.geometry.group_of(self.open_row(MOVED).here.row);
-        let most = (0..self.geometry.groups).max_by_key(|&other| (self.rows.free(other), other == here));
-        let target = if self.rows.free(group) > 0 { group } else { most.expect("there is a group") };
+        let most = (0..self.geometry.groups).max_by_key(|&other| self.rows.free(other));
+        let target = match group {
+            group if self.rows.free(group) > 0 => group,
+            // As long as it can: each change costs a row.
+            _ if self.rows.free(here) > 0 => here,
+            _ => most.expect("there is a group"),
+        };
         here == group || !self.collection.is_moving() && (here == target || self.hop(now, core, target))
     }
 

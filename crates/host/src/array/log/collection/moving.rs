@@ -4,7 +4,7 @@ use super::job::{Job, Phase};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::log::Log;
-use crate::array::log::open_row::NOBODY;
+use crate::array::log::open_row::{NO_BLOCK, NOBODY};
 use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
 use crate::array::reads::Done;
@@ -89,9 +89,29 @@ impl<B: Block> Log<B> {
         }
     }
 
+    /// Something in a victim is valid that its summaries do not name: they, or the map, were wrong when they were
+    /// written. Looks it up in the map; false when there is nothing new, and the row is stuck.
+    #[cold]
+    fn look_again(&mut self, job: usize) -> bool {
+        let valid = self.rows.get(self.collection.jobs[job].row).valid;
+        let this = &mut self.collection.jobs[job];
+        if this.is_stuck || valid >= this.unnamed {
+            this.is_stuck = true;
+            return false;
+        }
+        this.unnamed = valid;
+        this.stripes.fill(0);
+        this.blocks.fill(NO_BLOCK);
+        self.look_up(job);
+        true
+    }
+
     fn all_moved(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         // What was overwritten meanwhile did not have to be moved.
         self.collection.spend(job, u32::MAX);
+        if self.rows.get(self.collection.jobs[job].row).valid > 0 && self.look_again(job) {
+            return self.go_on(now, core, job);
+        }
         if self.collection.jobs[job].is_stuck {
             // The row stays as it is: what can be read of it still can.
             self.collection.jobs[job].phase = Phase::Idle;

@@ -81,7 +81,7 @@ impl<B: Block> Log<B> {
 
     /// Finds out what is in a victim without its summaries: where the array keeps nothing that could
     /// be read, from memory; otherwise by a walk through the map, which is rare.
-    fn look_up(&mut self, job: usize) {
+    pub(super) fn look_up(&mut self, job: usize) {
         let this = &mut self.collection.jobs[job];
         let row = this.row;
         if let Some(reverse) = &self.reverse {
