@@ -41,6 +41,7 @@ pub mod reads;
 pub mod record;
 pub mod requests;
 pub mod rig;
+mod shape;
 pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};

@@ -4,6 +4,7 @@ use super::drives::{Ask, Drives, Owner, Presence, Urgency};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
 use super::record::{FORMAT, MEMBERS_MAX, MemberId, NoRecord, RECORD_BLOCKS, Record};
+use super::shape::impossible;
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
 use tailcut_base::{Class, Op, Status, Time};
@@ -86,6 +87,17 @@ pub enum OpenError {
         /// What is needed.
         needed: u64,
     },
+    /// The record cannot be right, although its checksum is.
+    #[error(
+        "the record on drive {drive} describes an array that cannot be ({why}): leave the drive out if the layout \
+         can do without it, or restore its first blocks from a copy"
+    )]
+    Impossible {
+        /// Which.
+        drive: usize,
+        /// What is impossible.
+        why: String,
+    },
     /// More drives are missing than the layout can do without.
     #[error(
         "drives {missing:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
@@ -103,7 +115,8 @@ pub enum OpenError {
     },
     /// The drives could serve degraded, and so could those that are missing.
     #[error(
-        "drives {missing:?} of the array are missing. They hold all its data and may be in use without these: give          them as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
+        "drives {missing:?} of the array are missing. They hold all its data and may be in use without these: give them \
+         as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
         list(stale)
     )]
     NeedsConsent {
@@ -114,7 +127,8 @@ pub enum OpenError {
     },
     /// Two parts of the array were used separately.
     #[error(
-        "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have          taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes          since then are lost"
+        "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have \
+         taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes          since then are lost"
     )]
     Diverged {
         /// Drives of the side with more changes of its superblock.
@@ -218,8 +232,16 @@ impl<B: Block> Opening<B> {
             if record.presence.len() > MEMBERS_MAX {
                 return Err(OpenError::TooMany { members: record.presence.len() });
             }
+            let (members, others) = (record.presence.len(), newest.presence.len());
+            if members != others {
+                let why = format!("it has {members} drives, and that of drive {first} has {others}");
+                return Err(OpenError::Impossible { drive: second, why });
+            }
         }
-        let (_, newest) = membership::newest(&latest)?.expect("there is one");
+        let (drive, newest) = membership::newest(&latest)?.expect("there is one");
+        if let Some(why) = impossible(newest) {
+            return Err(OpenError::Impossible { drive, why });
+        }
         self.assemble(newest, &latest)
     }
 

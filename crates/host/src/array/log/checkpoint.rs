@@ -14,7 +14,7 @@
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
-use super::geometry::DUMP_ENTRIES;
+use super::geometry::{DUMP_ENTRIES, Geometry};
 use super::map::pack;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
@@ -26,6 +26,12 @@ use crate::array::reads::seal_of;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
 use tailcut_base::{Class, Op, Status, Time};
+
+/// Checkpoints and batches are counted up to here: nothing is written often enough to get near.
+pub const COUNT_MAX: u64 = 1 << 62;
+
+/// Rows are opened up to here: beyond, ages would be used up soon.
+const OPENED_MAX: u32 = u32::MAX - (1 << 26);
 
 const PIECE: [u8; 8] = *b"tailcutM";
 const HEADER: [u8; 8] = *b"tailcutC";
@@ -155,6 +161,17 @@ impl Header {
         }
         sum(&mut bytes);
         bytes
+    }
+
+    /// True when all that it names can be.
+    pub fn is_possible(&self, geometry: &Geometry) -> bool {
+        let is_start = |start: &Start| {
+            start.here.row < geometry.all_rows() && start.here.age < self.opened && start.batch < COUNT_MAX
+        };
+        self.number < COUNT_MAX
+            && self.pieces == geometry.dump_blocks
+            && self.opened < OPENED_MAX
+            && self.starts.iter().all(is_start)
     }
 
     /// The header in a block, if it is one.

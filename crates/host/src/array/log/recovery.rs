@@ -11,7 +11,7 @@
 //! written before anything else is.
 
 use super::Log;
-use super::checkpoint::{Header, decode_piece};
+use super::checkpoint::{COUNT_MAX, Header, decode_piece};
 use super::descriptor::{Aged, Descriptor};
 use super::geometry::{DUMP_ENTRIES, Place, Row};
 use super::stream::{BEGUN_MAX, HOST, MOVED};
@@ -55,6 +55,8 @@ pub struct Recovery<B> {
     began: Time,
     pending: u32,
     header: Option<Header>,
+    /// Drives have different headers of this number: one of them is wrong under a right checksum.
+    is_disputed: bool,
     /// The next piece to ask for.
     piece: u64,
     /// The age plus 1 of each row that is in use.
@@ -78,6 +80,9 @@ pub struct Recovery<B> {
 /// Reads of a recovery in flight.
 const DEPTH: u32 = 64;
 
+/// Ages of rows that can be given between a checkpoint and the power cut: both streams commit before that.
+const AGES_AHEAD: u32 = 1 << 24;
+
 impl<B: Block> Recovery<B> {
     fn new(now: Time, rows: usize) -> Recovery<B> {
         Recovery {
@@ -85,6 +90,7 @@ impl<B: Block> Recovery<B> {
             began: now,
             pending: 0,
             header: None,
+            is_disputed: false,
             piece: 0,
             ages: vec![0; rows],
             unfinished: Vec::new(),
@@ -137,6 +143,11 @@ impl<B: Block> Log<B> {
         let bytes = answer.data.first().filter(|_| answer.status == Status::Success).and_then(Block::decode);
         if recovery.phase == Phase::Headers {
             let header = bytes.and_then(Header::decode).filter(|header| header.array == array);
+            if let (Some(one), Some(other)) = (&recovery.header, &header)
+                && one.number <= other.number
+            {
+                recovery.is_disputed = one.number == other.number && (one != other || recovery.is_disputed);
+            }
             let newest = recovery.header.take().into_iter().chain(header).max_by_key(|h| h.number);
             recovery.header = newest;
             if recovery.pending == 0 {
@@ -146,7 +157,8 @@ impl<B: Block> Log<B> {
             let (index, copy) = (u64::from(what >> 1), u64::from(what & 1));
             let number = recovery.header().number;
             match bytes.and_then(|bytes| decode_piece(bytes, array, number, index)) {
-                Some(entries) => self.load(index, &entries),
+                Some(entries) if self.are_possible(index, &entries) => self.load(index, &entries),
+                Some(_) => self.give_up(format!("piece {index} of checkpoint {number} contradicts itself")),
                 None if copy + 1 < self.geometry.copies() => self.read_piece(now, core, index, copy + 1),
                 None => self.give_up(format!("piece {index} of checkpoint {number} cannot be read")),
             }
@@ -165,12 +177,18 @@ impl<B: Block> Log<B> {
 
     fn headers_read(&mut self, now: Time, core: &mut Core<B>) {
         let (segment, host_blocks) = (self.geometry.segment, self.geometry.host_blocks);
+        let geometry = self.geometry.clone();
         let recovery = self.recovering();
         recovery.phase = Phase::Pieces;
+        let is_disputed = recovery.is_disputed;
         match &recovery.header {
             None => self.give_up("no checkpoint can be read".into()),
             Some(header) if (header.segment, header.host_blocks) != (segment, host_blocks) => {
                 let why = format!("the checkpoint is of another shape: {header:?}");
+                self.give_up(why);
+            }
+            Some(header) if is_disputed || !header.is_possible(&geometry) => {
+                let why = format!("the checkpoint's header contradicts itself, or others: {header:?}");
                 self.give_up(why);
             }
             Some(_) => self.read_pieces(now, core),
@@ -198,6 +216,20 @@ impl<B: Block> Log<B> {
         self.recovering().pending += 1;
         let (drive, block) = self.geometry.dump_place(region, index, copy);
         self.read_raw(now, core, drive, block, (index << 1 | copy) as u32);
+    }
+
+    /// True when all entries of a piece are places of data, or ages that were given.
+    fn are_possible(&self, index: u64, entries: &[u64]) -> bool {
+        let recovery = self.recovery.as_ref().expect("a recovery is under way");
+        let opened = u64::from(recovery.header().opened);
+        let (host_blocks, rows) = (self.geometry.host_blocks, u64::from(self.geometry.all_rows()));
+        (index * DUMP_ENTRIES..).zip(entries).all(|(entry, &raw)| {
+            if entry < host_blocks {
+                raw == 0 || self.geometry.holds_data(Place(raw - 1))
+            } else {
+                entry >= host_blocks + rows || raw <= opened
+            }
+        })
     }
 
     fn load(&mut self, index: u64, entries: &[u64]) {
@@ -299,6 +331,7 @@ impl<B: Block> Log<B> {
             let Some(descriptor) = self.descriptor_at(recovery, position) else { continue };
             if recovery.expected.is_some_and(|expected| expected != descriptor.batch)
                 || recovery.expected.is_none() && descriptor.batch > start
+                || descriptor.batch >= COUNT_MAX
             {
                 return None;
             }
@@ -312,8 +345,12 @@ impl<B: Block> Log<B> {
                 recovery.report.batches += 1;
                 recovery.report.entries += (descriptor.entries.len() + descriptor.trims.len()) as u64;
             }
-            if descriptor.next.is_some() {
-                return descriptor.next;
+            if let Some(next) = descriptor.next {
+                // Ages grow from row to row, so there is an end. Past it none can have been given.
+                let is_possible = next.row < self.geometry.all_rows()
+                    && next.age > recovery.here.age
+                    && next.age < recovery.header().opened.saturating_add(AGES_AHEAD);
+                return is_possible.then_some(next);
             }
         }
         None
@@ -332,7 +369,7 @@ impl<B: Block> Log<B> {
             && descriptor.here == recovery.here
             && descriptor.stream as usize == recovery.stream
             && descriptor.position == position
-            && descriptor.first + descriptor.entries.len() as u32 == position;
+            && u64::from(descriptor.first) + descriptor.entries.len() as u64 == u64::from(position);
         is_right.then_some(descriptor)
     }
 
@@ -359,10 +396,13 @@ impl<B: Block> Log<B> {
                 self.replay_trim(trim.block, trim.blocks);
             }
             let place = self.geometry.place(descriptor.here.row, descriptor.first + index);
+            if entry.block >= self.geometry.host_blocks {
+                continue;
+            }
             let is_newest = stream == HOST
                 || self.map.get(entry.block) == entry.source
                 || !holds(Rule::MovesAreConditional);
-            if is_newest && entry.block < self.geometry.host_blocks {
+            if is_newest {
                 self.map.replace(entry.block, Some(place));
             }
         }
@@ -389,7 +429,9 @@ impl<B: Block> Log<B> {
         let (ages, unfinished) =
             (std::mem::take(&mut recovery.ages), std::mem::take(&mut recovery.unfinished));
         let last = recovery.last;
-        self.count_valid(&ages, &unfinished);
+        if !self.count_valid(&ages, &unfinished) {
+            return self.give_up(format!("checkpoint {} names rows that nobody has written", header.number));
+        }
         // Ages that were given and of which nothing is left are not given again; hops and the like come
         // on top of what a stream may begin without a commit.
         let newest = ages.iter().copied().max().unwrap_or(0).max(header.opened);
@@ -402,6 +444,8 @@ impl<B: Block> Log<B> {
         let free = |group: &u32| self.rows.free(*group);
         self.space.front = (0..self.geometry.groups).max_by_key(free).expect("there are groups");
         if !self.begin_streams(core) {
+            // Without open rows nothing is written.
+            self.open_rows.clear();
             self.failed = Some("no row is free to write to".into());
             self.is_ready = true;
             return;
@@ -409,7 +453,8 @@ impl<B: Block> Log<B> {
         self.begin_checkpoint(now, core);
     }
 
-    fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) {
+    /// Counts what each row holds; false when there is more than it can, or it has no age.
+    fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) -> bool {
         let mut valid = vec![0u32; ages.len()];
         let mut reach = vec![0u32; ages.len()];
         for block in 0..self.geometry.host_blocks {
@@ -420,12 +465,15 @@ impl<B: Block> Log<B> {
         }
         for (row, (&age, &count)) in (0..).zip(ages.iter().zip(&valid)) {
             if count > 0 {
-                assert!(age > 0, "a row that holds something has an age");
+                if age == 0 || count > self.geometry.positions() {
+                    return false;
+                }
                 let (stripes, has_summary) = (reach[row as usize], !unfinished.contains(&row));
                 self.rows.restore(row, age - 1, count, stripes, has_summary);
             }
         }
         self.rows.rebuild_free();
+        true
     }
 
     /// The log takes requests.

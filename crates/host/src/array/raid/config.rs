@@ -55,11 +55,14 @@ impl RaidConfig {
 
     /// What does not fit an array with `width` drives to a stripe: key, and what is wrong.
     pub(crate) fn problems(&self, width: usize) -> Option<(&'static str, String)> {
-        let least = (2 * width as u64 + 3) * BLOCK_BYTES;
+        let least = (2 * width as u64 + JOURNAL_LEAST) * BLOCK_BYTES;
         (self.journal < least)
             .then(|| ("raid", format!("raid.journal must be at least {least} bytes for {width} drives")))
     }
 }
+
+/// The fewest blocks of a journal, beside two for each drive.
+pub(crate) const JOURNAL_LEAST: u64 = 3;
 
 impl Configure for RaidConfig {
     fn configure(&mut self, visit: &mut dyn Visit) {

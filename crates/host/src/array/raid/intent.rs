@@ -20,6 +20,9 @@ pub const INTENT_BLOCKS: u64 = 2;
 
 const MAGIC: [u8; 8] = *b"tailcutI";
 const HEAD: usize = 40;
+/// Bitmaps are counted up to here: nothing is written often enough to get near.
+const GENERATION_MAX: u64 = 1 << 62;
+
 const WORDS: usize = (BLOCK_BYTES as usize - HEAD) / 8;
 
 /// How many regions a flush looks at.
@@ -139,7 +142,7 @@ impl Intent {
             return;
         }
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        if word(32) > self.generation {
+        if word(32) > self.generation && word(32) < GENERATION_MAX {
             self.generation = word(32);
             self.durable = (0..WORDS).map(|index| word(HEAD + index * 8)).collect();
         }

@@ -35,7 +35,9 @@ mod transaction;
 mod walk;
 mod writing;
 
+pub(super) use config::JOURNAL_LEAST;
 pub use config::{RaidConfig, WriteHole};
+pub(super) use intent::INTENT_BLOCKS;
 pub use walk::{ScrubReport, Task};
 
 use super::config::{ArrayConfig, LayoutKind};
@@ -50,7 +52,7 @@ use batch::Batch;
 use flushing::Flush;
 use gather::Gather;
 use geometry::{Geometry, Parity};
-use intent::{INTENT_BLOCKS, Intent};
+use intent::Intent;
 use journal::Journal;
 use locks::{Kind, Locks, Piece, Started};
 use planted::{Rule, holds};

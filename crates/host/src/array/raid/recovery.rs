@@ -75,6 +75,9 @@ struct Whole<B> {
     drives: Vec<usize>,
 }
 
+/// Transactions are counted up to here: nothing is written often enough to get near.
+const SEQUENCE_MAX: u64 = 1 << 62;
+
 /// Requests under way at a time on all drives together.
 const AT_ONCE: u32 = 64;
 
@@ -251,7 +254,13 @@ impl<B: Block> Raid<B> {
                     && header.position == position as u64
                     && end <= ring.len()
                     && header.fits(&ring[position + 1..end]);
-                if !is_whole || header.entries.iter().any(|e| e.drive as usize >= core.drives.len()) {
+                let data = self.shape.base(0)..core.usable().end;
+                let is_possible = header.sequence < SEQUENCE_MAX
+                    && header.tail <= header.sequence
+                    && header.entries.iter().all(|entry| {
+                        (entry.drive as usize) < core.drives.len() && data.contains(&entry.block)
+                    });
+                if !is_whole || !is_possible {
                     continue;
                 }
                 let content = &ring[position + 1..end];
