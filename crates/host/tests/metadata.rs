@@ -13,7 +13,7 @@ use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::raid::WriteHole;
-use tailcut_host::array::{Array, ArrayConfig, LayoutKind, Opening};
+use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, Opening};
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// Drives that do in order what they are asked, and an array on them.
@@ -103,7 +103,7 @@ impl Machine {
 
     /// The array on the drives, in their order, unless it is refused.
     fn open(&mut self) -> Option<Array<Bytes>> {
-        let mut opening = Opening::new(self.now, &self.disks());
+        let mut opening = Opening::new(self.now, &self.disks(), Consent::Degraded);
         for (drive, request) in std::mem::take(opening.sent()) {
             let answer = self.serve(drive, request);
             opening.answered(self.now, drive, answer);

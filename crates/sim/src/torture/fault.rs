@@ -24,6 +24,13 @@ tailcut_base::choice! {
         Misdirect = "misdirect",
         /// The next flush fails once, and some of what it had to make durable never will be.
         FailFlush = "fail-flush",
+        /// As `flip`, on this drive and on another one of its group: more than the layout can make up for, if both
+        /// strike one stripe.
+        Twin = "twin",
+        /// With the next power the drive has more blocks.
+        Grow = "grow",
+        /// With the next power the drive has fewer blocks, until an array was refused because of that.
+        Shrink = "shrink",
     }
 }
 

@@ -92,6 +92,10 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         if !self.config().layout.is_redundant() {
             return Ok(());
         }
+        if self.is_beyond_repair {
+            self.scrub()?;
+            return self.settle();
+        }
         for _ in 0..ROUNDS {
             self.replace()?;
             self.settle()?;
@@ -170,7 +174,7 @@ impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
         // A drive that may still wear out is the one that is taken away.
         let weak = self.drives.iter().position(|drive| drive.is_weak());
         let away = weak.unwrap_or(self.plan.seed as usize) % width;
-        let is_taken = self.config().layout.is_redundant() && !self.is_resynced();
+        let is_taken = self.config().layout.is_redundant() && !self.is_resynced() && !self.is_beyond_repair;
         let spare = if self.config().layout.is_mirrored() { self.plan.copies as usize - 1 } else { 1 };
         let is_away = |drive: usize| (drive % width + width - away) % width < spare;
         let is_left =

@@ -57,6 +57,7 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     if plan.layout.is_mirrored() {
         Draw { random: Stream::new(seed, "torture copies") }.copies(&mut plan);
     }
+    Draw { random: Stream::new(seed, "torture rare") }.rare(&mut plan);
     plan
 }
 
@@ -275,8 +276,9 @@ impl Draw {
         if self.one_in(4) {
             return;
         }
-        for &kind in FaultKind::all().iter().filter(|&&kind| kind != FaultKind::FailFlush) {
-            if !is_possible(kind, plan.layout) || !self.one_in(3) {
+        let is_late = |kind| kind == FaultKind::FailFlush || is_rare(kind, plan.layout);
+        for &kind in FaultKind::all() {
+            if is_late(kind) || !is_possible(kind, plan.layout) || !self.one_in(3) {
                 continue;
             }
             for _ in 0..1 + self.below(3) {
@@ -302,6 +304,28 @@ impl Draw {
         for _ in 0..1 + self.below(3) {
             let fault = self.fault(FaultKind::FailFlush, plan);
             self.insert(&mut plan.steps, Step::Fault(fault));
+        }
+    }
+
+    /// Faults after which less is promised, or that come with the power: in few plans, so that the others are as strict as
+    /// they can be.
+    fn rare(&mut self, plan: &mut Plan) {
+        let layout = plan.layout;
+        let is_either = layout.has_parity() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
+        let kinds: Vec<FaultKind> =
+            FaultKind::all().iter().copied().filter(|&k| is_rare(k, layout)).collect();
+        let kind = self.one_of(&kinds);
+        let is_power = matches!(kind, FaultKind::Grow | FaultKind::Shrink);
+        if !self.one_in(6) || !is_possible(kind, layout) || is_either && !is_power {
+            return;
+        }
+        for _ in 0..1 + self.below(3) {
+            let fault = self.fault(kind, plan);
+            self.insert(&mut plan.steps, Step::Fault(fault));
+        }
+        if is_power {
+            let after = self.below(20) as u32;
+            self.insert(&mut plan.steps, Step::Cut { after, again: Vec::new() });
         }
     }
 
@@ -334,6 +358,17 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
         Kill | FailWrite | FailFlush | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
         Pull => layout.is_redundant(),
-        Misdirect => layout.is_redundant() && !layout.is_in_place(),
+        Misdirect => {
+            layout == LayoutKind::Raid0
+                || layout.is_redundant() && !(layout.has_parity() && layout.is_in_place())
+        }
+        Twin => layout.is_in_place() && layout.is_redundant(),
+        Grow | Shrink => true,
     }
+}
+
+/// Whether a fault is in few plans: more is wrong than the layout makes up for, or it comes with the power.
+fn is_rare(kind: FaultKind, layout: LayoutKind) -> bool {
+    use FaultKind::*;
+    matches!(kind, Twin | Grow | Shrink) || kind == Misdirect && !layout.has_parity()
 }

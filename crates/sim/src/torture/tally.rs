@@ -28,6 +28,8 @@ tailcut_base::choice! {
         RecoveredDegraded = "recovery with a drive missing",
         /// A drive that had missed writes was recognised and left out.
         StaleRefused = "stale drive refused",
+        /// A drive had shrunk, and the array was refused until it had its size back.
+        ShrunkRefused = "shrunk drive refused",
         /// A drive that had been away came back and was taken as it was.
         ReturnTaken = "drive came back and was up to date",
         /// A drive was replaced.

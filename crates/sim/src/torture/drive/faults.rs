@@ -23,9 +23,38 @@ impl Drive {
             FaultKind::FailWrite => self.fail_writes = fault.pick.max(1),
             FaultKind::FailFlush => self.fail_flush = true,
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
-            FaultKind::Flip | FaultKind::Unreadable => return self.damage(fault),
+            FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable => return self.damage(fault),
+            FaultKind::Grow | FaultKind::Shrink => return self.will_resize(fault),
         }
         true
+    }
+
+    /// With the next power it has another size. Drives with flash keep theirs.
+    fn will_resize(&mut self, fault: &Fault) -> bool {
+        let by = 1 + u64::from(fault.pick) % RESIZE_MOST;
+        self.next_blocks = match fault.kind {
+            FaultKind::Grow => self.model.blocks + by,
+            _ => self.model.blocks - by,
+        };
+        self.flash.is_none()
+    }
+
+    /// Takes the size that it is to have with this power.
+    pub(super) fn resize(&mut self) {
+        if self.flash.is_none() {
+            self.model.blocks = self.next_blocks;
+            let stored = self.durable.len().max(self.next_blocks as usize);
+            // What lies beyond the end of a drive that has shrunk is there again when it has its size back.
+            self.durable.resize(stored, Bytes::default());
+        }
+    }
+
+    /// A drive that has shrunk gets its size back; false if none has.
+    pub fn restore_size(&mut self) -> bool {
+        let stored = self.durable.len() as u64;
+        let is_shrunk = self.model.blocks < stored;
+        (self.model.blocks, self.next_blocks) = (stored, stored);
+        is_shrunk
     }
 
     /// Faults that wait for a write or a flush to strike do so no more.
@@ -75,3 +104,6 @@ impl Drive {
         self.content(block).is_some_and(|content| content != Bytes::default())
     }
 }
+
+/// The most blocks by which a drive grows or shrinks.
+const RESIZE_MOST: u64 = 40;

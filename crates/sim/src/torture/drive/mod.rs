@@ -25,7 +25,11 @@
 //! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
 //! | `fail-flush` | a flush answers "media error" once; some of what was cached is read until the power goes, and never becomes durable | with parity or copies; RAID 0: writes fail from then on |
 //! | `read-only` | writes answer "write protected" and change nothing | with parity; without, writes may fail |
-//! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block |
+//! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies: it may be stale, never that of another |
+//! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
+//!
+//! *Any drive, between power cuts*: `grow`, which is ignored, and `shrink`, which is refused until the drive has its size
+//! back; nothing is lost by either.
 //!
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
 //! limit: what is promised of the answers holds, only later.
@@ -37,7 +41,7 @@
 //! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
 //! cuts, not both.
 //!
-//! Not in the model: two faulty drives in a group, blocks that are torn inside, drives that lie about
+//! Not in the model: two faulty drives in a group but for `twin`, blocks that are torn inside, drives that lie about
 //! flushes, bits that change together with their seal. Some of these serve as canaries
 //! ([`Canary`]): what the checkers must see.
 
@@ -57,7 +61,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::Stream;
-use tailcut_host::Bytes;
+use tailcut_host::{Bytes, Disk};
 
 /// A drive.
 #[derive(Debug)]
@@ -82,6 +86,8 @@ pub struct Drive {
     fail_flush: bool,
     /// What a flush that failed has left in memory, newer than what is durable.
     forgotten: BTreeMap<u64, Bytes>,
+    /// Blocks that it has with the next power.
+    next_blocks: u64,
     /// Writes that have begun; for canaries.
     writes: u64,
 }
@@ -121,6 +127,7 @@ impl Drive {
             misdirect: None,
             fail_flush: false,
             forgotten: BTreeMap::new(),
+            next_blocks: model.blocks,
             writes: 0,
         }
     }
@@ -128,6 +135,11 @@ impl Drive {
     /// Blocks of its flash that have gone bad, and blocks that it has emptied to erase them.
     pub fn flash_counts(&self) -> (u64, u64) {
         self.flash.as_ref().map_or((0, 0), |flash| flash.counts())
+    }
+
+    /// What it says of itself.
+    pub fn disk(&self) -> Disk {
+        self.model.disk()
     }
 
     /// Whether it answers.

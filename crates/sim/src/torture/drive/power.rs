@@ -72,6 +72,7 @@ impl Drive {
         if let Some(flash) = &mut self.flash {
             flash.power_cycle(now);
         }
+        self.resize();
         if self.health == Health::Away {
             self.health = Health::Well;
         }

@@ -42,6 +42,8 @@ pub struct History {
     keeps_order: bool,
     /// A write that is not answered may still fail, of which a part may show already.
     writes_may_fail: bool,
+    /// A block may be as it was at any time before.
+    may_be_stale: bool,
 }
 
 /// A request of the host in flight.
@@ -76,7 +78,16 @@ impl History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
         let (in_flight, now, versions) = (BTreeSet::new(), 0, 0);
-        History { blocks, durable, in_flight, now, versions, keeps_order: false, writes_may_fail: false }
+        History {
+            blocks,
+            durable,
+            in_flight,
+            now,
+            versions,
+            keeps_order: false,
+            writes_may_fail: false,
+            may_be_stale: false,
+        }
     }
 
     /// Of a subject that keeps order.
@@ -87,6 +98,11 @@ impl History {
     /// From now on writes may be answered with errors: only what has been answered hides what came before.
     pub fn let_writes_fail(&mut self) {
         self.writes_may_fail = true;
+    }
+
+    /// A write has gone astray: from now on a block may hold any of its own versions, but nothing else.
+    pub fn let_be_stale(&mut self) {
+        self.may_be_stale = true;
     }
 
     /// How many blocks there are.

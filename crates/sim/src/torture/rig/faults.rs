@@ -12,22 +12,30 @@ use tailcut_host::array::raid::WriteHole;
 impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
     /// Something goes wrong with a drive, if the fault model allows it now.
     pub(in crate::torture) fn fault(&mut self, fault: &Fault) {
+        use FaultKind::*;
         self.judge();
         let drive = fault.drive as usize % self.drives.len();
         let fault = Fault { drive: drive as u32, ..*fault };
         if !self.allows(&fault) || !self.drives[drive].fault(&fault, &mut self.tally) {
             return;
         }
+        if fault.kind == Twin {
+            self.strike_twin(&fault);
+        }
         self.say(|| format!("fault: {fault}"));
         self.tally.fault(fault.kind);
-        use FaultKind::*;
         if fault.kind == Pull {
             self.pulled.push(drive);
         }
-        self.suspect[drive] |= fault.kind != Slow;
-        self.scarred[drive] |= matches!(fault.kind, Flip | Unreadable | FailWrite | FailFlush | Misdirect);
+        self.suspect[drive] |= !matches!(fault.kind, Slow | Grow | Shrink);
+        self.scarred[drive] |=
+            matches!(fault.kind, Flip | Twin | Unreadable | FailWrite | FailFlush | Misdirect);
+        if fault.kind == Misdirect && !self.config.layout.has_parity() {
+            self.history.let_be_stale();
+        }
         if !self.config.layout.is_redundant() {
-            self.reads_may_fail |= matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite);
+            self.reads_may_fail |=
+                matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite | Misdirect);
             self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | FailFlush | ReadOnly);
             self.is_lost |= matches!(fault.kind, Kill | Pull);
             if self.writes_may_fail {
@@ -36,8 +44,25 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         }
     }
 
+    /// Another drive of the group has a fault, too. From now on errors are right, other data is not.
+    fn strike_twin(&mut self, fault: &Fault) {
+        let (drive, width) = (fault.drive as usize, self.config.width());
+        let other = drive / width * width + (drive % width + 1 + fault.pick as usize % (width - 1)) % width;
+        let twin = Fault { drive: other as u32, pick: fault.pick.rotate_left(7), ..*fault };
+        self.drives[other].fault(&twin, &mut self.tally);
+        (self.suspect[other], self.scarred[other], self.is_beyond_repair) = (true, true, true);
+        (self.reads_may_fail, self.writes_may_fail) = (true, true);
+        self.history.let_writes_fail();
+    }
+
     fn allows(&self, fault: &Fault) -> bool {
         let drive = fault.drive as usize;
+        if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
+            return true;
+        }
+        if self.is_beyond_repair && fault.kind != FaultKind::Slow {
+            return false;
+        }
         if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
             return false;
         }

@@ -67,6 +67,10 @@ pub struct Rig<'r, S> {
     scarred: Vec<bool>,
     /// Drives that were pulled since the power came on.
     pulled: Vec<usize>,
+    /// Drives that were handed over with the last power.
+    opened: Vec<usize>,
+    /// More has been damaged than is made up for: errors are right.
+    pub(super) is_beyond_repair: bool,
     is_scrubbing: bool,
     is_rebuilding: bool,
     is_ready: bool,
@@ -119,6 +123,8 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             suspect: vec![false; count],
             scarred: vec![false; count],
             pulled: Vec::new(),
+            opened: Vec::new(),
+            is_beyond_repair: false,
             is_scrubbing: false,
             is_rebuilding: false,
             is_ready: false,

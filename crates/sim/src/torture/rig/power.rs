@@ -51,9 +51,11 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
 
     /// Opens from these drives, which are found in some order.
     pub(in crate::torture) fn open(&mut self, mut there: Vec<usize>) {
+        self.opened.clone_from(&there);
         let turn = self.random.below(there.len().max(1) as u64) as usize;
         there.rotate_left(turn);
-        let disks: Vec<(usize, Disk)> = there.iter().map(|&drive| (drive, self.model.disk())).collect();
+        let disks: Vec<(usize, Disk)> =
+            there.iter().map(|&drive| (drive, self.drives[drive].disk())).collect();
         self.say(|| format!("power on with drives {there:?}"));
         self.now += POWER_AWAY;
         self.subject = Planted::new(S::open(self.now, &self.config, &disks), self.canary);
@@ -65,6 +67,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             if self.is_lost {
                 return Err(End::Over);
             }
+            if self.restore_sizes() {
+                return Ok(());
+            }
             return Err(End::Wrong(Wrong { kind: WrongKind::NotOpened, message: why }));
         }
         if !self.is_ready && self.subject.inner().is_ready() {
@@ -72,6 +77,20 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.ready();
         }
         Ok(())
+    }
+
+    /// Drives that have shrunk get their size back, and what they are part of is opened again; false if none has.
+    fn restore_sizes(&mut self) -> bool {
+        let shrunk: Vec<usize> =
+            (0..self.drives.len()).filter(|&drive| self.drives[drive].restore_size()).collect();
+        if shrunk.is_empty() {
+            return false;
+        }
+        self.say(|| format!("refused: drives {shrunk:?} get their size back"));
+        self.tally.reach(Reached::ShrunkRefused, 1);
+        let there = self.opened.clone();
+        self.open(there);
+        true
     }
 
     fn ready(&mut self) {
