@@ -14,7 +14,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, Opening};
-use tailcut_host::{Block, Bytes, Disk, Request, Response};
+use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 /// Drives that do in order what they are asked, and an array on them.
 struct Machine {
@@ -36,6 +36,7 @@ impl Machine {
             depth: 8,
             most_blocks: 32,
             volatile_cache: false,
+            copies: 1,
         };
         self.drives.iter().map(disk).collect()
     }
@@ -81,7 +82,8 @@ impl Machine {
     fn ask(&mut self, array: &mut Array<Bytes>, op: Op, block: u64, data: Vec<Bytes>) -> Response<Bytes> {
         let blocks = if op == Op::Flush { 0 } else { data.len().max(1) as u32 };
         let class = Class::DEFAULT;
-        let request = Request { id: 7, op, fua: false, class, fail_fast: false, block, blocks, data };
+        let mirror = Mirror::Any;
+        let request = Request { id: 7, op, fua: false, class, fail_fast: false, mirror, block, blocks, data };
         array.submit(self.now, request).expect("it takes one request");
         loop {
             if let Some(answer) = array.answers().pop() {
