@@ -99,6 +99,11 @@ fn an_array_of_files_outlives_its_server() {
         check(&mut server, &on(&["d", "a", "b"]), "degraded; missing [2]");
         // It was left behind, and is not used as it is.
         check(&mut server, &all, "degraded; missing [2]");
+        let status = tell(&server, &["status", "socket.ctl"]);
+        assert!(
+            status.contains("\nwarning: c is left out: it was member 2, and the array has gone on"),
+            "{status}"
+        );
         tell(&server, &["ctl", "socket.ctl", "replace", "2", "c"]);
         while !tell(&server, &["status", "socket.ctl"]).contains("\ncondition optimal") {
             std::thread::yield_now();

@@ -69,6 +69,32 @@ fn a_drive_that_is_gone_is_made_up_for_and_rebuilt() {
     assert_eq!(server.stop().1, Some(0));
 }
 
+/// A drive that was replaced is given again in the place of its successor: what was acknowledged since is not older.
+#[test]
+fn a_replaced_drive_that_returns_serves_nobody() {
+    let mut server = start(&["--durable"]);
+    let mut client = server.client();
+    fill(&mut client);
+    server.tell(&["ctl", "kv.ctl", "remove", "1"]);
+    let newer = |number: usize| value(number + ITEMS);
+    (0..ITEMS).for_each(|number| assert!(client.set(&format!("key{number}"), &newer(number))));
+    server.tell(&["ctl", "kv.ctl", "replace", "1", "spare"]);
+    wait_for(&server, "array_condition", "optimal");
+    assert_eq!(server.stop().1, Some(0));
+    let mut server = server.start_again(&arguments(&["--durable"]));
+    let status = server.tell(&["status", "kv.ctl"]);
+    assert!(status.contains("\ncondition degraded; missing [1]"), "{status}");
+    assert!(status.contains("\nwarning: b is left out: it was member 1, and it was replaced"), "{status}");
+    let mut client = server.client();
+    client.wait_for_recovery();
+    for number in 0..ITEMS {
+        assert!(client.get(&format!("key{number}")) == Some(newer(number)), "{number}");
+    }
+    server.tell(&["ctl", "kv.ctl", "replace", "1", "b"]);
+    wait_for(&server, "array_condition", "optimal");
+    assert_eq!(server.stop().1, Some(0));
+}
+
 /// At 16 KiB a second the drive would not be rebuilt today.
 #[test]
 fn rebuilding_takes_no_more_of_the_drives_than_it_may() {

@@ -334,7 +334,7 @@ impl Rig {
         let there: Vec<usize> =
             (0..self.drives.len()).filter(|d| !lost.contains(d) && !self.drives[*d].is_gone).collect();
         let disks: Vec<Disk> = there.iter().map(|&drive| self.drives[drive].disk.clone()).collect();
-        let mut opening = Opening::new(Time::ZERO, &disks, Consent::Refuse);
+        let mut opening = Opening::new(Time::ZERO, &disks, Consent::Degraded);
         while !opening.sent().is_empty() {
             for (drive, mut request) in std::mem::take(opening.sent()) {
                 let status = self.drives[there[drive]].end(0, &mut request);
