@@ -25,6 +25,18 @@ tailcut_base::planted_rules! {
         EpochsAreFlushed,
         /// After a flush that failed, without redundancy, none is believed.
         FailedFlushesAreFinal,
+        /// A segment whose head is damaged is not taken for a free one.
+        DamagedHeadsAreNotFree,
+        /// Of what was durable, a record counts even if its value is damaged: no older version does.
+        DamagedRecordsCount,
+        /// Where a record was durable and its key is not known any more, nothing older is believed.
+        HolesCastDoubt,
+        /// The other superblock is written, too, once the first one is durable.
+        SuperblocksAreTwo,
+        /// What cannot be copied from a segment that is reclaimed leaves a record that says so.
+        LossesAreRecorded,
+        /// A record that is not what was written is looked for in another copy.
+        OtherCopiesAreRead,
         /// A tag is free again when its completion has been fetched.
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.

@@ -1,5 +1,6 @@
 //! The engine: items in memory and on flash, as a machine.
 
+use super::damage::Damages;
 use super::fetch::Fetched;
 use super::flash::Flash;
 use super::front::Front;
@@ -43,6 +44,7 @@ pub struct Engine {
     /// Memory for keys that are fetched.
     pub(super) spare_keys: Vec<Vec<u8>>,
     pub(super) figures: Figures,
+    pub(super) damages: Damages,
 }
 
 /// What is found of a key without the disk.
@@ -139,6 +141,10 @@ pub struct Figures {
     pub tombstones: u64,
     /// Records on flash that were not what had been written.
     pub damaged: u64,
+    /// Segments of which an end, the summary or something between records was not what had been written.
+    pub damaged_segments: u64,
+    /// Ends and summaries of segments, superblocks and copies of records that were damaged and written again.
+    pub repaired: u64,
     /// Reads of the disk that failed.
     pub failed_reads: u64,
     /// Other keys found instead, for the sake of equal hashes.
@@ -148,7 +154,7 @@ pub struct Figures {
 }
 
 counters!(Figures: hits_in_memory, hits_on_flash, puts, evicted, not_admitted, expired, moved_to_flash, written, copied,
-    tombstones, damaged, failed_reads, strangers, reclaimed);
+    tombstones, damaged, damaged_segments, repaired, failed_reads, strangers, reclaimed);
 
 impl Engine {
     /// A store in memory only, which knows keys by hashes with this seed; take a random number.
@@ -174,6 +180,7 @@ impl Engine {
             fetched: VecDeque::new(),
             spare_keys: Vec::new(),
             figures: Figures::default(),
+            damages: Damages::default(),
         }
     }
 

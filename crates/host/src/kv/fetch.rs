@@ -1,5 +1,6 @@
 //! Items that are read from flash.
 
+use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::flash::Job;
 use super::hash::KeyHash;
@@ -8,10 +9,13 @@ use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;
 use super::log::format::UNITS;
 use super::place::{MOST_PAGES, Place, UNIT};
-use super::record::{Checksum, Header, State};
+use super::record::{FlashHeader, Header, State};
+use super::search::is_whole;
+use super::settings::Keep;
 use super::writing::fill;
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, Mirror};
+use crate::planted::{Rule, holds};
 
 /// A read under way.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub(super) struct Fetching {
     place: Place,
     counts: bool,
     segment: u32,
+    /// The copy that is read, if it is a certain one.
+    copy: Option<u8>,
     blocks: Vec<Bytes>,
 }
 
@@ -37,7 +43,7 @@ pub(super) struct Asking {
 pub struct Fetched {
     /// What [`Engine::fetch`] was given.
     pub ticket: u32,
-    /// The disk has failed to read it: whether there is an item is not known.
+    /// The disk has failed to read it, or it is damaged, or a newer version may be: what the item is, is not known.
     pub is_lost: bool,
     key: Vec<u8>,
     place: Place,
@@ -130,7 +136,8 @@ impl Engine {
         };
         let Asking { ticket, key, counts } = asking;
         let segment = flash.log.segment_of(unit);
-        let fetching = Fetching { ticket, key, place, counts, segment, blocks: self.pool.list() };
+        let blocks = self.pool.list();
+        let fetching = Fetching { ticket, key, place, counts, segment, copy: None, blocks };
         flash.log.begin_read(segment);
         self.read_on(fetching, usize::from(pages));
     }
@@ -152,7 +159,8 @@ impl Engine {
         let have = fetching.blocks.len();
         let count = (pages - have).min(flash.jobs.most_blocks() as usize) as u32;
         let list = self.pool.list();
-        flash.jobs.read(Job::Fetch(fetching), Haste::Urgent, unit / UNITS + have as u64, count, list);
+        let (block, mirror) = (unit / UNITS + have as u64, fetching.copy.map_or(Mirror::Any, Mirror::Only));
+        flash.jobs.read_copy(Job::Fetch(fetching), Haste::Urgent, block, count, (list, mirror));
     }
 
     /// Blocks were read.
@@ -160,7 +168,10 @@ impl Engine {
         if !is_good {
             self.figures.failed_reads += 1;
             self.pool.take_back(data);
-            return self.end_fetch(fetching, None, true);
+            return match self.read_other_copy(fetching) {
+                Ok(()) => {}
+                Err(fetching) => self.end_fetch(fetching, None, true),
+            };
         }
         fetching.blocks.append(&mut data);
         self.pool.take_back(data);
@@ -171,23 +182,32 @@ impl Engine {
     fn judge(&mut self, fetching: Fetching) {
         let Some(flash) = &self.flash else { return };
         let sequence = flash.log.sequence(fetching.segment);
-        let within = u64::from(flash.log.segment_blocks()) * BLOCK_BYTES;
+        let Place::Log { unit, .. } = fetching.place else { return };
+        let within = flash.log.bytes_behind(unit);
         let (at, have) = (fetching.place.offset(), fetching.blocks.len());
-        let header = record_in(&fetching.blocks, at, sequence, within);
-        let Some(header) = header else { return self.end_damaged(fetching) };
+        let found = record_in(&fetching.blocks, at, (sequence, flash.log.salt(fetching.segment)), within);
+        let Some(found) = found else { return self.end_damaged(fetching) };
+        let header = found.header;
         let needed = (at + header.record_bytes() as usize).div_ceil(BLOCK_BYTES as usize);
         if needed > have {
             return self.read_on(fetching, needed);
         }
-        if !is_intact(&fetching.blocks, at, &header) {
+        if !is_whole(&fetching.blocks, at, &found) {
             return self.end_damaged(fetching);
+        }
+        let (is_believed, is_doubted) = (flash.log.is_believed(sequence), flash.is_doubted(&header));
+        if fetching.copy.is_some() {
+            self.repair_copies(&fetching);
+        }
+        if !is_believed {
+            return self.end_fetch(fetching, None, false);
+        }
+        if is_doubted {
+            return self.end_lost(fetching);
         }
         let key = pieces_of(&fetching.blocks, at + Header::BYTES, usize::from(header.key));
         if !key.flatten().eq(&fetching.key) {
             self.figures.strangers += 1;
-            return self.end_fetch(fetching, None, false);
-        }
-        if !flash.log.is_believed(sequence) {
             return self.end_fetch(fetching, None, false);
         }
         if header.is_expired(self.unix) {
@@ -198,10 +218,48 @@ impl Engine {
         self.end_fetch(fetching, Some(header), false);
     }
 
-    /// There is no such record where the index says: nobody is to look there again.
+    /// Reads another copy of what could not be read, or was not what had been written; not if there is none.
+    fn read_other_copy(&mut self, mut fetching: Fetching) -> Result<(), Fetching> {
+        let Some(flash) = &self.flash else { return Err(fetching) };
+        let next = fetching.copy.map_or(0, |copy| copy + 1);
+        let Place::Log { pages, .. } = fetching.place else { return Err(fetching) };
+        if next >= flash.jobs.copies() || !holds(Rule::OtherCopiesAreRead) {
+            return Err(fetching);
+        }
+        self.pool.take_back(std::mem::take(&mut fetching.blocks));
+        fetching.copy = Some(next);
+        self.read_on(fetching, usize::from(pages));
+        Ok(())
+    }
+
+    /// What was read from a certain copy is what was written: the others become the same.
+    fn repair_copies(&mut self, fetching: &Fetching) {
+        let (Some(flash), Some(copy)) = (&mut self.flash, fetching.copy) else { return };
+        let Place::Log { unit, .. } = fetching.place else { return };
+        let block = unit / UNITS;
+        flash.repair_copies(fetching.segment, copy, block, &fetching.blocks);
+        self.report(Damage { block, what: DamageKind::Copy });
+    }
+
+    /// The record that the index names is not what was written.
     fn end_damaged(&mut self, fetching: Fetching) {
+        let fetching = match self.read_other_copy(fetching) {
+            Ok(()) => return,
+            Err(fetching) => fetching,
+        };
         self.figures.damaged += 1;
-        self.forget_fetched(&fetching);
+        if let Place::Log { unit, .. } = fetching.place {
+            self.report(Damage { block: unit / UNITS, what: DamageKind::Record });
+        }
+        self.end_lost(fetching);
+    }
+
+    /// What the newest version of an item was is not known. A cache has none from now on; a store says so until it is
+    /// written again or deleted.
+    fn end_lost(&mut self, fetching: Fetching) {
+        if self.settings.keep == Keep::WhatIsUsed {
+            self.forget_fetched(&fetching);
+        }
         self.end_fetch(fetching, None, true);
     }
 
@@ -213,7 +271,7 @@ impl Engine {
     }
 
     fn end_fetch(&mut self, fetching: Fetching, header: Option<Header>, is_lost: bool) {
-        let Fetching { ticket, key, place, counts, segment, mut blocks } = fetching;
+        let Fetching { ticket, key, place, counts, segment, mut blocks, .. } = fetching;
         if let Some(flash) = &mut self.flash {
             flash.log.end_read(segment);
         }
@@ -281,20 +339,18 @@ pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a
     &room[..to]
 }
 
-/// The header of a record of that use of a segment at a byte of blocks, as far as can be told without its value. Its length is
-/// plausible in a segment of `within` bytes.
-pub(super) fn record_in(blocks: &[Bytes], at: usize, sequence: u64, within: u64) -> Option<Header> {
-    let header = Header::decode(&gather::<{ Header::BYTES }>(blocks, at)?);
-    let is_plausible = header.home == sequence && header.key > 0 && header.record_bytes() <= within;
-    is_plausible.then_some(header)
-}
-
-/// True if the record at a byte of blocks, which hold all of it, is what was written.
-pub(super) fn is_intact(blocks: &[Bytes], at: usize, header: &Header) -> bool {
-    let mut sum = Checksum::of(header);
-    let content = usize::from(header.key) + header.value as usize;
-    pieces_of(blocks, at + Header::BYTES, content).for_each(|piece| sum.add(piece));
-    gather::<4>(blocks, at).is_some_and(|first| u32::from_le_bytes(first) == sum.value())
+/// The header of a record of that use of a segment, in the store of that salt, at a byte of blocks, if header and key are
+/// what was written; `within` is what is left of the segment there.
+#[inline]
+pub(super) fn record_in(
+    blocks: &[Bytes],
+    at: usize,
+    (sequence, salt): (u64, u64),
+    within: u64,
+) -> Option<FlashHeader> {
+    let found = FlashHeader::decode(&gather::<{ Header::BYTES }>(blocks, at)?, sequence)?;
+    let key = pieces_of(blocks, at + Header::BYTES, usize::from(found.header.key));
+    (found.header.record_bytes() <= within && found.is_intact(salt, key)).then_some(found)
 }
 
 /// So many bytes of blocks, if there are so many.

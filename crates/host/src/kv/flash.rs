@@ -4,13 +4,15 @@ use super::engine::Engine;
 use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
 use super::log::Log;
-use super::log::format::Superblock;
+use super::log::format::{End, Head, Superblock};
 use super::reclaim::{Part, Reclaims};
-use super::recovery::Stretch;
+use super::record::{Header, State};
+use super::recovery::{Found, Stretch};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
+use crate::planted::{Rule, holds};
 use crate::pool::Pool;
-use tailcut_base::{Status, Time};
+use tailcut_base::{Nanos, Status, Time};
 
 /// What an engine has on flash.
 #[derive(Debug)]
@@ -23,6 +25,17 @@ pub(super) struct Flash {
     /// Somebody wants to know when what was written before this point is durable.
     pub wanted: u64,
     pub has_dirty_superblock: bool,
+    /// The superblock was written by this write: when that is durable, the other one is written.
+    pub mirrored_after: Option<u64>,
+    /// Blocks that are written when the superblock is durable.
+    pub repairs: Vec<(u64, Bytes)>,
+    /// The last of their writes.
+    pub repaired_after: u64,
+    /// Writes for which the disk had no room, and when they are tried again.
+    pub stalled: Vec<Writing>,
+    pub next_try: Time,
+    /// When what was written before this point is durable, the superblock says so.
+    pub closing: Option<u64>,
 }
 
 /// What becomes of an answer of the disk.
@@ -30,14 +43,27 @@ pub(super) struct Flash {
 pub(super) enum Job {
     /// A user wants a record.
     Fetch(Fetching),
-    /// A part of the log.
-    Write(u64),
+    /// A part of the log, or of what stands beside it.
+    Write(Writing),
     /// Writes up to this one become durable.
     Flush(u64),
     /// A part of a segment that is to be used again, by the place of what is done with it.
     Reclaim(usize, Part),
     /// A part of one in which something may be found.
     Recover(Stretch),
+    /// Copies of blocks in a segment become what another copy is.
+    Repair(u32),
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(super) struct Writing {
+    number: u64,
+    block: u64,
+    /// To be written again, should the disk have no room.
+    data: Vec<Bytes>,
+    /// It need not be there: what it says can be found out again.
+    is_optional: bool,
 }
 
 impl Engine {
@@ -54,8 +80,8 @@ impl Engine {
         let is_good = response.status == Status::Success;
         match flash.jobs.end(response.id) {
             Job::Fetch(fetching) => self.note_fetched(fetching, is_good, response.data),
-            Job::Write(number) => {
-                flash.log.note_written(number, is_good, &mut self.pool);
+            Job::Write(writing) => {
+                flash.note_written(self.now, writing, response.status, &mut self.pool);
                 self.pool.take_back(response.data);
             }
             Job::Flush(settled) => {
@@ -69,6 +95,11 @@ impl Engine {
             }
             Job::Reclaim(slot, part) => self.note_reclaimed(slot, part, is_good, response.data),
             Job::Recover(stretch) => self.note_stretch(stretch, is_good, response.data),
+            Job::Repair(segment) => {
+                flash.log.end_read(segment);
+                self.figures.repaired += u64::from(is_good);
+                self.pool.take_back(response.data);
+            }
         }
     }
 
@@ -78,31 +109,50 @@ impl Engine {
         let (now, patience) = (self.now, self.settings.patience);
         let Some(flash) = &mut self.flash else { return };
         if flash.log.dirty_since().is_some_and(|since| now.since(since) >= patience) {
-            flash.log.sync();
+            flash.log.sync(&mut self.pool);
         }
+        flash.try_again(now);
         flash.send_writes();
+        flash.note_closed();
         flash.send_superblock(&mut self.pool);
         flash.send_flush();
     }
 
     /// When it wants to go on by itself.
     pub fn next_event(&self) -> Time {
-        let since = self.flash.as_ref().and_then(|flash| flash.log.dirty_since());
-        since.map_or(Time::NEVER, |since| since + self.settings.patience)
+        let Some(flash) = &self.flash else { return Time::NEVER };
+        let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
+        if flash.log.is_full() { since.min(flash.next_try) } else { since }
     }
 
     /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached what is returned.
     pub fn sync(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
         flash.send_superblock(&mut self.pool);
-        let point = flash.log.sync();
+        let point = flash.log.sync(&mut self.pool);
         flash.wanted = flash.wanted.max(point);
         point
     }
 
-    /// True once the disk has refused a write: nothing more is written to it.
+    /// The same before an orderly end. The open segment is ended, so that the next start need not look through it, and is believed as a
+    /// whole. What is written later comes to another one.
+    pub fn close(&mut self) -> u64 {
+        let Some(flash) = &mut self.flash else { return 0 };
+        flash.log.close(&mut self.pool);
+        let point = self.sync();
+        self.flash.iter_mut().for_each(|flash| flash.closing = Some(point));
+        point
+    }
+
+    /// True while nothing is written to the disk: it has failed, or has no room ([`Engine::is_full`]).
     pub fn has_failed(&self) -> bool {
-        self.flash.as_ref().is_some_and(|flash| flash.log.has_failed())
+        self.flash.as_ref().is_some_and(|flash| flash.log.has_failed() || flash.log.is_full())
+    }
+
+    /// True while the disk has no room for what was written, like a sparse file on a file system that is full. It is tried again every
+    /// second; until then nothing is written, and items are read, and deleted as long as that fits in what is open.
+    pub fn is_full(&self) -> bool {
+        self.flash.as_ref().is_some_and(|flash| flash.log.is_full())
     }
 
     /// How far what was written is durable; see [`Engine::sync`].
@@ -110,12 +160,26 @@ impl Engine {
         self.flash.as_ref().map_or(0, |flash| flash.log.durable())
     }
 
-    /// The first block of a request that finds what is on flash, while the disk has it.
-    pub(super) fn block_read_by(&self, id: u32) -> Option<u64> {
+    /// The first block of a request, while the disk has it, and whether it need not succeed.
+    pub(super) fn block_of(&self, id: u32) -> Option<(u64, bool)> {
         match self.flash.as_ref()?.jobs.job(id)? {
-            Job::Recover(stretch) => Some(stretch.block),
+            Job::Recover(stretch) => Some((stretch.block, false)),
+            Job::Write(writing) => Some((writing.block, writing.is_optional)),
+            Job::Repair(_) => Some((0, true)),
             _ => None,
         }
+    }
+
+    /// Blocks of the disk, or of this part's stretch of it, when the store was made; nothing in memory.
+    pub fn disk_blocks(&self) -> Option<u64> {
+        self.flash.as_ref().map(|flash| flash.superblock.blocks)
+    }
+
+    /// True when the ends of segments that were damaged are written again.
+    pub(super) fn is_repaired(&self) -> bool {
+        self.flash
+            .as_ref()
+            .is_none_or(|flash| flash.repairs.is_empty() && flash.log.settled() >= flash.repaired_after)
     }
 
     /// True when the disk is asked for nothing.
@@ -130,26 +194,110 @@ impl Engine {
                 && !flash.is_flushing
                 && (flash.log.durable() >= flash.wanted || flash.log.has_failed())
                 && !flash.has_dirty_superblock
+                && flash.mirrored_after.is_none()
+                && flash.closing.is_none()
         })
     }
 }
 
 impl Flash {
-    fn send_writes(&mut self) {
-        while let Some(write) = self.log.next_write() {
-            self.jobs.write(Job::Write(write.number), Haste::Later, write.block, write.data);
+    /// A write that is counted.
+    fn write(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
+        self.send(Writing { number, block, data, is_optional: false });
+    }
+
+    /// The same for what need not be there.
+    pub fn write_optional(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
+        self.send(Writing { number, block, data, is_optional: true });
+    }
+
+    fn send(&mut self, writing: Writing) {
+        let (block, data) = (writing.block, writing.data.clone());
+        self.jobs.write(Job::Write(writing), Haste::Later, block, data);
+    }
+
+    fn note_written(&mut self, now: Time, writing: Writing, status: Status, pool: &mut Pool) {
+        let Writing { number, is_optional, .. } = writing;
+        match status {
+            Status::WriteProtected if !is_optional => {
+                self.log.set_full(true);
+                self.stalled.push(writing);
+                self.next_try = now + TRY_AGAIN;
+                return;
+            }
+            Status::Success if self.stalled.is_empty() => self.log.set_full(false),
+            _ => {}
+        }
+        drop(writing);
+        self.log.note_written(number, status == Status::Success || is_optional, pool);
+    }
+
+    /// There may be room now for what there was none.
+    fn try_again(&mut self, now: Time) {
+        if now >= self.next_try {
+            std::mem::take(&mut self.stalled).into_iter().for_each(|writing| self.send(writing));
         }
     }
 
+    fn send_writes(&mut self) {
+        while let Some(write) = self.log.next_write() {
+            self.write(write.number, write.block, write.data);
+        }
+    }
+
+    /// What is full and durable is believed when the store is opened again.
+    fn note_closed(&mut self) {
+        if self.closing.take_if(|point| self.log.durable() >= *point).is_some() {
+            self.superblock.durable = self.log.durable_sequence();
+            self.has_dirty_superblock = true;
+        }
+    }
+
+    /// Writes the superblock in one place if it has changed, and in the other when that is durable: at any moment one of them is
+    /// complete, and when nothing happens, both are.
     fn send_superblock(&mut self, pool: &mut Pool) {
-        if !std::mem::take(&mut self.has_dirty_superblock) {
+        let durable = self.log.durable();
+        let is_mirror = self.mirrored_after.take_if(|number| *number <= durable).is_some();
+        if is_mirror {
+            for (block, bytes) in std::mem::take(&mut self.repairs) {
+                self.repaired_after = self.log.count_write();
+                self.write(self.repaired_after, block, vec![bytes]);
+            }
+        }
+        let is_dirty = std::mem::take(&mut self.has_dirty_superblock);
+        if !is_dirty && !(is_mirror && holds(Rule::SuperblocksAreTwo)) {
             return;
         }
         self.superblock.count += 1;
         let mut data = pool.list();
         data.push(self.superblock.encode());
         let number = self.log.count_write();
-        self.jobs.write(Job::Write(number), Haste::Later, self.superblock.count % 2, data);
+        self.wanted = self.wanted.max(number);
+        if is_dirty {
+            self.mirrored_after = Some(number);
+        }
+        self.write(number, self.superblock.count % 2, data);
+    }
+
+    /// A segment, which is used or free, gets its ends back. `first` is what is in its first block.
+    pub fn repair_ends(&mut self, number: u32, used: Option<&Found>, mut first: Bytes) {
+        let (of, block) = (self.log.end_of(number), self.log.first_block(number));
+        let head = match used {
+            Some(&Found { sequence, is_cut, .. }) => End::Head(Head { sequence, durable: 0, is_cut }),
+            None => End::Free(0),
+        };
+        first.as_mut_slice()[..End::BYTES].copy_from_slice(&head.encode(of));
+        self.repairs.push((block, first));
+        if used.is_none() {
+            let last = block + u64::from(self.log.segment_blocks()) - 1;
+            self.repairs.push((last, head.last_block(of)));
+        }
+    }
+
+    /// True if an item may have had a newer version than this record, which was read from flash, or its value is not known.
+    pub fn is_doubted(&self, header: &Header) -> bool {
+        let is_marked = header.state.0 & (State::LOST.0 | State::DOUBTED.0) != 0;
+        is_marked || header.home <= self.superblock.doubted
     }
 
     fn send_flush(&mut self) {
@@ -163,3 +311,6 @@ impl Flash {
         }
     }
 }
+
+/// How soon a disk that has no room is asked again.
+const TRY_AGAIN: Nanos = Nanos::millis(1000);

@@ -12,6 +12,7 @@ pub struct Jobs<J> {
     vacant: Vec<u32>,
     depth: usize,
     most_blocks: u32,
+    copies: u8,
     /// What users wait for.
     urgent: VecDeque<Request<Bytes>>,
     /// What nobody waits for.
@@ -38,6 +39,7 @@ impl<J> Jobs<J> {
             vacant: Vec::new(),
             depth: disk.depth as usize,
             most_blocks: disk.most_blocks,
+            copies: disk.copies,
             urgent: VecDeque::new(),
             later: VecDeque::new(),
             under_way: 0,
@@ -50,9 +52,34 @@ impl<J> Jobs<J> {
         self.most_blocks
     }
 
+    /// See [`Disk::copies`]; 0 where there is only one, which need not be read again.
+    pub fn copies(&self) -> u8 {
+        if self.copies > 1 { self.copies } else { 0 }
+    }
+
     /// A read of at most [`Jobs::most_blocks`] blocks into the memory of `list`.
     pub fn read(&mut self, job: J, haste: Haste, block: u64, blocks: u32, list: Vec<Bytes>) {
         self.add(job, haste, Op::Read, block, blocks, list);
+    }
+
+    /// The same of a certain copy.
+    pub fn read_copy(
+        &mut self,
+        job: J,
+        haste: Haste,
+        block: u64,
+        blocks: u32,
+        (list, mirror): (Vec<Bytes>, Mirror),
+    ) {
+        self.add(job, haste, Op::Read, block, blocks, list);
+        let queue = if haste == Haste::Urgent { &mut self.urgent } else { &mut self.later };
+        queue.iter_mut().next_back().expect("it was added").mirror = mirror;
+    }
+
+    /// These blocks are what a copy has: the others are to have the same. Nobody waits for that.
+    pub fn repair(&mut self, job: J, copy: u8, block: u64, data: Vec<Bytes>) {
+        let blocks = data.len() as u32;
+        self.read_copy(job, Haste::Later, block, blocks, (data, Mirror::Repair(copy)));
     }
 
     /// A write.

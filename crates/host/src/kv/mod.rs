@@ -19,6 +19,7 @@
 
 #[macro_use]
 mod counters;
+mod damage;
 mod engine;
 mod eviction;
 mod fetch;
@@ -40,6 +41,7 @@ pub mod session;
 mod settings;
 mod writing;
 
+pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};
 pub use engine::{Change, Content, Engine, Figures, Found, MOST_FORESEEN, Put, Refused};
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};

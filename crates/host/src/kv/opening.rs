@@ -4,19 +4,28 @@
 //! engine, which serves meanwhile ([`super::recovery`]). Only the last segments, which were not on the disk for good when the store came to its
 //! end, are looked through before: what is written from now on says that they are ([`Head::durable`]), so they get summaries that
 //! can be believed first.
+//!
+//! A head says whether its segment is free or used, and for what. Where it is damaged, the other end is believed. Where both
+//! are, the segment is searched for records, and everything that was written before the last one of them, or before now if
+//! there is none, is in doubt ([`Superblock::doubted`]). So no single damage makes a used segment a free one, or the
+//! other way round.
 
+use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::flash::Flash;
 use super::jobs::{Haste, Jobs};
 use super::log::Log;
-use super::log::format::{Foot, Head, NotOurs, Part, Superblock};
+use super::log::format::{End, EndOf, Foot, Head, NotOurs, Part, Superblock, summary_blocks};
 use super::reclaim::Reclaims;
+use super::record::Stamp;
 use super::recovery::{Found, Recovery};
-use super::settings::Settings;
+use super::search::latest_sequence;
+use super::settings::{Keep, Settings};
 use crate::block::Bytes;
 use crate::disk::{Disk, Request, Response};
+use crate::planted::{Rule, holds};
 use std::collections::BTreeMap;
-use tailcut_base::Status;
+use tailcut_base::{Status, Time};
 
 /// Whether a store is made or found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +64,11 @@ pub enum CannotOpen {
     /// The disk does not suit the settings.
     #[error("{0}")]
     Unsuitable(String),
+    /// The disk takes no writes.
+    #[error(
+        "block {0} cannot be written: the drive is full or takes no writes; if it is a sparse file, make room on its file system"
+    )]
+    Full(u64),
     /// The disk has failed.
     #[error("block {0} cannot be read or written")]
     Disk(u64),
@@ -74,6 +88,22 @@ pub struct Opening {
     /// By their sequences: segments that hold something.
     found: BTreeMap<u64, Found>,
     next_head: u32,
+    /// Segments with zeros at both ends.
+    blank: Vec<u32>,
+    /// The last segment that is free and was used.
+    last_free: u32,
+    /// Segments both ends of which are damaged, and the blocks of the last one that were read.
+    endless: Vec<Endless>,
+    blocks: Vec<Bytes>,
+    /// First blocks whose heads are to be written again, and the segments they belong to.
+    repairs: Vec<(u32, Bytes)>,
+    /// Segments without a head, their sequences, and whether there are zeros in its place.
+    lost_heads: Vec<(u32, u64, bool)>,
+    damages: Vec<Damage>,
+    /// Everything up to this sequence is in doubt.
+    doubted: u64,
+    /// Everything that there is is in doubt.
+    is_all_doubted: bool,
     /// Segments up to this sequence were on the disk for good.
     durable: u64,
     reading: u64,
@@ -86,8 +116,26 @@ pub struct Opening {
 #[derive(Debug)]
 enum Job {
     Superblock(usize),
-    Head(u32),
-    Foot { number: u32, sequence: u64 },
+    /// The first block of a segment.
+    First(u32),
+    /// The last block of a segment, whose head is this, or whose first block is unreadable, damaged or empty.
+    Last(u32, Result<Head, Option<Bytes>>),
+    /// Some blocks of a segment both ends of which are damaged.
+    Whole,
+    /// An end of a segment of a new store, which is to be empty.
+    Blank(u64),
+    /// That was written.
+    Blanked(u64),
+    /// And is durable.
+    Flush,
+}
+
+/// A segment both ends of which are damaged.
+#[derive(Debug)]
+struct Endless {
+    number: u32,
+    /// One of them is zeros, and perhaps it was never used.
+    may_be_new: bool,
 }
 
 impl Opening {
@@ -107,6 +155,15 @@ impl Opening {
             superblock: None,
             found: BTreeMap::new(),
             next_head: 1,
+            blank: Vec::new(),
+            last_free: 0,
+            endless: Vec::new(),
+            blocks: Vec::new(),
+            repairs: Vec::new(),
+            lost_heads: Vec::new(),
+            damages: Vec::new(),
+            doubted: 0,
+            is_all_doubted: false,
             durable: 0,
             reading: 0,
             engine: None,
@@ -145,7 +202,9 @@ impl Opening {
         let engine = self.engine.as_ref();
         match self.failure {
             Some(_) => self.jobs.is_quiet() && engine.is_none_or(Engine::is_quiet),
-            None => engine.zip(self.point).is_some_and(|(engine, point)| engine.durable() >= point),
+            None => engine
+                .zip(self.point)
+                .is_some_and(|(engine, point)| engine.durable() >= point && engine.is_repaired()),
         }
     }
 
@@ -163,8 +222,13 @@ impl Opening {
     /// The disk has answered.
     pub fn respond(&mut self, response: Response<Bytes>) {
         if let Some(engine) = &mut self.engine {
+            let block = engine.block_of(response.id);
             if response.status != Status::Success && self.failure.is_none() {
-                self.failure = Some(CannotOpen::Disk(engine.block_read_by(response.id).unwrap_or(0)));
+                self.failure = match (response.status, block) {
+                    (Status::WriteProtected, Some((_, true))) => None,
+                    (Status::WriteProtected, Some((block, _))) => Some(CannotOpen::Full(block)),
+                    (_, block) => Some(CannotOpen::Disk(block.map_or(0, |(block, _)| block))),
+                };
             }
             return engine.respond(response);
         }
@@ -173,19 +237,27 @@ impl Opening {
         if self.failure.is_some() {
             return;
         }
-        if status != Status::Success {
-            let block = self.block_of(&job);
-            return self.fail(CannotOpen::Disk(block));
+        let is_readable = status == Status::Success;
+        match job {
+            Job::First(_) | Job::Last(..) if status == Status::MediaError => {}
+            Job::Superblock(_) if status == Status::MediaError && self.making == Making::Open => {}
+            _ if !is_readable => return self.fail(CannotOpen::Disk(self.block_of(&job))),
+            _ => {}
         }
         match job {
             Job::Superblock(block) => {
-                self.superblocks[block] = Some(Superblock::decode(&data[0]));
+                let found = data.first().map_or(Err(NotOurs::Foreign), Superblock::decode);
+                self.superblocks[block] = Some(found);
                 if let [Some(first), Some(second)] = self.superblocks {
                     self.understand(first, second);
                 }
             }
-            Job::Head(number) => self.note_head(number, &data[0]),
-            Job::Foot { number, sequence } => self.note_foot(number, sequence, &data[0]),
+            Job::First(number) => self.note_first(number, data.first()),
+            Job::Last(number, head) => self.note_last(number, head, data.first()),
+            Job::Whole => self.note_whole(data),
+            Job::Blank(block) => self.note_end(block, &data[0]),
+            Job::Blanked(_) => self.note_blanked(),
+            Job::Flush => self.begin_run(),
         }
     }
 
@@ -193,8 +265,11 @@ impl Opening {
         let blocks = u64::from(self.settings.segment_blocks);
         match *job {
             Job::Superblock(block) => block as u64,
-            Job::Head(number) => u64::from(number) * blocks,
-            Job::Foot { number, .. } => u64::from(number) * blocks + blocks - 1,
+            Job::First(number) => u64::from(number) * blocks,
+            Job::Last(number, _) => (u64::from(number) + 1) * blocks - 1,
+            Job::Whole => self.endless.last().map_or(0, |endless| u64::from(endless.number) * blocks),
+            Job::Blank(block) | Job::Blanked(block) => block,
+            Job::Flush => 0,
         }
     }
 
@@ -204,6 +279,12 @@ impl Opening {
 
     /// Both superblocks were read.
     fn understand(&mut self, first: Result<Superblock, NotOurs>, second: Result<Superblock, NotOurs>) {
+        if let (Ok(good), Err(_)) | (Err(_), Ok(good)) = (first, second)
+            && good.count > 1
+        {
+            let block = u64::from(first.is_ok());
+            self.damages.push(Damage { block, what: DamageKind::Superblock });
+        }
         let newest = match (first, second) {
             (Ok(first), Ok(second)) => Ok(if first.count >= second.count { first } else { second }),
             (Ok(one), _) | (_, Ok(one)) => Ok(one),
@@ -216,24 +297,69 @@ impl Opening {
             // Where the first part is not there, others are what is left of making a store.
             (Making::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
             (Making::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
-            (Making::Create { store, seed }, _) => self.create(store, seed),
+            (Making::Create { store, seed }, there) => {
+                let count = there.map_or(0, |there| there.count);
+                self.create(store, seed, count);
+            }
             (Making::Open, Err(error)) => self.fail(error.into()),
             (Making::Open, Ok(superblock)) => self.open(superblock),
         }
     }
 
-    fn create(&mut self, store: u128, seed: u64) {
+    fn create(&mut self, store: u128, seed: u64, count: u64) {
         match self.settings.segments_on(&self.disk) {
             Err(why) => self.fail(CannotOpen::Unsuitable(why)),
             Ok(segments) => {
-                let (segment_blocks, part) = (self.settings.segment_blocks, self.part);
-                let (run, count, flushed) = (0, 0, 0);
-                let superblock =
-                    Superblock { store, seed, segment_blocks, segments, run, count, flushed, part };
-                self.superblock = Some(superblock);
-                self.begin_run();
+                let (segment_blocks, part, blocks) =
+                    (self.settings.segment_blocks, self.part, self.disk.blocks);
+                self.damages.clear();
+                self.superblock = Some(Superblock {
+                    store,
+                    seed,
+                    segment_blocks,
+                    segments,
+                    run: 0,
+                    count,
+                    flushed: 0,
+                    part,
+                    doubted: 0,
+                    durable: 0,
+                    blocks,
+                });
+                self.read_ends();
             }
         }
+    }
+
+    /// The ends of segments of a new store are made empty, where they are not.
+    fn read_ends(&mut self) {
+        let Some(Superblock { segments, segment_blocks, .. }) = self.superblock else { return };
+        while self.reading < AT_A_TIME && self.next_head < segments {
+            let first = u64::from(self.next_head) * u64::from(segment_blocks);
+            self.next_head += 1;
+            for block in [first, first + u64::from(segment_blocks) - 1] {
+                self.reading += 1;
+                self.jobs.read(Job::Blank(block), Haste::Urgent, block, 1, Vec::new());
+            }
+        }
+        if self.reading == 0 {
+            match self.disk.volatile_cache {
+                true => self.jobs.flush(Job::Flush, Haste::Urgent),
+                false => self.begin_run(),
+            }
+        }
+    }
+
+    fn note_end(&mut self, block: u64, bytes: &Bytes) {
+        if bytes.as_slice().iter().any(|&byte| byte != 0) {
+            return self.jobs.write(Job::Blanked(block), Haste::Urgent, block, vec![Bytes::ZEROS]);
+        }
+        self.note_blanked();
+    }
+
+    fn note_blanked(&mut self) {
+        self.reading -= 1;
+        self.read_ends();
     }
 
     fn open(&mut self, superblock: Superblock) {
@@ -243,13 +369,14 @@ impl Opening {
         }
         let needed = u64::from(superblock.segments) * u64::from(superblock.segment_blocks);
         if needed > self.disk.blocks {
-            let disk = self.disk.blocks;
-            return self.fail(NotOurs::Larger { store: needed, disk }.into());
+            let (store, disk) = (superblock.blocks, self.disk.blocks);
+            return self.fail(NotOurs::Larger { store, disk }.into());
         }
         self.settings.segment_blocks = superblock.segment_blocks;
         if let Some(problem) = self.settings.problems().into_iter().next() {
             return self.fail(CannotOpen::Unsuitable(problem));
         }
+        self.durable = superblock.durable;
         self.superblock = Some(superblock);
         self.read_heads();
     }
@@ -262,50 +389,195 @@ impl Opening {
             self.next_head += 1;
             self.reading += 1;
             let block = u64::from(number) * u64::from(superblock.segment_blocks);
-            self.jobs.read(Job::Head(number), Haste::Urgent, block, 1, Vec::new());
+            self.jobs.read(Job::First(number), Haste::Urgent, block, 1, Vec::new());
         }
-        if self.reading == 0 {
+        if self.reading > 0 {
+            return;
+        }
+        self.judge_blank();
+        if !self.read_whole() {
             let later = self.durable + 1..;
             // What their summaries name may have been on its way only.
-            self.found.range_mut(later).for_each(|(_, found)| found.foot = None);
+            self.found.range_mut(later).for_each(|(_, found)| (found.foot, found.is_durable) = (None, false));
             self.begin_run();
         }
     }
 
-    fn note_head(&mut self, number: u32, block: &Bytes) {
-        let Some(superblock) = self.superblock else { return };
+    /// Segments are used for the first time in the order of their numbers. So zeros before one that was used, and was durable with
+    /// all before it, are damage.
+    fn judge_blank(&mut self) {
+        let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
+        let last = used.unwrap_or(0).max(self.last_free);
+        let wiped = std::mem::take(&mut self.blank).into_iter().filter(|&number| number < last);
+        self.endless.extend(wiped.map(|number| Endless { number, may_be_new: false }));
+        self.endless.iter_mut().for_each(|endless| endless.may_be_new &= endless.number > last);
+    }
+
+    fn end_of(&self, number: u32) -> EndOf {
+        EndOf { store: self.superblock.map_or(0, |superblock| superblock.store), number }
+    }
+
+    fn is_believed(&self, sequence: u64) -> bool {
+        self.superblock.is_some_and(|superblock| sequence > superblock.flushed)
+    }
+
+    /// The first block of a segment, if it can be read.
+    fn note_first(&mut self, number: u32, block: Option<&Bytes>) {
+        let end = block.map_or(End::Damaged, |block| End::first(block, self.end_of(number)));
+        let head = match end {
+            End::Head(head) if self.is_believed(head.sequence) => {
+                self.durable = self.durable.max(head.durable.min(head.sequence));
+                Some(Ok(head))
+            }
+            // One that was damaged and never used has no sequence.
+            End::Free(sequence) => {
+                self.last_free = self.last_free.max(if sequence > 0 { number } else { 0 });
+                None
+            }
+            End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block.cloned())),
+            _ => None,
+        };
+        if let Some(head) = head {
+            let blocks = u64::from(self.settings.segment_blocks);
+            let last = (u64::from(number) + 1) * blocks - 1;
+            return self.jobs.read(Job::Last(number, head), Haste::Urgent, last, 1, Vec::new());
+        }
         self.reading -= 1;
-        let head = Head::decode(block, superblock.store);
-        if let Some(head) = head.filter(|head| head.sequence > superblock.flushed) {
-            self.reading += 1;
-            self.durable = self.durable.max(head.durable);
-            let end = (u64::from(number) + 1) * u64::from(superblock.segment_blocks);
-            let job = Job::Foot { number, sequence: head.sequence };
-            self.jobs.read(job, Haste::Urgent, end - 1, 1, Vec::new());
+        self.read_heads();
+    }
+
+    /// The last block of a segment, if it can be read.
+    fn note_last(&mut self, number: u32, head: Result<Head, Option<Bytes>>, block: Option<&Bytes>) {
+        let last = block.map_or(End::Damaged, |block| End::last(block, self.end_of(number)));
+        let all = u64::from(self.settings.segment_blocks);
+        let foot_of = |sequence| match last {
+            End::Foot(foot) if foot.sequence == sequence => {
+                Some(foot).filter(|foot| summary_blocks(foot.entries as usize) < all)
+            }
+            _ => None,
+        };
+        let is_empty = |first: &Option<Bytes>| {
+            first.as_ref().is_some_and(|first| first.as_slice()[..End::BYTES] == [0; End::BYTES])
+        };
+        match (head, last) {
+            (Ok(Head { sequence, is_cut, .. }), _) => {
+                let foot = foot_of(sequence);
+                self.note_used(Found { number, sequence, foot, is_cut, is_durable: true });
+            }
+            (Err(first), End::Open(sequence) | End::Foot(Foot { sequence, .. })) => {
+                if self.is_believed(sequence) {
+                    let foot = foot_of(sequence);
+                    self.note_used(Found { number, sequence, foot, is_cut: false, is_durable: true });
+                    // That of the last segment may not have been written before the power was lost.
+                    self.lost_heads.push((number, sequence, is_empty(&first)));
+                    self.repairs.extend(first.map(|first| (number, first)));
+                }
+            }
+            (Err(first), End::Blank) if is_empty(&first) => self.blank.push(number),
+            (Err(_), End::Blank) => self.endless.push(Endless { number, may_be_new: true }),
+            (Err(_), End::Free(sequence)) => {
+                self.last_free = self.last_free.max(if sequence > 0 { number } else { 0 });
+                self.note_damage(number, DamageKind::Head);
+                self.repairs.push((number, Bytes::ZEROS));
+            }
+            (Err(first), _) => {
+                let may_be_new = is_empty(&first);
+                self.endless.push(Endless { number, may_be_new });
+            }
+        }
+        self.reading -= 1;
+        self.read_heads();
+    }
+
+    fn note_used(&mut self, found: Found) {
+        if self.found.insert(found.sequence, found).is_some() {
+            self.fail(NotOurs::Wrong("two segments say that they are the same").into());
+        }
+    }
+
+    fn note_damage(&mut self, number: u32, what: DamageKind) {
+        let block = u64::from(number) * u64::from(self.settings.segment_blocks);
+        self.damages.push(Damage { block, what });
+    }
+
+    /// Goes on with segments both ends of which are damaged; false if there is none.
+    fn read_whole(&mut self) -> bool {
+        let Some(endless) = self.endless.last() else { return false };
+        let (all, have) = (self.settings.segment_blocks, self.blocks.len() as u32);
+        let count = (all - have).min(self.jobs.most_blocks());
+        let block = u64::from(endless.number) * u64::from(all) + u64::from(have);
+        self.jobs.read(Job::Whole, Haste::Urgent, block, count, Vec::new());
+        true
+    }
+
+    fn note_whole(&mut self, mut data: Vec<Bytes>) {
+        let Some(superblock) = self.superblock else { return };
+        self.blocks.append(&mut data);
+        if self.blocks.len() < self.settings.segment_blocks as usize {
+            self.read_whole();
             return;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        let Some(Endless { number, may_be_new }) = self.endless.pop() else { return };
+        let salt = Stamp::salt_of(superblock.store, number);
+        let sequence = latest_sequence(&blocks, salt, superblock.run);
+        if sequence.is_some() || !may_be_new {
+            self.note_damage(number, DamageKind::Ends(self.settings.keep.into()));
+        }
+        match sequence {
+            Some(sequence) => {
+                self.doubted = self.doubted.max(sequence);
+                if self.is_believed(sequence) && !self.found.contains_key(&sequence) {
+                    let is_cut = false;
+                    self.note_used(Found { number, sequence, foot: None, is_cut, is_durable: true });
+                }
+            }
+            None => {
+                self.is_all_doubted |= !may_be_new;
+                self.repairs.push((number, Bytes::ZEROS));
+            }
         }
         self.read_heads();
     }
 
-    fn note_foot(&mut self, number: u32, sequence: u64, block: &Bytes) {
-        let Some(superblock) = self.superblock else { return };
-        let foot = Foot::decode(block, superblock.store).filter(|foot| foot.sequence == sequence);
-        self.found.insert(sequence, Found { number, sequence, foot });
-        self.reading -= 1;
-        self.read_heads();
+    /// What is in doubt is forgotten by a cache, and refused by a store until it is written again.
+    fn settle_doubts(&mut self) {
+        let Some(superblock) = &mut self.superblock else { return };
+        let holes = self.found.values().filter(|found| found.foot.is_some_and(|foot| foot.has_hole));
+        let newest = self.found.last_key_value().map_or(0, |(&sequence, _)| sequence);
+        let all = if self.is_all_doubted { newest } else { 0 };
+        let doubted = holes.map(|found| found.sequence).max().unwrap_or(0);
+        let doubted = doubted.max(self.doubted).max(all).max(superblock.doubted);
+        match self.settings.keep {
+            Keep::Everything => superblock.doubted = doubted,
+            Keep::WhatIsUsed => {
+                (superblock.flushed, superblock.doubted) = (superblock.flushed.max(doubted), 0);
+                self.found = self.found.split_off(&(doubted + 1));
+            }
+        }
+        // Should the superblock be an older one.
+        superblock.run = superblock.run.max((newest >> 32) as u32);
     }
 
     /// The number of the next run is written before anything else, so that no sequence and no CAS value is used twice.
     fn begin_run(&mut self) {
+        self.settle_doubts();
+        for (number, sequence, is_empty) in std::mem::take(&mut self.lost_heads) {
+            if sequence <= self.durable || !is_empty {
+                self.note_damage(number, DamageKind::Head);
+            }
+        }
+        let damages = std::mem::take(&mut self.damages);
         let Some(superblock) = &mut self.superblock else { return };
         superblock.run += 1;
         let superblock = *superblock;
         let Superblock { store, segment_blocks, segments, run, .. } = superblock;
         let found: Vec<Found> = std::mem::take(&mut self.found).into_values().collect();
         let mut log = Log::new(store, &self.disk, segment_blocks, segments, run);
+        log.disbelieve(superblock.flushed);
         log.note_heads(found.iter().map(|found| (found.number, found.sequence)));
         let bits = self.settings.partition_bits(log.bytes());
-        let flash = Flash {
+        let mut flash = Flash {
             log,
             jobs: Jobs::new(&self.disk),
             reclaims: Reclaims::default(),
@@ -313,8 +585,26 @@ impl Opening {
             is_flushing: false,
             wanted: 0,
             has_dirty_superblock: true,
+            mirrored_after: None,
+            repairs: Vec::new(),
+            repaired_after: 0,
+            stalled: Vec::new(),
+            next_try: Time::ZERO,
+            closing: None,
         };
+        for (number, first) in std::mem::take(&mut self.repairs) {
+            let used = found.iter().find(|found| found.number == number);
+            // A segment that is searched gets both ends then.
+            if used.is_none_or(|found| found.foot.is_some()) {
+                flash.repair_ends(number, used, first);
+            }
+        }
         let mut engine = Engine::new(self.settings, superblock.seed, Some(flash), run);
+        engine.figures.repaired =
+            damages.iter().filter(|damage| !matches!(damage.what, DamageKind::Ends(_))).count() as u64;
+        engine.figures.damaged_segments =
+            damages.iter().filter(|damage| damage.what != DamageKind::Superblock).count() as u64;
+        damages.into_iter().for_each(|damage| engine.report(damage));
         let items = found.iter().filter_map(|found| found.foot).map(|foot| u64::from(foot.entries)).sum();
         engine.index.reserve(items);
         engine.recovery = (!found.is_empty()).then(|| Recovery::new(found, bits));

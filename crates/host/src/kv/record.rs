@@ -1,19 +1,26 @@
-//! An item as bytes: the same in memory and on flash.
+//! An item as bytes: almost the same in memory and on flash.
 //!
 //! | bytes | what | |
 //! | --- | --- | --- |
-//! | 0–3 | CRC-32C of all that follows, but for `accessed` | on flash |
+//! | 0–3 | on flash: CRC-32C of the header and the key, but for `accessed` | see [`Stamp`] |
 //! | 4–7 | bytes of the value | |
 //! | 8 | bytes of the key | 1 to 250 |
 //! | 9 | kind and state | |
-//! | 10–11 | zeros | |
+//! | 10–11 | on flash: blocks of its segment that were durable when it was appended | at most 65535 |
 //! | 12–15 | the client's flags | |
 //! | 16–19 | when it expires, in seconds of Unix time | 0 for never |
 //! | 20–23 | when it was last asked for, in seconds of Unix time | |
 //! | 24–31 | its CAS value | |
-//! | 32–39 | in memory: its place on flash, if it has one there; on flash: the sequence of its segment | |
+//! | 32–39 | in memory: its place on flash, if it has one there | |
+//! | 32–35 | on flash: the lower half of the sequence of its segment | |
+//! | 36–39 | on flash: CRC-32C of the value | |
 //!
 //! Key and value follow, and zeros up to a multiple of [`UNIT`]. All numbers are little-endian.
+//!
+//! Header and key have a checksum apart from the value's, so that a record whose value is damaged still proves that its
+//! key was written here. The checksum also covers the name of the store, the number of the segment and the
+//! whole sequence, so that nothing that another store or an earlier use of the segment has left behind, or that was meant for another segment,
+//! counts as a record.
 
 use super::place::UNIT;
 use crate::crc::Crc32c;
@@ -35,7 +42,7 @@ pub struct Header {
     pub accessed: u32,
     /// Its CAS value.
     pub cas: u64,
-    /// In memory the encoded place of the same record on flash, or 0; on flash the sequence of its segment.
+    /// In memory the encoded place of the same record on flash, or 0; read from flash the sequence of its segment.
     pub home: u64,
 }
 
@@ -55,6 +62,18 @@ impl State {
 
     /// It was written under a key in base64.
     pub const BASE64_KEY: State = State(16);
+
+    /// The value could not be read when its segment was reclaimed; its key is the hash of what it was. Only on flash.
+    pub const LOST: State = State(32);
+
+    /// A newer version of it may have been lost to damage. Only on flash.
+    pub const DOUBTED: State = State(64);
+
+    /// It is none, and no record follows in its segment. Only on flash.
+    pub const END: State = State(128);
+
+    /// It is none, and the next record begins in the next block: zeros would not tell that from records that were lost. Only on flash.
+    pub const PADDING: State = State(128 | 8);
 
     /// True if all of `other` is in it.
     #[inline]
@@ -106,35 +125,46 @@ impl Header {
         self.expires != 0 && self.expires <= unix
     }
 
-    /// Its bytes as numbers of eight of them, with this checksum. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
+    /// Its bytes as numbers of eight of them. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
     /// that was written before has reached memory. So headers are written and read by the word.
     #[inline]
-    pub fn words(&self, checksum: u32) -> [u64; Header::WORDS] {
-        let [lengths, middle, cas, home] = self.summed();
+    pub fn words(&self) -> [u64; Header::WORDS] {
+        self.words_with(0, 0, self.home)
+    }
+
+    /// The same for flash: `sums` are the checksums of header and key, and of the value.
+    #[inline]
+    pub fn words_on_flash(&self, stamp: &Stamp, sums: (u32, u32)) -> [u64; Header::WORDS] {
+        self.words_with(sums.0, stamp.durable, stamp.sequence & LOW | u64::from(sums.1) << 32)
+    }
+
+    #[inline]
+    fn words_with(&self, checksum: u32, durable: u16, last: u64) -> [u64; Header::WORDS] {
+        let [lengths, middle] = self.summed(durable);
         // Between what is summed stand the checksum, and when it was last asked for.
         [
             u64::from(checksum) | lengths << 32,
             lengths >> 32 | middle << 32,
             middle >> 32 | u64::from(self.accessed) << 32,
-            cas,
-            home,
+            self.cas,
+            last,
         ]
     }
 
-    /// All but the checksum and when it was last asked for.
+    /// Lengths, kind and state, the durable blocks, flags and expiry.
     #[inline]
-    fn summed(&self) -> [u64; 4] {
-        let lengths = u64::from(self.value) | u64::from(self.key) << 32 | u64::from(self.state.0) << 40;
-        [lengths, u64::from(self.flags) | u64::from(self.expires) << 32, self.cas, self.home]
+    fn summed(&self, durable: u16) -> [u64; 2] {
+        let kind = u64::from(self.key) | u64::from(self.state.0) << 8 | u64::from(durable) << 16;
+        [u64::from(self.value) | kind << 32, u64::from(self.flags) | u64::from(self.expires) << 32]
     }
 
-    /// Writes it over the first bytes, with a checksum of zero; there must be [`Header::BYTES`] of them.
+    /// Writes it over the first bytes, as in memory; there must be [`Header::BYTES`] of them.
     #[inline]
     pub fn write(&self, bytes: &mut [u8]) {
-        write_words(bytes, &self.words(0));
+        write_words(bytes, &self.words());
     }
 
-    /// The header in the first bytes, whatever its checksum says; there must be [`Header::BYTES`] of them.
+    /// The header in the first bytes, as in memory; there must be [`Header::BYTES`] of them.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Header {
         let bytes: &[u8; Header::BYTES] = bytes.first_chunk().expect("a header is there");
@@ -153,33 +183,97 @@ impl Header {
     }
 }
 
-/// The checksum of a record that is handed over piece by piece.
-#[derive(Clone, Copy, Debug)]
-pub struct Checksum(Crc32c);
+/// Where and when a record is written to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which use of its segment it belongs to.
+    pub sequence: u64,
+    /// Its store and segment; see [`Stamp::salt_of`].
+    pub salt: u64,
+    /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole among
+    /// them is damage, and not a write that the power has cut off.
+    pub durable: u16,
+}
 
-impl Checksum {
-    /// Of a header; key and value are still to come.
+impl Stamp {
+    /// What stands for the name of a store and the number of a segment in checksums: a record that was written elsewhere is none.
     #[inline]
-    pub fn of(header: &Header) -> Checksum {
-        let mut bytes = [0; 32];
-        write_words(&mut bytes, &header.summed());
-        let mut sum = Checksum(Crc32c::new());
-        sum.add(&bytes);
-        sum
-    }
-
-    /// What comes next.
-    #[inline]
-    pub fn add(&mut self, bytes: &[u8]) {
-        self.0.add(bytes);
-    }
-
-    /// Of all that was added.
-    #[inline]
-    pub fn value(&self) -> u32 {
-        self.0.value()
+    pub fn salt_of(store: u128, segment: u32) -> u64 {
+        // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
+        (store as u64 ^ (store >> 64) as u64)
+            .wrapping_add(u64::from(segment).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 }
+
+/// A record's header as it is on flash, with what only records there have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashHeader {
+    /// The header; its home is the sequence of the segment.
+    pub header: Header,
+    /// See [`Stamp::durable`].
+    pub durable: u16,
+    /// Checksum of header and key.
+    checksum: u32,
+    /// Checksum of the value.
+    value_checksum: u32,
+}
+
+impl FlashHeader {
+    /// The header in these bytes, if it is that of a record in this use of a segment as far as can be told without its
+    /// checksum.
+    #[inline]
+    pub fn decode(bytes: &[u8; Header::BYTES], sequence: u64) -> Option<FlashHeader> {
+        let header = Header::decode(bytes);
+        if header.home & LOW != sequence & LOW || header.key == 0 {
+            return None;
+        }
+        let durable = u16::from_le_bytes([bytes[10], bytes[11]]);
+        let checksum = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        let value_checksum = (header.home >> 32) as u32;
+        Some(FlashHeader { header: Header { home: sequence, ..header }, durable, checksum, value_checksum })
+    }
+
+    /// The lower half of the sequence in the header of a record, whatever its checksum says.
+    pub fn low_sequence(bytes: &[u8; Header::BYTES]) -> u64 {
+        Header::decode(bytes).home & LOW
+    }
+
+    /// True if header and key are what was written to the store of that salt.
+    #[inline]
+    pub fn is_intact<'a>(&self, salt: u64, key: impl Iterator<Item = &'a [u8]>) -> bool {
+        let stamp = Stamp { sequence: self.header.home, salt, durable: self.durable };
+        header_checksum(&self.header, &stamp, key) == self.checksum
+    }
+
+    /// True if this is the value that was written.
+    #[inline]
+    pub fn is_value<'a>(&self, value: impl Iterator<Item = &'a [u8]>) -> bool {
+        checksum_of(value) == self.value_checksum
+    }
+}
+
+/// The checksum of header and key.
+#[inline]
+pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<Item = &'a [u8]>) -> u32 {
+    let mut bytes = [0; 32];
+    let [lengths, middle] = header.summed(stamp.durable);
+    write_words(&mut bytes, &[lengths, middle, header.cas, stamp.sequence ^ stamp.salt]);
+    let mut sum = Crc32c::new();
+    sum.add(&bytes);
+    key.for_each(|piece| sum.add(piece));
+    sum.value()
+}
+
+/// The checksum of a value.
+#[inline]
+pub fn checksum_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
+    let mut sum = Crc32c::new();
+    pieces.for_each(|piece| sum.add(piece));
+    sum.value()
+}
+
+/// The lower half of a number.
+const LOW: u64 = u32::MAX as u64;
 
 /// Writes numbers in the order of their bytes, one by one.
 #[inline]
@@ -190,7 +284,6 @@ fn write_words(bytes: &mut [u8], words: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crc::crc32c;
 
     fn encoded(header: &Header) -> [u8; Header::BYTES] {
         let mut bytes = [0xFF; Header::BYTES];
@@ -215,17 +308,29 @@ mod tests {
     }
 
     #[test]
-    fn its_checksum_covers_all_but_the_last_access() {
-        let header = Header { key: 3, value: 5, ..Header::default() };
-        let sum = Checksum::of(&header).value();
-        let by_bytes = crc32c(&[&encoded(&header)[4..20], &encoded(&header)[24..]].concat());
-        assert_eq!(sum, by_bytes);
-        // Bytes 10 and 11 are always zeros.
-        for at in (4..10).chain(12..Header::BYTES) {
-            let mut other = encoded(&header);
+    fn its_checksum_covers_all_but_the_last_access_and_the_value() {
+        let header = Header { key: 3, value: 5, cas: 9, ..Header::default() };
+        let stamp = Stamp { sequence: 7 << 32 | 8, salt: 5, durable: 77 };
+        let key = || [&b"key"[..]].into_iter();
+        let sums = (header_checksum(&header, &stamp, key()), checksum_of([&b"value"[..]].into_iter()));
+        let mut bytes = [0; Header::BYTES];
+        write_words(&mut bytes, &header.words_on_flash(&stamp, sums));
+        let found = FlashHeader::decode(&bytes, stamp.sequence).expect("it is one");
+        assert_eq!((found.header, found.durable), (Header { home: stamp.sequence, ..header }, 77));
+        assert!(found.is_intact(5, key()) && found.is_value([&b"va"[..], b"lue"].into_iter()));
+        assert!(!found.is_intact(6, key()), "that of another store");
+        assert!(
+            !found.is_intact(5, [&b"kex"[..]].into_iter()) && !found.is_value([&b"valuf"[..]].into_iter())
+        );
+        let later = FlashHeader::decode(&bytes, 8 << 32 | 8).expect("the lower half is the same");
+        assert!(!later.is_intact(5, key()), "that of another run");
+        for at in 0..Header::BYTES {
+            let mut other = bytes;
             other[at] ^= 1;
-            let other = Header::decode(&other);
-            assert_eq!(Checksum::of(&other).value() == sum, (20..24).contains(&at), "{at}");
+            let is_found = FlashHeader::decode(&other, stamp.sequence).is_some_and(|other| {
+                other.is_intact(5, key()) && other.is_value([&b"value"[..]].into_iter())
+            });
+            assert_eq!(is_found, (20..24).contains(&at), "{at}");
         }
     }
 }

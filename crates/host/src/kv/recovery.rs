@@ -9,19 +9,26 @@
 //! leaves a tombstone for whatever there is, or else that would be back after a loss of power; who wants to see it waits
 //! ([`Engine::fetch`]). No segment is used again before all are known.
 //!
+//! A segment whose summary is damaged is searched for its records ([`super::search`]). Where something that was durable is not a
+//! record any more, a newer version of any key may be lost, or a tombstone: everything in this segment and older ones is in doubt. A cache forgets
+//! it; a store answers an error for it ([`Superblock::doubted`](super::log::format::Superblock::doubted)).
+//!
 //! The bytes of memory that this takes are bounded by what is on flash: for each key that is gone there is a tombstone.
 
+use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::fetch::Asking;
 use super::flash::{Flash, Job};
 use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::jobs::Haste;
-use super::log::format::{Entry, Foot, entry_in, is_summary, summary, summary_blocks};
+use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary, summary_blocks};
 use super::log::{Log, place_of};
 use super::place::Place;
-use super::search::search;
+use super::search::{Search, Searched};
+use super::settings::Keep;
 use crate::block::Bytes;
+use crate::disk::{BLOCK_BYTES, Mirror};
 use std::collections::VecDeque;
 
 /// How far it has come.
@@ -52,6 +59,10 @@ pub(super) struct Found {
     pub sequence: u64,
     /// None if there is none to be believed.
     pub foot: Option<Foot>,
+    /// See [`Head::is_cut`].
+    pub is_cut: bool,
+    /// It was on the disk for good when the store came to its end.
+    pub is_durable: bool,
 }
 
 /// A segment whose summary is read, or all of it where there is none.
@@ -66,6 +77,8 @@ struct Reading {
     left: Option<usize>,
     /// Tombstones among those that are.
     tombstones: u32,
+    /// The copy that is read, if it is a certain one.
+    copy: Option<u8>,
 }
 
 /// Blocks that are read.
@@ -75,6 +88,8 @@ pub(super) struct Stretch {
     /// First block on the disk.
     pub block: u64,
     blocks: u32,
+    /// The copy, if it is a certain one.
+    copy: Option<u8>,
     /// Nothing is served before it is there, or nothing goes on.
     is_urgent: bool,
 }
@@ -218,7 +233,7 @@ impl Engine {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         while recovery.reading.len() < AHEAD && recovery.unreadable.is_none() {
             let Some(found) = recovery.left.pop_if(|found| found.sequence > sequence) else { return };
-            recovery.reading.push_back(flash.begin_reading(found, self.pool.list()));
+            recovery.reading.push_back(flash.begin_reading(found, self.pool.list(), None));
         }
     }
 
@@ -255,24 +270,86 @@ impl Engine {
             return true;
         }
         let found = reading.found;
+        let segment_blocks = flash.log.segment_blocks();
         match found.foot {
-            Some(foot) if is_summary(&reading.blocks, &foot) => reading.left = Some(foot.entries as usize),
+            Some(foot) if is_summary(&reading.blocks, &foot, segment_blocks) => {
+                reading.left = Some(foot.entries as usize);
+                if let Some(copy) = reading.copy {
+                    let block = flash.first_summary_block(&found);
+                    flash.repair_copies(found.number, copy, block, &reading.blocks);
+                    self.damages.add(Damage { block, what: DamageKind::Copy });
+                }
+            }
             Some(_) => {
-                // Its summary is not what was written: its records are searched for.
-                self.figures.damaged += 1;
+                // Its summary is not what was written: another copy may be, or else its records are searched for.
                 let list = std::mem::take(&mut reading.blocks);
-                *reading = flash.begin_reading(Found { foot: None, ..found }, list);
+                let next = reading.copy.map_or(0, |copy| copy + 1);
+                *reading = match next < flash.jobs.copies() {
+                    true => flash.begin_reading(found, list, Some(next)),
+                    false => flash.begin_reading(Found { foot: None, ..found }, list, None),
+                };
             }
-            None => {
-                let (entries, buried) = search(self.seed, found.sequence, &reading.blocks);
-                reading.blocks = summary(&entries, found.sequence, buried, flash.log.store());
-                reading.found.foot =
-                    reading.blocks.last().and_then(|last| Foot::decode(last, flash.log.store()));
-                reading.left = Some(entries.len());
-                recovery.sealed = flash.write_summary(found.number, &reading.blocks);
-            }
+            None => self.search_first(),
         }
-        reading.left.is_some()
+        let reading = self.recovery.as_ref().and_then(|recovery| recovery.reading.front());
+        reading.is_some_and(|reading| reading.left.is_some())
+    }
+
+    /// The first segment has no summary, or none to be believed.
+    fn search_first(&mut self) {
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        let Some(reading) = recovery.reading.front_mut() else { return };
+        let found = reading.found;
+        let Found { number, sequence, is_cut, .. } = found;
+        let is_durable = found.is_durable && !is_cut;
+        let search = Search { seed: self.seed, salt: flash.log.salt(number), sequence, is_durable };
+        let Searched { entries, buried, hole } = search.search(&reading.blocks);
+        let next = reading.copy.map_or(0, |copy| copy + 1);
+        if hole.is_some() && next < flash.jobs.copies() {
+            let list = std::mem::take(&mut reading.blocks);
+            *reading = flash.begin_reading(found, list, Some(next));
+            return;
+        }
+        let block = flash.log.first_block(number);
+        if found.is_durable {
+            self.figures.damaged_segments += 1;
+            self.damages.add(Damage { block, what: DamageKind::Summary });
+        }
+        if let Some(at) = hole {
+            self.figures.damaged_segments += u64::from(!found.is_durable);
+            let block = block + at as u64 / BLOCK_BYTES;
+            self.damages.add(Damage { block, what: DamageKind::Hole(self.settings.keep.into()) });
+            flash.has_dirty_superblock = true;
+            if self.settings.keep == Keep::WhatIsUsed {
+                return self.forget_unread();
+            }
+            flash.superblock.doubted = flash.superblock.doubted.max(sequence);
+        }
+        let has_hole = sequence <= flash.superblock.doubted;
+        let foot = Foot { sequence, entries: 0, checksum: 0, buried, has_hole };
+        let of = flash.log.end_of(number);
+        let mut first = std::mem::take(&mut reading.blocks[0]);
+        let head = End::Head(Head { sequence, durable: 0, is_cut: !is_durable });
+        first.as_mut_slice()[..End::BYTES].copy_from_slice(&head.encode(of));
+        reading.blocks = summary(&entries, foot, of);
+        reading.found.foot = Some(Foot { entries: entries.len() as u32, ..foot });
+        reading.left = Some(entries.len());
+        self.figures.repaired += u64::from(found.is_durable);
+        flash.write_block(block, first);
+        recovery.sealed = flash.write_summary(number, &reading.blocks);
+    }
+
+    /// What was not taken in is forgotten, and what is in segments that were not read is never believed again.
+    fn forget_unread(&mut self) {
+        let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        let unread =
+            recovery.reading.iter().map(|reading| reading.found).chain(recovery.left.iter().copied());
+        for found in unread {
+            flash.superblock.flushed = flash.superblock.flushed.max(found.sequence);
+            flash.log.note_recovered(found.number, (0, 0), 0);
+        }
+        flash.log.disbelieve(flash.superblock.flushed);
+        self.end_search();
     }
 
     /// Takes in some records of the first segment, the newest of those that are left.
@@ -313,18 +390,21 @@ impl Engine {
 
 impl Flash {
     /// Asks the disk for the summary of a segment, or for all of it.
-    fn begin_reading(&mut self, found: Found, mut blocks: Vec<Bytes>) -> Reading {
+    fn begin_reading(&mut self, found: Found, mut blocks: Vec<Bytes>, copy: Option<u8>) -> Reading {
         let all = u64::from(self.log.segment_blocks());
         let end = self.log.first_block(found.number) + all;
         let count = found.foot.map_or(all, |foot| summary_blocks(foot.entries as usize).min(all));
         blocks.clear();
         blocks.resize(count as usize, Bytes::ZEROS);
-        let mut reading = Reading { found, blocks, under_way: 0, left: None, tombstones: 0 };
+        let mut reading = Reading { found, blocks, under_way: 0, left: None, tombstones: 0, copy };
         let is_urgent = found.foot.is_none();
         let mut block = end - count;
         while block < end {
             let blocks = (end - block).min(u64::from(self.jobs.most_blocks())) as u32;
-            self.read_stretch(Stretch { sequence: found.sequence, block, blocks, is_urgent }, Vec::new());
+            self.read_stretch(
+                Stretch { sequence: found.sequence, block, blocks, copy, is_urgent },
+                Vec::new(),
+            );
             reading.under_way += 1;
             block += u64::from(blocks);
         }
@@ -333,7 +413,28 @@ impl Flash {
 
     fn read_stretch(&mut self, stretch: Stretch, list: Vec<Bytes>) {
         let haste = if stretch.is_urgent { Haste::Urgent } else { Haste::Later };
-        self.jobs.read(Job::Recover(stretch), haste, stretch.block, stretch.blocks, list);
+        let mirror = stretch.copy.map_or(Mirror::Any, Mirror::Only);
+        self.jobs.read_copy(Job::Recover(stretch), haste, stretch.block, stretch.blocks, (list, mirror));
+    }
+
+    /// The block in which the summary of a segment begins.
+    fn first_summary_block(&self, found: &Found) -> u64 {
+        let blocks = found.foot.map_or(0, |foot| summary_blocks(foot.entries as usize));
+        self.log.first_block(found.number + 1) - blocks
+    }
+
+    /// Copies of blocks become what this one is.
+    pub fn repair_copies(&mut self, segment: u32, copy: u8, block: u64, blocks: &[Bytes]) {
+        let most = self.jobs.most_blocks() as usize;
+        for (number, blocks) in blocks.chunks(most).enumerate() {
+            self.log.begin_read(segment);
+            self.jobs.repair(Job::Repair(segment), copy, block + (number * most) as u64, blocks.to_vec());
+        }
+    }
+
+    fn write_block(&mut self, block: u64, bytes: Bytes) {
+        let number = self.log.count_write();
+        self.write_optional(number, block, vec![bytes]);
     }
 
     /// A segment that was open when the store came to its end gets a summary; the number of its last write.
@@ -342,7 +443,7 @@ impl Flash {
         let mut block = self.log.first_block(number + 1) - blocks.len() as u64;
         for part in blocks.chunks(most as usize) {
             last = self.log.count_write();
-            self.jobs.write(Job::Write(last), Haste::Later, block, part.to_vec());
+            self.write_optional(last, block, part.to_vec());
             block += part.len() as u64;
         }
         last

@@ -1,38 +1,138 @@
-//! The records of a segment that has no summary.
+//! The records of a segment that has no summary, or none to be believed.
 
-use super::fetch::{is_intact, key_in, record_in};
+use super::fetch::{key_in, record_in};
 use super::hash::KeyHash;
-use super::log::format::{Entry, Head};
+use super::item::pieces_of;
+use super::log::END_BYTES;
+use super::log::format::{End, Entry};
 use super::place::UNIT;
-use super::record::{Header, State};
+use super::record::{FlashHeader, Header, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
+use crate::planted::{Rule, holds};
 
-/// All records in the blocks of that use of a segment whose checksums are right, and what its foot would say is buried
-/// ([`super::log::format::Foot::buried`]). `seed` is that of the store's hashes.
-pub(super) fn search(seed: u64, sequence: u64, blocks: &[Bytes]) -> (Vec<Entry>, u64) {
-    let end = blocks.len() * BLOCK_BYTES as usize;
-    let (mut entries, mut buried) = (Vec::new(), 0);
-    let mut at = Head::BYTES;
-    while at + Header::BYTES <= end {
-        let header = record_in(blocks, at, sequence, (end - at) as u64);
-        let Some(header) = header.filter(|header| is_intact(blocks, at, header)) else {
-            at += UNIT as usize;
-            continue;
-        };
-        let is_tombstone = header.state.has(State::TOMBSTONE);
-        let mut room = [0; 256];
-        let key = key_in(blocks, at, &header, &mut room);
-        let hash = match is_tombstone {
-            true => KeyHash(u128::from_le_bytes(key.try_into().unwrap_or_default())),
-            false => KeyHash::of(seed, key),
-        };
-        if is_tombstone {
-            buried = buried.max(header.cas);
-        }
-        let (unit, bytes) = ((at as u64 / UNIT) as u32, header.record_bytes() as u32);
-        entries.push(Entry { hash, unit, bytes, expires: header.expires, is_tombstone });
-        at += bytes as usize;
-    }
-    (entries, buried)
+/// Which use of a segment is searched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    /// Seed of the hashes of keys.
+    pub seed: u64,
+    /// See [`super::record::Stamp`].
+    pub salt: u64,
+    /// The use.
+    pub sequence: u64,
+    /// All of it was on the disk for good: what is not there now is damaged.
+    pub is_durable: bool,
 }
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Searched {
+    /// All records whose headers and keys are what was written, in their order.
+    pub entries: Vec<Entry>,
+    /// See [`super::log::format::Foot::buried`].
+    pub buried: u64,
+    /// Where something was durable and is not a record any more: which key was written there is not known.
+    pub hole: Option<usize>,
+}
+
+impl Search {
+    /// All records in these blocks. A record follows right behind another, or behind what says that it begins in the next block. Of what was durable, a record counts even if its value is damaged; of the rest, which the
+    /// power may have cut off, only if all of it is there.
+    pub fn search(&self, blocks: &[Bytes]) -> Searched {
+        let end = blocks.len() * BLOCK;
+        let (mut entries, mut torn) = (Vec::new(), Vec::new());
+        let (mut buried, mut durable) = (0, if self.is_durable { end } else { 0 });
+        let mut holes: Vec<usize> = Vec::new();
+        let (mut at, mut is_in_hole, mut is_ended) = (End::BYTES, false, false);
+        while at + END_BYTES <= end {
+            let Some(found) = record_in(blocks, at, (self.sequence, self.salt), (end - at) as u64) else {
+                if !is_in_hole && BLOCK - at % BLOCK < END_BYTES {
+                    at = at.next_multiple_of(BLOCK);
+                    continue;
+                }
+                if !is_in_hole {
+                    holes.push(at);
+                }
+                is_in_hole = true;
+                at += UNIT as usize;
+                continue;
+            };
+            is_in_hole = false;
+            durable = durable.max(usize::from(found.durable) * BLOCK);
+            if found.header.state.has(State::PADDING) {
+                at = (at + END_BYTES).next_multiple_of(BLOCK);
+                continue;
+            }
+            if found.header.state.has(State::END) {
+                is_ended = true;
+                break;
+            }
+            let entry = self.entry(blocks, at, &found);
+            if entry.is_tombstone {
+                buried = buried.max(found.header.cas);
+            }
+            if !is_whole(blocks, at, &found) {
+                torn.push(entries.len());
+            }
+            entries.push(entry);
+            at += entry.bytes as usize;
+        }
+        if self.is_durable && !is_ended && !is_in_hole {
+            holes.push(at);
+        }
+        for &number in torn.iter().rev() {
+            let is_kept = ((entries[number].unit as usize * UNIT as usize) < durable)
+                && holds(Rule::DamagedRecordsCount);
+            if !is_kept {
+                entries.remove(number);
+            }
+        }
+        let hole = holes.into_iter().rfind(|&hole| hole < durable).filter(|_| holds(Rule::HolesCastDoubt));
+        Searched { entries, buried, hole }
+    }
+
+    fn entry(&self, blocks: &[Bytes], at: usize, found: &FlashHeader) -> Entry {
+        let FlashHeader { header, .. } = found;
+        let mut room = [0; 256];
+        let key = key_in(blocks, at, header, &mut room);
+        let is_tombstone = header.state.has(State::TOMBSTONE);
+        let hash = match is_tombstone || header.state.has(State::LOST) {
+            true => KeyHash(u128::from_le_bytes(key.try_into().unwrap_or_default())),
+            false => KeyHash::of(self.seed, key),
+        };
+        let (unit, bytes) = ((at as u64 / UNIT) as u32, header.record_bytes() as u32);
+        Entry { hash, unit, bytes, expires: header.expires, is_tombstone }
+    }
+}
+
+/// The latest use of which there is a record in a segment both ends of which are damaged, in one of so many runs of the
+/// store; nothing if there is none.
+pub(super) fn latest_sequence(blocks: &[Bytes], salt: u64, runs: u32) -> Option<u64> {
+    let end = blocks.len() * BLOCK;
+    let is_record = |at: usize, sequence: u64| {
+        record_in(blocks, at, (sequence, salt), (end - at) as u64)
+            .is_some_and(|found| found.header.home == sequence)
+    };
+    let mut latest = 0;
+    for at in (End::BYTES..end.saturating_sub(Header::BYTES)).step_by(UNIT as usize) {
+        let within = at % BLOCK;
+        let Some(bytes) = blocks[at / BLOCK].as_slice()[within..].first_chunk() else { continue };
+        let low = FlashHeader::low_sequence(bytes);
+        if low == 0 || low >> 31 > 0 || Header::decode(bytes).record_bytes() > (end - at) as u64 {
+            continue;
+        }
+        let sequences = (1..=runs).rev().take(MOST_RUNS).map(|run| u64::from(run) << 32 | low);
+        let later = sequences.take_while(|&sequence| sequence > latest);
+        latest = later.into_iter().find(|&sequence| is_record(at, sequence)).unwrap_or(latest);
+    }
+    Some(latest).filter(|&latest| latest > 0)
+}
+
+/// True if the value at this byte of blocks is what was written.
+pub(super) fn is_whole(blocks: &[Bytes], at: usize, found: &FlashHeader) -> bool {
+    found.is_value(pieces_of(blocks, at + found.header.value_at(), found.header.value as usize))
+}
+
+const BLOCK: usize = BLOCK_BYTES as usize;
+/// Runs of a store that are tried at most, the last ones.
+const MOST_RUNS: usize = 4096;

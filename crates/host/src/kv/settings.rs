@@ -106,7 +106,7 @@ impl Settings {
 }
 
 /// Units that a place can name.
-const MOST_UNITS: u64 = 1 << 38;
+pub(super) const MOST_UNITS: u64 = 1 << 38;
 /// A small item, as an estimate for the number of partitions; nothing depends on it but their size.
 const ITEM_BYTES: u64 = 256;
 const ITEMS_OF_PARTITION: u64 = 512;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status};
-use tailcut_host::{Bytes, Disk, Request, Response};
+use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
 /// Blocks in memory, a volatile cache, and requests that were not answered yet.
 pub struct TestDisk {
@@ -19,6 +19,10 @@ pub struct TestDisk {
     pub reads: u64,
     /// It takes no writes any more.
     pub refuses_writes: bool,
+    /// It has no room for blocks that were never written.
+    pub is_full: bool,
+    /// Of two copies, what the first one has instead of what was written.
+    pub bad_copies: BTreeMap<u64, Bytes>,
 }
 
 impl TestDisk {
@@ -34,6 +38,8 @@ impl TestDisk {
             bad_reads: None,
             reads: 0,
             refuses_writes: false,
+            is_full: false,
+            bad_copies: BTreeMap::new(),
         }
     }
 
@@ -62,7 +68,20 @@ impl TestDisk {
                 self.reads += 1;
                 let is_bad = self.bad_reads.is_some_and(|every| self.random.below(every) == 0);
                 status = if is_bad { Status::MediaError } else { Status::Success };
-                (0..u64::from(request.blocks)).map(|at| self.read(request.block + at)).collect()
+                let blocks = request.block..request.block + u64::from(request.blocks);
+                let copy = request.mirror.copy().unwrap_or(0);
+                if let (Mirror::Repair(_), true) = (request.mirror, copy == 1) {
+                    let is_good =
+                        |(block, data): (u64, &Bytes)| self.read(block).as_slice() == data.as_slice();
+                    assert!(blocks.clone().zip(&request.data).all(is_good), "what is right is repaired with");
+                    self.bad_copies.retain(|block, _| !blocks.contains(block));
+                }
+                let bad = |block| self.bad_copies.get(&block).filter(|_| copy == 0).cloned();
+                blocks.map(|block| bad(block).unwrap_or_else(|| self.read(block))).collect()
+            }
+            Op::Write if self.is_full && !self.has_room(&request) => {
+                status = Status::WriteProtected;
+                Vec::new()
             }
             Op::Write if self.refuses_writes => {
                 status = Status::WriteProtected;
@@ -80,6 +99,11 @@ impl TestDisk {
         };
         let data = if status == Status::Success { data } else { Vec::new() };
         Some(Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::default() })
+    }
+
+    fn has_room(&self, request: &Request<Bytes>) -> bool {
+        let has = |block| self.media.contains_key(&block) || self.cache.iter().any(|(at, _)| *at == block);
+        (request.block..request.block + u64::from(request.blocks)).all(has)
     }
 
     fn write(&mut self, block: u64, data: &[Bytes]) {
@@ -100,6 +124,12 @@ impl TestDisk {
     pub fn flip(&mut self, block: u64, byte: usize) {
         let mut bytes = self.read(block);
         bytes.as_mut_slice()[byte] ^= 1;
+        self.media.insert(block, bytes);
+    }
+
+    /// The media have these bytes.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
+    pub fn set(&mut self, block: u64, bytes: Bytes) {
         self.media.insert(block, bytes);
     }
 

@@ -2,9 +2,11 @@
 
 #![allow(missing_docs)]
 
+mod damage;
 mod disk;
 mod model;
 mod opening;
 mod random;
 mod recovering;
 mod rig;
+mod wrong;

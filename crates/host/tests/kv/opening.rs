@@ -18,11 +18,11 @@ fn what_is_not_ours_is_not_written() {
     disk.shape.blocks = 16 * 10;
     let larger = NotOurs::Larger { store: 16 * 20, disk: 16 * 10 };
     assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(larger.into()));
-    // Both superblocks are of a later version.
+    // Both superblocks are of another version.
     disk.shape.blocks = 16 * 20;
     open(settings, &mut disk, Making::Open).expect("it is ours");
     (0..2).for_each(|block| disk.flip(block, 8));
-    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Newer(3).into()));
+    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Older(2).into()));
 }
 
 #[test]

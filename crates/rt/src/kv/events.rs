@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::kv::Damage;
 
 /// Something has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,22 @@ pub enum Event {
     Failed(String),
     /// The array is as a whole in another condition.
     Array(Condition),
+    /// Something on the drive is not what was written. Its block is one of the drive.
+    Damage(Damage),
+    /// The drive has no room for what is written, or has some again.
+    Room {
+        /// What the drive is.
+        drive: String,
+        /// It has none.
+        is_full: bool,
+    },
+    /// The drive has grown since the store was made, which goes on in the blocks that it had.
+    Grown {
+        /// Blocks of the store.
+        store: u64,
+        /// Blocks of the drive.
+        drive: u64,
+    },
     /// Reads of a drive went wrong since this was said before.
     Faults {
         /// Which.

@@ -96,7 +96,14 @@ fn find_if<D: Drive>(
     };
     let settings = settings(of)?;
     check(&settings)?;
-    let parts = Parts::new(&drive.disk(), of);
+    let parts = match &there {
+        Beginning::Store(superblock) => Parts::of_store(&drive.disk(), of, superblock.blocks),
+        _ => Parts::new(&drive.disk(), of),
+    };
+    let (store, disk) = (parts.all_blocks(), drive.disk().blocks);
+    if store > disk {
+        return Err(CannotOpen::from(NotOurs::Larger { store, disk }).into());
+    }
     let (store, seed) = (system::random()?, system::random()? as u64);
     let mut engines = Vec::new();
     // The first part is made last: as long as it is not there, there is no store.

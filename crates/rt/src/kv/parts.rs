@@ -23,6 +23,21 @@ impl Parts {
         Parts { of, blocks: disk.blocks / u64::from(of), depth: disk.depth / of }
     }
 
+    /// Those of a store that is there: the drive may have grown since it was made, and they are where they were.
+    pub fn of_store(disk: &Disk, of: u32, blocks: u64) -> Parts {
+        Parts { blocks, ..Parts::new(disk, of) }
+    }
+
+    /// Blocks of the drive that all of them take.
+    pub fn all_blocks(&self) -> u64 {
+        self.blocks.saturating_mul(u64::from(self.of))
+    }
+
+    /// True if the drive has room for more of them than there was.
+    pub fn have_room(&self, disk: &Disk) -> bool {
+        disk.blocks / u64::from(self.of) > self.blocks
+    }
+
     /// A part's request, as the drive's.
     #[inline]
     pub fn request(&self, part: u32, request: Request<Bytes>) -> Request<Bytes> {

@@ -158,6 +158,12 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
         ("kv_flash_copied_bytes_total", "Bytes of records copied on flash for room.", done.copied),
         ("kv_segments_reclaimed_total", "Segments of flash made free.", done.reclaimed),
         ("kv_damaged_records_total", "Records on flash that were not what had been written.", done.damaged),
+        (
+            "kv_damaged_segments_total",
+            "Segments on flash of which an end, the summary or records of unknown keys were not what had been written.",
+            done.damaged_segments,
+        ),
+        ("kv_repaired_total", "Damaged metadata and copies on flash that were written again.", done.repaired),
         ("kv_failed_reads_total", "Reads of items that the drive has failed.", done.failed_reads),
     ] {
         metrics.add(Kind::Counter, name, help, &[], count as f64);

@@ -115,6 +115,8 @@ fn since(now: &kv::Figures, before: &kv::Figures) -> kv::Figures {
         copied: now.copied - before.copied,
         tombstones: now.tombstones - before.tombstones,
         damaged: now.damaged - before.damaged,
+        damaged_segments: now.damaged_segments - before.damaged_segments,
+        repaired: now.repaired - before.repaired,
         failed_reads: now.failed_reads - before.failed_reads,
         strangers: now.strangers - before.strangers,
         reclaimed: now.reclaimed - before.reclaimed,

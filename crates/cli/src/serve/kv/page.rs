@@ -153,6 +153,8 @@ pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
         "copied_bytes": engine.copied,
         "failed_reads": engine.failed_reads,
         "damaged": engine.damaged,
+        "damaged_segments": engine.damaged_segments,
+        "repaired": engine.repaired,
         "connections": traffic.connections,
         "turned_away": traffic.turned_away,
         "closed_for_silence": traffic.idle,

@@ -125,6 +125,7 @@ impl Reporter {
 fn level_of(event: &Event) -> Level {
     match event {
         Event::Connected | Event::Left => Level::Trace,
+        Event::Grown { .. } | Event::Room { is_full: false, .. } => Level::Note,
         Event::Faults { what: Fault::Slow, .. } => Level::Detail,
         Event::Array(Condition::Failed { .. })
         | Event::Failed(_)
@@ -164,6 +165,22 @@ fn entry(event: &Event) -> Entry {
         Event::ShardFailed { shard, of } => {
             let text = format!("shard {shard} of {of} has failed and answers SERVER_ERROR until a restart");
             new("shard_failed", text).with("shard", *shard).with("of", *of)
+        }
+        Event::Damage(damage) => new("damage", damage.to_string()).with("block", damage.block),
+        Event::Room { drive, is_full: true } => {
+            let text = format!(
+                "{drive}: no room to write: make some on its file system; it is tried again every second"
+            );
+            new("drive_full", text)
+        }
+        Event::Room { drive, .. } => new("drive_has_room", format!("{drive}: there is room to write again")),
+        Event::Grown { store, drive } => {
+            let text = format!(
+                "the drive has {} MiB, and the store was made on {} MiB: it goes on in those",
+                drive >> 8,
+                store >> 8
+            );
+            new("drive_has_grown", text).with("blocks", drive).with("store_blocks", store)
         }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
         Event::Left => new("client_left", "a client has gone".into()).frequent(),

@@ -6,17 +6,18 @@
 
 pub mod format;
 mod open;
+pub(super) use open::END_BYTES;
 mod segments;
 mod settling;
 
 use super::hash::KeyHash;
 use super::item::Value;
 use super::place::{MOST_PAGES, Place, UNIT};
-use super::record::{Checksum, Header, State};
+use super::record::{Header, Stamp, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Disk};
 use crate::pool::Pool;
-use format::{Entry, Head, UNITS};
+use format::{End, EndOf, Entry, Foot, Head, UNITS};
 use open::Open;
 use segments::{RANKS, Segment};
 use settling::Settling;
@@ -56,6 +57,8 @@ pub struct Log {
     settling: Settling,
     writes: VecDeque<Write>,
     has_failed: bool,
+    /// The disk has no room at the moment.
+    is_full: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,8 @@ pub struct Write {
     pub block: u64,
     /// The content.
     pub data: Vec<Bytes>,
+    /// Writes up to this one have ended before it begins.
+    after: u64,
 }
 
 /// What something is appended for: the last free segments are for those without which none would come free.
@@ -126,6 +131,7 @@ impl Log {
             settling: Settling::default(),
             writes: VecDeque::new(),
             has_failed: false,
+            is_full: false,
         }
     }
 
@@ -140,11 +146,10 @@ impl Log {
         let bytes = record.header.record_bytes() as usize;
         let at = self.room_for(bytes, purpose, pool)?;
         let open = self.open.as_mut().expect("it has room");
-        let header = Header { home: open.sequence, ..record.header };
-        let content = [record.key].into_iter().chain(record.value.pieces());
-        let mut sum = Checksum::of(&header);
-        content.clone().for_each(|piece| sum.add(piece));
-        open.append(at, &header.words(sum.value()), content, pool);
+        let stamp = open.stamp();
+        let (header, key) = (&record.header, [record.key].into_iter());
+        let sums = (header_checksum(header, &stamp, key.clone()), checksum_of(record.value.pieces()));
+        open.append(at, &header.words_on_flash(&stamp, sums), key.chain(record.value.pieces()), pool);
         open.dirty_since.get_or_insert(now);
         open.entries.push(Entry {
             hash: record.hash,
@@ -181,11 +186,11 @@ impl Log {
     pub fn has_room_for_tombstone(&self) -> bool {
         let bytes = Header::room(16, 0) as usize;
         let has_room = self.open.as_ref().is_some_and(|open| open.room_for(bytes).is_some());
-        !self.has_failed && (has_room || self.free.len() > RESERVE)
+        !self.has_failed && (has_room || self.free.len() > RESERVE && !self.is_full)
     }
 
     fn room_for(&mut self, bytes: usize, purpose: Purpose, pool: &mut Pool) -> Option<usize> {
-        if self.has_failed {
+        if self.has_failed || self.is_full && purpose != Purpose::Tombstone {
             return None;
         }
         let spared = match purpose {
@@ -199,7 +204,7 @@ impl Log {
         if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)).filter(|_| !is_theirs) {
             return Some(at);
         }
-        if is_short {
+        if is_short || self.is_full {
             return None;
         }
         self.is_for_moves = purpose == Purpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
@@ -208,9 +213,13 @@ impl Log {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.segments[number as usize] = Segment { sequence, ..Segment::default() };
-        let head = Head { sequence, durable: self.durable_sequence };
-        let open = Open::new(number, head, self.store, self.segment_blocks, pool);
+        let head = Head { sequence, durable: self.durable_sequence, is_cut: false };
+        let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
+        let last = End::Open(sequence).last_block(self.end_of(number));
+        let mut data = pool.list();
+        data.push(last);
+        open.opened = self.write(self.first_block(number + 1) - 1, data, 0);
         self.open = Some(open);
         Some(at.expect("an item is much smaller than a segment"))
     }
@@ -218,16 +227,19 @@ impl Log {
     /// Ends the open segment.
     fn seal(&mut self, pool: &mut Pool) {
         let Some(open) = &mut self.open else { return };
-        open.close_block();
+        open.append_end(pool);
+        open.close_block(pool);
         self.write_out();
         let Some(open) = self.open.take() else { return };
-        let summary = format::summary(&open.entries, open.sequence, open.buried, self.store);
+        let Open { sequence, buried, .. } = open;
+        let foot = Foot { sequence, entries: 0, checksum: 0, buried, has_hole: false };
+        let summary = format::summary(&open.entries, foot, self.end_of(open.number));
         self.segments[open.number as usize].buried = open.buried;
         let first = self.segment_blocks as u64 * (u64::from(open.number) + 1) - summary.len() as u64;
         for (part, blocks) in summary.chunks(self.chunk).enumerate() {
             let mut data = pool.list();
             data.extend_from_slice(blocks);
-            self.write(first + (part * self.chunk) as u64, data);
+            self.write(first + (part * self.chunk) as u64, data, open.opened);
         }
         self.full.push_back(open.number);
         self.entomb(open.number);
@@ -245,7 +257,8 @@ impl Log {
         for part in chunks(complete, self.chunk) {
             let Some(open) = &self.open else { return };
             let data = open.blocks[part.clone()].to_vec();
-            self.write(first + part.start as u64, data);
+            let number = self.write(first + part.start as u64, data, 0);
+            self.open.iter_mut().for_each(|open| open.note_write(number, part.end));
         }
     }
 
@@ -254,9 +267,33 @@ impl Log {
         self.settling.issue()
     }
 
-    fn write(&mut self, block: u64, data: Vec<Bytes>) {
+    fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
         let number = self.settling.issue();
-        self.writes.push_back(Write { number, block, data });
+        self.writes.push_back(Write { number, block, data, after });
+        number
+    }
+
+    /// No further record comes to the open segment.
+    pub fn close(&mut self, pool: &mut Pool) {
+        if !self.has_failed && !self.is_full {
+            self.seal(pool);
+        }
+    }
+
+    /// Nothing in segments up to this sequence is valid any more.
+    pub fn disbelieve(&mut self, sequence: u64) {
+        self.flushed = self.flushed.max(sequence);
+    }
+
+    /// What checksums of the ends of a segment stand for.
+    pub fn end_of(&self, number: u32) -> EndOf {
+        EndOf { store: self.store, number }
+    }
+
+    /// What stands for the store and a segment in checksums of records.
+    #[inline]
+    pub fn salt(&self, number: u32) -> u64 {
+        Stamp::salt_of(self.store, number)
     }
 
     /// What is in the log is not valid any more, and what is appended from now on is in segments with sequences larger than the one
@@ -273,15 +310,20 @@ impl Log {
         self.next_sequence - 1
     }
 
+    /// All segments up to this sequence are on the disk for good.
+    pub fn durable_sequence(&self) -> u64 {
+        self.durable_sequence
+    }
+
     /// True if what is in that use of a segment may be valid.
     pub fn is_believed(&self, sequence: u64) -> bool {
         sequence > self.flushed
     }
 
     /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have reached then.
-    pub fn sync(&mut self) -> u64 {
+    pub fn sync(&mut self, pool: &mut Pool) -> u64 {
         if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
-            open.close_block();
+            open.close_block(pool);
             self.write_out();
         }
         self.settling.issued()
@@ -292,9 +334,10 @@ impl Log {
         self.open.as_ref().and_then(|open| open.dirty_since)
     }
 
-    /// The next blocks for the disk.
+    /// The next blocks for the disk. A block is written again only when its write before has ended.
     pub fn next_write(&mut self) -> Option<Write> {
-        self.writes.pop_front()
+        let is_due = self.writes.front().is_some_and(|write| write.after <= self.settling.settled());
+        if is_due { self.writes.pop_front() } else { None }
     }
 
     /// A write has ended, well or not. After one that has not, nothing is appended any more.
@@ -318,6 +361,11 @@ impl Log {
         }
     }
 
+    /// An end of a segment that is to come free was written, or not: after that nothing is appended any more.
+    pub fn note_erased(&mut self, is_done: bool) {
+        self.has_failed |= !is_done;
+    }
+
     /// Up to which write the disk has everything.
     pub fn settled(&self) -> u64 {
         self.settling.settled()
@@ -331,6 +379,7 @@ impl Log {
     /// A flush that was begun when `settled` was so has ended.
     pub fn note_flushed(&mut self, settled: u64) {
         self.settling.note_durable(settled);
+        self.open.iter_mut().for_each(|open| open.note_durable(settled));
         while let Some(&(sequence, last)) = self.undurable.front()
             && last <= settled
         {
@@ -357,6 +406,16 @@ impl Log {
     /// True if the disk must be flushed to keep what was written.
     pub fn has_volatile_cache(&self) -> bool {
         self.volatile_cache
+    }
+
+    /// True while the disk has no room: nothing is appended but tombstones, as far as they fit in the open segment.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Whether it has.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// The disk could not be flushed: nothing is appended any more, and nothing more becomes durable.

@@ -1,10 +1,12 @@
 //! The segment that is written at the moment.
 
-use super::format::{Entry, Head, summary_blocks};
+use super::format::{End, EndOf, Entry, Head, summary_blocks};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use crate::kv::place::UNIT;
+use crate::kv::record::{Header, Stamp, State, checksum_of, header_checksum};
 use crate::pool::Pool;
+use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
 
@@ -21,6 +23,12 @@ pub struct Open {
     pub entries: Vec<Entry>,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
+    /// The write of its last block that says that it is open.
+    pub opened: u64,
+    /// Blocks of it that are durable, from the first on.
+    pub durable: usize,
+    /// Writes that are not: their numbers, and the blocks that there are with each.
+    undurable: VecDeque<(u64, usize)>,
     /// Since when it has something that is not on its way to the disk.
     pub dirty_since: Option<Time>,
     /// Where the next record begins at the earliest.
@@ -28,23 +36,29 @@ pub struct Open {
     /// Blocks that are on their way to the disk, from the first on.
     written: usize,
     limit: usize,
+    /// What stands for store and segment in checksums of records.
+    salt: u64,
 }
 
 impl Open {
     /// An empty one of so many blocks.
-    pub fn new(number: u32, head: Head, store: u128, limit: u32, pool: &mut Pool) -> Open {
+    pub fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
         let mut open = Open {
-            number,
+            number: of.number,
             sequence: head.sequence,
             blocks: pool.list(),
             entries: Vec::new(),
             buried: 0,
+            opened: 0,
+            durable: 0,
+            undurable: VecDeque::new(),
             dirty_since: None,
             at: 0,
             written: 0,
             limit: limit as usize,
+            salt: Stamp::salt_of(of.store, of.number),
         };
-        open.append(0, &[], [&head.encode(store)[..]].into_iter(), pool);
+        open.append(0, &[], [&End::Head(head).encode(of)[..]].into_iter(), pool);
         open
     }
 
@@ -54,11 +68,49 @@ impl Open {
         let fits = within + bytes <= bytes.div_ceil(BLOCK) * BLOCK;
         let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK) };
         let summary = summary_blocks(self.entries.len() + 1) as usize;
-        (at + bytes <= (self.limit - summary) * BLOCK).then_some(at)
+        // What says that no record follows has room, wherever it has to begin.
+        let end = (at + bytes).next_multiple_of(BLOCK);
+        let end = if end - (at + bytes) < END_BYTES { end + BLOCK } else { end };
+        (end <= (self.limit - summary) * BLOCK).then_some(at)
+    }
+
+    /// What stands in the header of a record that is appended now.
+    pub fn stamp(&self) -> Stamp {
+        let durable = self.durable.min(usize::from(u16::MAX)) as u16;
+        Stamp { sequence: self.sequence, salt: self.salt, durable }
+    }
+
+    /// Says that no record follows.
+    pub fn append_end(&mut self, pool: &mut Pool) {
+        if BLOCK - self.at % BLOCK < END_BYTES {
+            self.close_block(pool);
+        }
+        self.append_mark(State::END, pool);
+    }
+
+    /// Appends what is no record, and says so.
+    fn append_mark(&mut self, state: State, pool: &mut Pool) {
+        let header = Header { key: 1, state, ..Header::default() };
+        let (stamp, key) = (self.stamp(), [&[0][..]]);
+        let sums = (header_checksum(&header, &stamp, key.into_iter()), checksum_of([].into_iter()));
+        self.append_at(self.at, &header.words_on_flash(&stamp, sums), key.into_iter(), pool);
     }
 
     /// Appends a header of these numbers, and pieces behind it, from byte `at` on, which is that of [`Open::room_for`].
     pub fn append<'a>(
+        &mut self,
+        at: usize,
+        header: &[u64],
+        pieces: impl Iterator<Item = &'a [u8]>,
+        pool: &mut Pool,
+    ) {
+        if at > self.at {
+            self.close_block(pool);
+        }
+        self.append_at(at, header, pieces, pool);
+    }
+
+    fn append_at<'a>(
         &mut self,
         at: usize,
         header: &[u64],
@@ -112,8 +164,24 @@ impl Open {
     }
 
     /// Leaves the rest of the last block empty, so that it is complete, too.
-    pub fn close_block(&mut self) {
+    pub fn close_block(&mut self, pool: &mut Pool) {
+        if !self.at.is_multiple_of(BLOCK) && BLOCK - self.at % BLOCK >= END_BYTES {
+            self.append_mark(State::PADDING, pool);
+        }
         self.skip_to(self.at.next_multiple_of(BLOCK));
+    }
+
+    /// Write `number` takes the blocks up to this one to the disk.
+    pub fn note_write(&mut self, number: u64, until: usize) {
+        self.undurable.push_back((number, until));
+    }
+
+    /// The first so many writes are durable.
+    pub fn note_durable(&mut self, number: u64) {
+        while let Some(&(_, until)) = self.undurable.front().filter(|(last, _)| *last <= number) {
+            self.durable = until;
+            self.undurable.pop_front();
+        }
     }
 
     /// These are on their way now.
@@ -134,11 +202,12 @@ fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mu
 }
 
 const BLOCK: usize = BLOCK_BYTES as usize;
+/// Bytes of what says that no record follows, and of the shortest record.
+pub const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(UNIT as usize);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::record::Header;
     use tailcut_base::random::Stream;
 
     /// Bytes of records with keys and values as in ETC, Facebook's general cache (Atikoglu and others 2012, table 5): keys by a generalised
@@ -165,10 +234,10 @@ mod tests {
     #[test]
     fn the_ends_of_blocks_cost_small_records_less_than_a_tenth() {
         let (mut random, mut pool) = (Stream::new(1, "records"), Pool::default());
-        let head = Head { sequence: 1, durable: 0 };
+        let head = Head { sequence: 1, durable: 0, is_cut: false };
         let (mut lost, mut used) = (0, 0);
         for _ in 0..50 {
-            let mut open = Open::new(1, head, 1, 1024, &mut pool);
+            let mut open = Open::new(head, EndOf { store: 1, number: 1 }, 1024, &mut pool);
             loop {
                 let bytes = any_record(&mut random);
                 let Some(at) = open.room_for(bytes) else { break };

@@ -3,6 +3,7 @@
 use super::format::UNITS;
 use super::{Log, RESERVE};
 use crate::disk::BLOCK_BYTES;
+use crate::kv::place::UNIT;
 
 /// What is known of a segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -245,6 +246,13 @@ impl Log {
     /// Bytes of all segments that can hold something.
     pub fn bytes(&self) -> u64 {
         self.segments() as u64 * u64::from(self.segment_blocks) * BLOCK_BYTES
+    }
+
+    /// Bytes from a unit to the end of its segment.
+    #[inline]
+    pub fn bytes_behind(&self, unit: u64) -> u64 {
+        let bytes = u64::from(self.segment_blocks) * BLOCK_BYTES;
+        bytes - unit * UNIT % bytes
     }
 
     /// First block of a segment.

@@ -1,7 +1,8 @@
 //! What becomes of the records of a segment that is to be used again: what is kept is read, together with its neighbours, and appended to the log.
 
+use super::super::damage::{Damage, DamageKind};
 use super::super::engine::Engine;
-use super::super::fetch::{is_intact, key_in, record_in};
+use super::super::fetch::{key_in, record_in};
 use super::super::hash::KeyHash;
 use super::super::index::Entry as Known;
 use super::super::item::Value;
@@ -9,10 +10,12 @@ use super::super::log::format::Entry;
 use super::super::log::{Purpose, Record, place_of};
 use super::super::place::{Place, UNIT};
 use super::super::record::{Header, State};
+use super::super::search::is_whole;
 use super::super::settings::Keep;
-use super::{MOST_RUNS, RUN_BLOCKS, Run};
+use super::{MOST_FAILURES, MOST_RUNS, RUN_BLOCKS, Run};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
+use crate::planted::{Rule, holds};
 use std::ops::Range;
 
 impl Engine {
@@ -24,7 +27,7 @@ impl Engine {
                 return false;
             }
             if flash.reclaims[slot].next == flash.reclaims[slot].entries.len() {
-                return flash.reclaims[slot].under_way == 0 && flash.end_copying(slot);
+                return flash.reclaims[slot].under_way == 0 && flash.end_copying(slot, &mut self.pool);
             }
             self.begin_run(slot);
         }
@@ -53,6 +56,7 @@ impl Engine {
                 entries: at..at,
                 within: within.clone(),
                 blocks: Vec::new(),
+                copy: None,
             });
             (run.entries.end, run.within.end) = (at + 1, run.within.end.max(within.end));
         }
@@ -167,57 +171,128 @@ impl Engine {
         if is_good && (run.blocks.len() as u64) < needed {
             return flash.read_run(slot, run);
         }
-        flash.reclaims[slot].under_way -= 1;
-        for at in run.entries.filter(|_| is_good) {
+        flash.reclaims[slot].failures += u32::from(!is_good);
+        let (next, copies) = (run.copy.map_or(0, |copy| copy + 1), flash.jobs.copies());
+        let is_last = next >= copies && (is_good || flash.reclaims[slot].failures > MOST_FAILURES);
+        let mut is_damaged = false;
+        for at in run.entries.clone() {
             let Some(flash) = &mut self.flash else { return };
-            if flash.reclaims[slot].chosen[at] {
-                let entry = flash.reclaims[slot].entries[at];
-                let offset = u64::from(entry.unit) * UNIT - run.within.start * BLOCK_BYTES;
-                self.copy(slot, entry, &run.blocks, offset as usize);
+            if !flash.reclaims[slot].chosen[at] {
+                continue;
+            }
+            let entry = flash.reclaims[slot].entries[at];
+            let offset = u64::from(entry.unit) * UNIT - run.within.start * BLOCK_BYTES;
+            if is_good && self.copy(slot, entry, &run.blocks, offset as usize) {
+                continue;
+            }
+            is_damaged = true;
+            match (is_last, is_good, self.settings.keep) {
+                (false, _, _) => {}
+                (_, false, Keep::Everything) => self.note_unreadable(slot),
+                _ => self.note_lost(slot, entry, is_good),
             }
         }
+        let Some(flash) = &mut self.flash else { return };
+        if is_damaged && !is_last {
+            run.copy = if next < copies { Some(next) } else { None };
+            self.pool.take_back(std::mem::take(&mut run.blocks));
+            return flash.read_run(slot, run);
+        }
+        flash.reclaims[slot].under_way -= 1;
         self.pool.take_back(run.blocks);
     }
 
-    fn copy(&mut self, slot: usize, entry: Entry, blocks: &[Bytes], offset: usize) {
-        let Some(flash) = &mut self.flash else { return };
+    fn note_unreadable(&mut self, slot: usize) {
+        self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].is_unreadable = true);
+    }
+
+    /// Copies a record, unless it is not valid any more; false if it is damaged.
+    fn copy(&mut self, slot: usize, entry: Entry, blocks: &[Bytes], offset: usize) -> bool {
+        let Some(flash) = &mut self.flash else { return true };
         let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
-        let (sequence, within) = (flash.log.sequence(victim), u64::from(segment_blocks) * BLOCK_BYTES);
+        let sequence = flash.log.sequence(victim);
         let place = place_of(victim, segment_blocks, entry.unit, u64::from(entry.bytes));
-        let Some(known) = self.index.find(entry.hash) else { return };
+        let Some(known) = self.index.find(entry.hash) else { return true };
         if let Place::Front { unit } = known.place {
             // It has been asked for so often meanwhile that it is in memory as well.
-            return self.consider_copy_in_memory(slot, entry.hash, unit, place);
+            self.consider_copy_in_memory(slot, entry.hash, unit, place);
+            return true;
         }
         if known.place != place {
-            return;
+            return true;
         }
-        let header = record_in(blocks, offset, sequence, within);
-        let Some(header) = header.filter(|header| is_intact(blocks, offset, header)) else {
-            self.figures.damaged += 1;
-            return;
+        let within = u64::from(segment_blocks) * BLOCK_BYTES - u64::from(entry.unit) * UNIT;
+        let found = record_in(blocks, offset, (sequence, flash.log.salt(victim)), within);
+        let Some(found) = found.filter(|found| is_whole(blocks, offset, found)) else {
+            return false;
         };
-        if header.is_expired(self.unix) {
+        let header = found.header;
+        let is_doubted = flash.is_doubted(&header);
+        if header.is_expired(self.unix) && !is_doubted {
             self.figures.expired += 1;
             self.index.remove(entry.hash);
-            return self.leave_victim(slot, entry.hash, place);
+            self.leave_victim(slot, entry.hash, place);
+            return true;
         }
         let mut key = [0; 256];
         let key = key_in(blocks, offset, &header, &mut key);
         let value = Value::Blocks { blocks, at: offset + header.value_at(), bytes: header.value as usize };
         let state = header.state.without(State::FETCHED);
+        let state = if is_doubted { state.with(State::DOUBTED) } else { state };
         let record = Record { header: Header { state, ..header }, key, value, hash: entry.hash };
-        let Some(flash) = &mut self.flash else { return };
+        let Some(flash) = &mut self.flash else { return true };
         let copy = flash.log.append(self.now, &record, Purpose::Move, &mut self.pool);
         let Some(copy) = copy else {
             flash.reclaims[slot].is_aborted |= self.settings.keep == Keep::Everything;
-            return;
+            return true;
         };
         self.index.set(entry.hash, Known { place: copy, heat: known.heat.saturating_sub(1) });
         if let Place::Log { unit, .. } = place {
             flash.log.forget(unit);
         }
         self.figures.copied += header.record_bytes();
+        true
+    }
+}
+
+impl Engine {
+    /// A record of the victim that was to be copied is damaged. A cache has no such item from now on, and no older one, either; a store
+    /// writes a record that says so.
+    fn note_lost(&mut self, slot: usize, entry: Entry, is_damaged: bool) {
+        let Some(flash) = &mut self.flash else { return };
+        if is_damaged {
+            let block = flash.log.first_block(flash.reclaims[slot].victim) + blocks_of(&entry).start;
+            self.figures.damaged += 1;
+            self.damages.add(Damage { block, what: DamageKind::Record });
+        }
+        let place = place_of(
+            flash.reclaims[slot].victim,
+            flash.log.segment_blocks(),
+            entry.unit,
+            u64::from(entry.bytes),
+        );
+        let (Some(known), Place::Log { unit, .. }) = (self.index.find(entry.hash), place) else { return };
+        if let Place::Front { unit } = known.place {
+            return self.consider_copy_in_memory(slot, entry.hash, unit, place);
+        }
+        if known.place != place || !holds(Rule::LossesAreRecorded) {
+            return;
+        }
+        if self.settings.keep == Keep::WhatIsUsed {
+            self.index.remove(entry.hash);
+            self.figures.evicted += 1;
+            return self.leave_victim(slot, entry.hash, place);
+        }
+        let key = entry.hash.0.to_le_bytes();
+        let header = Header { key: 16, state: State::LOST, ..Header::default() };
+        let record = Record { header, key: &key, value: Value::Slice(&[]), hash: entry.hash };
+        match flash.log.append(self.now, &record, Purpose::Move, &mut self.pool) {
+            Some(place) => {
+                flash.log.forget(unit);
+                self.index.set(entry.hash, Known { place, heat: 0 });
+            }
+            None => flash.reclaims[slot].is_aborted = true,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Segments of the log that are used again.
 //!
-//! In steps: its summary is read; records that are to be kept are copied to the end of the log; when the copies are on
-//! the disk its head is erased, so that nothing in it is believed any more; then the index forgets what was left in it, and it
+//! In steps: its summary is read, or all of it if that is damaged; records that are to be kept are copied to the end of the log; when the copies are on
+//! the disk both its ends say that it is free, so that nothing in it is believed any more; then the index forgets what was left in it, and it
 //! is free. In this order a power cut at any moment loses nothing that was kept, and brings nothing back that was deleted.
 //!
 //! A disk that is slow to make anything durable (an array in epochs takes two rounds of its token) makes most of these steps long, not busy. So several
@@ -14,14 +14,17 @@
 mod copying;
 mod steps;
 
+use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::index::Entry as Known;
-use super::log::format::{Entry, Foot, UNITS, is_summary};
+use super::log::format::{End, Entry, Foot, Head, UNITS};
 use super::log::{Log, place_of};
 use super::place::Place;
 use super::record::Header;
+use super::search::{Search, Searched};
 use super::settings::Keep;
 use crate::block::Bytes;
+use crate::disk::BLOCK_BYTES;
 use std::ops::{Index, IndexMut, Range};
 
 /// All that is done at the moment.
@@ -55,6 +58,10 @@ pub(super) struct Reclaim {
     budget: u64,
     /// Something that is to be kept could not be copied: the victim stays as it is.
     is_aborted: bool,
+    /// Something that is to be kept could not be read: the victim stays as it is, and is not taken again.
+    is_unreadable: bool,
+    /// Reads that have failed in this step.
+    failures: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +72,8 @@ enum Step {
     Ends,
     /// Its summary is read.
     Summary,
+    /// All of it is read, because its summary is damaged.
+    Whole,
     /// Records are copied.
     Copying,
     /// Until the copies are on the disk for good.
@@ -97,6 +106,8 @@ pub(super) struct Run {
     within: Range<u64>,
     /// Those that were read so far.
     blocks: Vec<Bytes>,
+    /// The copy that is read, if it is a certain one.
+    copy: Option<u8>,
 }
 
 impl Index<usize> for Reclaims {
@@ -122,7 +133,7 @@ impl Reclaims {
     pub fn has_hope(&self, log: &mut Log, keep: Keep) -> bool {
         let is_under_way = self.under_way() > 0 || log.is_settling();
         let may_begin = keep == Keep::WhatIsUsed || log.emptiest_below(FULL_SHARE).is_some();
-        !log.has_failed() && !self.is_stuck && (is_under_way || may_begin)
+        !log.has_failed() && !log.is_full() && !self.is_stuck && (is_under_way || may_begin)
     }
 }
 
@@ -166,11 +177,15 @@ impl Engine {
         self.figures.failed_reads += u64::from(!is_good);
         let Some(flash) = &mut self.flash else { return };
         match part {
+            Part::Erased | Part::Flushed => flash.log.note_erased(is_good),
             Part::First if is_good => flash.reclaims[slot].first = data.remove(0),
-            Part::Foot if is_good => flash.reclaims[slot].foot = Foot::decode(&data[0], flash.log.store()),
+            Part::Foot if is_good => {
+                let end = End::last(&data[0], flash.log.end_of(flash.reclaims[slot].victim));
+                flash.reclaims[slot].foot = if let End::Foot(foot) = end { Some(foot) } else { None };
+            }
             Part::Summary if is_good => flash.reclaims[slot].summary.append(&mut data),
             Part::Run(run) => return self.note_run(slot, run, is_good, data),
-            _ => {}
+            _ => flash.reclaims[slot].failures += 1,
         }
         self.pool.take_back(data);
         let Some(flash) = &mut self.flash else { return };
@@ -178,9 +193,14 @@ impl Engine {
         if flash.reclaims[slot].under_way > 0 {
             return;
         }
-        match flash.reclaims[slot].step {
+        let step = flash.reclaims[slot].step;
+        match step {
             Step::Ends => flash.read_summary(slot),
-            Step::Summary => flash.take_summary(slot, &mut self.figures.damaged),
+            Step::Summary => flash.take_summary(slot),
+            Step::Whole if flash.reclaims[slot].failures > MOST_FAILURES => self.note_loss(slot, 0),
+            Step::Whole if flash.read_on_whole(slot) => {}
+            Step::Whole => self.search_victim(slot),
+            Step::Erasing | Step::Flushing if flash.log.has_failed() => {}
             Step::Erasing => flash.make_erased_durable(slot),
             Step::Flushing => flash.reclaims[slot].step = Step::Leaving,
             _ => {}
@@ -188,6 +208,45 @@ impl Engine {
         if self.flash.as_ref().is_some_and(|flash| flash.reclaims[slot].step == Step::Leaving) {
             self.give_up_rest(slot);
         }
+    }
+
+    /// All of a victim was read, because its summary is damaged.
+    fn search_victim(&mut self, slot: usize) {
+        let Some(flash) = &mut self.flash else { return };
+        let victim = flash.reclaims[slot].victim;
+        let first = End::first(&flash.reclaims[slot].first, flash.log.end_of(victim));
+        let is_durable = !matches!(first, End::Head(Head { is_cut: true, .. }));
+        let (salt, sequence) = (flash.log.salt(victim), flash.log.sequence(victim));
+        let search = Search { seed: self.seed, salt, sequence, is_durable };
+        let Searched { entries, hole, .. } = search.search(&flash.reclaims[slot].summary);
+        if let Some(at) = hole {
+            return self.note_loss(slot, at as u64 / BLOCK_BYTES);
+        }
+        let block = flash.log.first_block(victim);
+        let foot = Foot { sequence, entries: entries.len() as u32, ..Foot::default() };
+        flash.reclaims[slot].foot = Some(foot);
+        flash.begin_copying(slot, entries);
+        self.figures.damaged_segments += 1;
+        self.damages.add(Damage { block, what: DamageKind::Summary });
+    }
+
+    /// It cannot be said what all was in a victim. A store leaves it as it is; a cache forgets it, with everything older, of
+    /// which there may have been newer versions in it.
+    fn note_loss(&mut self, slot: usize, block: u64) {
+        let Some(flash) = &mut self.flash else { return };
+        let victim = flash.reclaims[slot].victim;
+        self.figures.damaged_segments += 1;
+        let block = flash.log.first_block(victim) + block;
+        self.damages.add(Damage { block, what: DamageKind::Hole(self.settings.keep.into()) });
+        if self.settings.keep == Keep::Everything {
+            return flash.set_aside(slot);
+        }
+        let sequence = flash.log.sequence(victim);
+        flash.log.disbelieve(sequence);
+        flash.superblock.flushed = flash.superblock.flushed.max(sequence);
+        flash.has_dirty_superblock = true;
+        let point = self.sync();
+        self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].step = Step::Settling(point));
     }
 
     /// The index forgets what is left in the victim.
@@ -238,15 +297,14 @@ impl Engine {
     }
 }
 
-/// The entries of a summary, none if it is not intact.
+/// The entries of a summary.
 fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
-    if !is_summary(blocks, foot) {
-        return Vec::new();
-    }
     let all = blocks.iter().flat_map(|block| block.as_slice().chunks_exact(Entry::BYTES));
     all.take(foot.entries as usize).map(Entry::decode).collect()
 }
 
+/// So many reads of a victim's records, or of all of it, may fail, and are tried again.
+const MOST_FAILURES: u32 = 8;
 /// Segments that are made free at a time.
 const MOST_VICTIMS: usize = 8;
 /// Reads for copies of a victim at a time. Users wait for what is read, too, so these are few.

@@ -2,17 +2,23 @@
 
 use super::super::flash::{Flash, Job};
 use super::super::jobs::Haste;
-use super::super::log::format::{Head, summary_blocks};
+use super::super::log::format::{End, summary_blocks};
+use super::super::log::format::{Entry, is_summary};
 use super::super::settings::Keep;
 use super::{FULL_SHARE, OLDEST_EVERY, Part, Reclaim, Run, Step, entries_in};
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, Mirror};
+use crate::pool::Pool;
 
 impl Flash {
     /// Chooses a victim, if room is needed; false if there is none.
     pub(super) fn begin(&mut self, slot: usize, keep: Keep) -> bool {
         let under_way = self.reclaims.under_way();
-        if !self.log.wants_victim(under_way) || self.log.has_failed() || self.reclaims.is_stuck {
+        if !self.log.wants_victim(under_way)
+            || self.log.has_failed()
+            || self.log.is_full()
+            || self.reclaims.is_stuck
+        {
             return false;
         }
         let taken = self.reclaims.taken;
@@ -55,14 +61,18 @@ impl Flash {
     }
 
     /// All records are copied that are to be kept; false if that could not be done.
-    pub(super) fn end_copying(&mut self, slot: usize) -> bool {
+    pub(super) fn end_copying(&mut self, slot: usize, pool: &mut Pool) -> bool {
         if self.reclaims[slot].is_aborted {
             self.reclaims.is_stuck = true;
             self.log.set_victim(self.reclaims[slot].victim, false);
             self.end(slot);
             return false;
         }
-        let point = self.log.sync();
+        if self.reclaims[slot].is_unreadable {
+            self.set_aside(slot);
+            return false;
+        }
+        let point = self.log.sync(pool);
         self.wanted = self.wanted.max(point);
         self.reclaims[slot].step = Step::Settling(point);
         true
@@ -78,9 +88,12 @@ impl Flash {
             .foot
             .filter(|foot| foot.sequence == self.log.sequence(self.reclaims[slot].victim));
         self.reclaims[slot].foot = foot;
-        let Some(foot) = foot else { return self.erase(slot) };
+        let blocks = u64::from(self.log.segment_blocks());
+        let Some(foot) = foot.filter(|foot| summary_blocks(foot.entries as usize) < blocks) else {
+            return self.read_whole(slot);
+        };
         self.reclaims[slot].step = Step::Summary;
-        let end = self.log.first_block(self.reclaims[slot].victim) + u64::from(self.log.segment_blocks());
+        let end = self.log.first_block(self.reclaims[slot].victim) + blocks;
         let first = end - summary_blocks(foot.entries as usize);
         self.read_summary_from(slot, first, end);
     }
@@ -91,24 +104,55 @@ impl Flash {
         self.read(slot, Part::Summary, first, count as u32, Vec::new());
     }
 
-    pub(super) fn take_summary(&mut self, slot: usize, damaged: &mut u64) {
-        let Some(foot) = self.reclaims[slot].foot else { return self.erase(slot) };
+    pub(super) fn take_summary(&mut self, slot: usize) {
+        let Some(foot) = self.reclaims[slot].foot else { return self.read_whole(slot) };
         let (have, needed) =
             (self.reclaims[slot].summary.len() as u64, summary_blocks(foot.entries as usize));
-        if (1..needed).contains(&have) {
+        if (1..needed).contains(&have) && self.reclaims[slot].failures == 0 {
             let end = self.log.first_block(self.reclaims[slot].victim) + u64::from(self.log.segment_blocks());
             return self.read_summary_from(slot, end - needed + have, end);
         }
-        self.reclaims[slot].entries = entries_in(&self.reclaims[slot].summary, &foot);
-        if self.reclaims[slot].entries.len() != foot.entries as usize {
-            *damaged += 1;
-            self.reclaims[slot].foot = None;
-            return self.erase(slot);
+        if !is_summary(&self.reclaims[slot].summary, &foot, self.log.segment_blocks()) {
+            return self.read_whole(slot);
         }
-        let entries = self.reclaims[slot].entries.len();
-        self.reclaims[slot].chosen.clear();
-        self.reclaims[slot].chosen.resize(entries, false);
-        self.reclaims[slot].step = Step::Copying;
+        let entries = entries_in(&self.reclaims[slot].summary, &foot);
+        self.begin_copying(slot, entries);
+    }
+
+    /// All records of a victim are known.
+    pub(super) fn begin_copying(&mut self, slot: usize, entries: Vec<Entry>) {
+        let reclaim = &mut self.reclaims[slot];
+        reclaim.chosen.clear();
+        reclaim.chosen.resize(entries.len(), false);
+        reclaim.entries = entries;
+        reclaim.failures = 0;
+        reclaim.step = Step::Copying;
+    }
+
+    /// The summary of a victim is not what was written, or cannot be read: all of it is read instead.
+    fn read_whole(&mut self, slot: usize) {
+        let reclaim = &mut self.reclaims[slot];
+        reclaim.foot = None;
+        reclaim.failures = 0;
+        reclaim.step = Step::Whole;
+        reclaim.summary.clear();
+        self.read_on_whole(slot);
+    }
+
+    /// The next blocks of all of a victim; false if there are none.
+    pub(super) fn read_on_whole(&mut self, slot: usize) -> bool {
+        let (have, all) = (self.reclaims[slot].summary.len() as u32, self.log.segment_blocks());
+        let count = (all - have).min(self.jobs.most_blocks());
+        if count > 0 {
+            let block = self.log.first_block(self.reclaims[slot].victim) + u64::from(have);
+            self.read(slot, Part::Summary, block, count, Vec::new());
+        }
+        count > 0
+    }
+
+    /// Not all records of a victim could be read: nothing of it is given up, and it is not taken again.
+    pub(super) fn set_aside(&mut self, slot: usize) {
+        self.end(slot);
     }
 
     /// Reads what is missing of a run.
@@ -116,16 +160,21 @@ impl Flash {
         let (have, needed) = (run.blocks.len() as u64, run.within.end - run.within.start);
         let count = (needed - have).min(u64::from(self.jobs.most_blocks())) as u32;
         let block = self.log.first_block(self.reclaims[slot].victim) + run.within.start + have;
-        self.jobs.read(Job::Reclaim(slot, Part::Run(run)), Haste::Later, block, count, Vec::new());
+        let list = (Vec::new(), run.copy.map_or(Mirror::Any, Mirror::Only));
+        self.jobs.read_copy(Job::Reclaim(slot, Part::Run(run)), Haste::Later, block, count, list);
     }
 
     pub(super) fn erase(&mut self, slot: usize) {
+        let victim = self.reclaims[slot].victim;
         self.reclaims[slot].step = Step::Erasing;
         let mut first = std::mem::take(&mut self.reclaims[slot].first);
-        first.as_mut_slice()[..Head::BYTES].fill(0);
-        self.reclaims[slot].under_way += 1;
-        let block = self.log.first_block(self.reclaims[slot].victim);
+        let (end, of) = (End::Free(self.log.sequence(victim)), self.log.end_of(victim));
+        first.as_mut_slice()[..End::BYTES].copy_from_slice(&end.encode(of));
+        self.reclaims[slot].under_way += 2;
+        let block = self.log.first_block(victim);
         self.jobs.write(Job::Reclaim(slot, Part::Erased), Haste::Later, block, vec![first]);
+        let last = block + u64::from(self.log.segment_blocks()) - 1;
+        self.jobs.write(Job::Reclaim(slot, Part::Erased), Haste::Later, last, vec![end.last_block(of)]);
     }
 
     pub(super) fn make_erased_durable(&mut self, slot: usize) {

@@ -52,7 +52,7 @@ impl About {
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let (known, segments) = sums.recovered.unwrap_or_default();
-        let lines: [(&str, u64); 42] = [
+        let lines: [(&str, u64); 44] = [
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
             ("cmd_get", statistics.cmd_get),
@@ -92,6 +92,8 @@ impl About {
             ("extstore_bytes_copied", figures.copied),
             ("badcrc_from_extstore", figures.damaged),
             ("flash_failed_reads", figures.failed_reads),
+            ("flash_damaged_segments", figures.damaged_segments),
+            ("flash_repaired", figures.repaired),
             ("recovering", u64::from(sums.recovered.is_some())),
             ("recovering_segments", u64::from(segments)),
             ("recovering_segments_known", u64::from(known)),

@@ -4,7 +4,7 @@
 use super::latency::Source;
 use super::statistics::Statistics;
 use super::verb::{Answer, Store, Verb, to_expiry, to_seconds};
-use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Put, Refused, State};
+use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Keep, Put, Refused, State};
 use crate::wire::memcached::meta::{self, Deleted};
 use crate::wire::memcached::reply::{self, Counted, Stored};
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
@@ -57,6 +57,10 @@ impl Work<'_> {
     /// Carries out a verb. `data` are those that came with it.
     pub fn carry_out(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Outcome {
         let before = self.out.len();
+        if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(verb) {
+            reply::server_error(self.out, DAMAGED);
+            return Outcome::Done(Source::Miss);
+        }
         let outcome = match verb {
             Verb::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
             Verb::MetaGet(flags) => self.meta_get(key, flags),
@@ -476,6 +480,22 @@ impl Work<'_> {
 /// Bytes of an answer around its value, for nearly all.
 const AROUND_VALUE: usize = 512;
 /// To whom there is nothing else to say.
+/// True for a verb that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
+/// but a hit: there it misses. What replaces an item, or deletes it, needs not know it.
+fn says_so(verb: &Verb) -> bool {
+    match verb {
+        Verb::MetaGet(_)
+        | Verb::Count { .. }
+        | Verb::MetaCount { .. }
+        | Verb::Touch { .. }
+        | Verb::MetaDebug => true,
+        Verb::Store(store) => store.mode != StoreMode::Set || store.cas != 0,
+        _ => false,
+    }
+}
+
+/// The answer then.
+const DAMAGED: &str = "the item is damaged on flash: set or delete it";
 const NO_ROOM: &str = "out of memory";
 
 enum Step {

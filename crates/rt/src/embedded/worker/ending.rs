@@ -57,7 +57,7 @@ impl<D: Steered> Worker<D> {
             && (now >= deadline || self.is_empty())
         {
             // Whoever still waits is told with the end.
-            let point = self.engine.sync();
+            let point = self.engine.close();
             self.ending = Ending::Settling { point, deadline: now + self.settings.patience };
             self.carry_out(now);
         }

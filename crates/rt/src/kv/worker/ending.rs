@@ -106,8 +106,8 @@ impl<D: Steered> Worker<D> {
             common.post(0, Notice::Look);
             self.stopping = Stopping::Done { is_durable: true };
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
-            let sync = |shard| common.with(shard, |shard| shard.engine_mut().sync()).unwrap_or(0);
-            let points = (0..common.shards()).map(sync).collect();
+            let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);
+            let points = (0..common.shards()).map(close).collect();
             self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
             self.reach.go_on_everywhere();
             self.is_told = true;

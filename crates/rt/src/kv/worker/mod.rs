@@ -17,6 +17,7 @@ pub use datagrams::Datagrams;
 pub use door::Door;
 
 use super::client::Client;
+use super::events::Event;
 use super::figures::Traffic;
 use super::parts::Parts;
 use super::server::Limits;
@@ -149,7 +150,14 @@ impl<D: Steered> Worker<D> {
         }
         let checkup = Checkup::new(drive.as_ref());
         let disk = drive.as_ref().map(Drive::disk);
-        let parts = disk.map_or(Parts::NONE, |disk| Parts::new(&disk, common.shards()));
+        let blocks = common.with(0, |shard| shard.engine().disk_blocks()).flatten();
+        let parts = match (&disk, blocks) {
+            (Some(disk), Some(blocks)) => Parts::of_store(disk, common.shards(), blocks),
+            _ => Parts::NONE,
+        };
+        if let Some(disk) = disk.filter(|disk| parts.have_room(disk)) {
+            common.tell(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
+        }
         let Entries { door, datagrams, users } = entries;
         let letters = Letters::new(datagrams);
         door.open(&epoll)?;

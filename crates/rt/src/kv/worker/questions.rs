@@ -1,10 +1,12 @@
 //! What a worker is asked between two of its turns.
 
+use super::super::events::Event;
 use super::super::questions::Told;
 use super::Worker;
 use crate::ctl::{Answer, Health, Question, Steered};
 use std::sync::mpsc::Sender;
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::Damage;
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
 
@@ -17,13 +19,15 @@ pub(super) struct Checkup {
     due: Time,
     /// Something has happened since.
     is_stale: bool,
+    /// The drive had no room.
+    is_full: bool,
 }
 
 impl Checkup {
     /// Of a drive, if there is one.
     pub fn new(drive: Option<&impl Steered>) -> Checkup {
         let due = if drive.is_some() { Time::ZERO } else { Time::NEVER };
-        Checkup { health: Health::default(), due, is_stale: false }
+        Checkup { health: Health::default(), due, is_stale: false, is_full: false }
     }
 
     /// When it wants to look, if nothing else happens.
@@ -68,9 +72,23 @@ impl<D: Steered> Worker<D> {
         self.checkup.is_stale = true;
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
         let health = drive.health();
+        let common = self.reach.common();
+        let is_full = (0..common.shards()).any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
+        if is_full != self.checkup.is_full {
+            self.checkup.is_full = is_full;
+            common.tell(Event::Room { drive: drive.identify().model, is_full });
+        }
+        for shard in 0..self.reach.common().shards() {
+            let common = self.reach.common();
+            while let Some(damage) = common.with(shard, |shard| shard.engine_mut().next_damage()).flatten() {
+                let block = self.parts.block(shard, damage.block);
+                common.tell(Event::Damage(Damage { block, ..damage }));
+            }
+        }
         self.reach.common().tell_change(&self.checkup.health, &health);
         let is_the_same = self.checkup.health == health;
-        self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false };
+        let is_full = self.checkup.is_full;
+        self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false, is_full };
         if !is_the_same {
             let mut text = Vec::new();
             self.checkup.health.tell(&mut text);

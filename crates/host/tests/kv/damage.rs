@@ -1,0 +1,534 @@
+//! Stores that come to an orderly end, and of which something is not there any more as it was written.
+//!
+//! What is promised: whatever is damaged, nothing is answered that is older than what was written last, and nothing that
+//! was deleted. If it is one block, a store answers all that is not in it, and says of the rest that it cannot be read.
+
+use crate::disk::TestDisk;
+use crate::random::cases;
+use crate::rig::{open, settings};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tailcut_base::Time;
+use tailcut_base::random::Stream;
+use tailcut_host::kv::{
+    Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Found, Keep, Making, Put, Refused,
+    Settings, State,
+};
+use tailcut_host::planted::{Rule, broken};
+use tailcut_host::{Block, Bytes};
+
+/// A store, and what it should hold.
+pub struct Store {
+    engine: Engine,
+    pub disk: TestDisk,
+    settings: Settings,
+    random: Stream,
+    time: u64,
+    /// The last version of each key; none if it was deleted.
+    last: BTreeMap<u64, Option<Vec<u8>>>,
+    versions: u32,
+    damages: Vec<Damage>,
+}
+
+/// What a store says of a key.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Value(Vec<u8>),
+    Nothing,
+    /// It cannot be read.
+    Lost,
+}
+
+/// What is done to a block.
+#[derive(Clone, Copy, Debug)]
+enum Harm {
+    Flip(usize),
+    Zeros,
+    Noise,
+    /// It gets what was written to another one.
+    Misdirected(u64),
+}
+
+pub const SEGMENT: u64 = 16;
+pub const SEGMENTS: u64 = 40;
+const KEYS: u64 = 150;
+
+fn any_harm() -> impl Strategy<Value = Harm> {
+    prop_oneof![
+        6 => (0usize..4096).prop_map(Harm::Flip),
+        // Where the ends of segments are.
+        3 => (0usize..48).prop_map(Harm::Flip),
+        3 => (4048usize..4096).prop_map(Harm::Flip),
+        2 => Just(Harm::Zeros),
+        2 => Just(Harm::Noise),
+        2 => (1u64..SEGMENT * SEGMENTS).prop_map(Harm::Misdirected),
+    ]
+}
+
+/// A block, often at an end of a segment.
+fn any_block() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0u64..SEGMENT * SEGMENTS,
+        (1u64..SEGMENTS).prop_map(|segment| segment * SEGMENT),
+        (1u64..SEGMENTS).prop_map(|segment| segment * SEGMENT + SEGMENT - 1),
+    ]
+}
+
+fn any_keep() -> impl Strategy<Value = Settings> {
+    prop_oneof![Just(Keep::Everything), Just(Keep::WhatIsUsed)]
+        .prop_map(|keep| Settings { append: Append::AtOnce, ..settings(keep) })
+}
+
+impl Store {
+    fn new(settings: Settings, seed: u64) -> Store {
+        let mut disk = TestDisk::new(SEGMENT * SEGMENTS, seed.is_multiple_of(2), seed);
+        // Something else was there before.
+        (2..SEGMENT * SEGMENTS).for_each(|block| disk.set(block, noise(block)));
+        let making = Making::Create { store: 77 << 64 | u128::from(seed), seed };
+        let engine = open(settings, &mut disk, making).expect("a new store");
+        let (last, damages) = (BTreeMap::new(), Vec::new());
+        let random = Stream::new(seed, "user");
+        let mut store = Store { engine, disk, settings, random, time: 1, last, versions: 0, damages };
+        store.tick();
+        store
+    }
+
+    fn tick(&mut self) {
+        self.time += 10_000;
+        self.engine.tick(Time(self.time), 1000);
+    }
+
+    fn run(&mut self) {
+        while let Some(request) = self.engine.next_request() {
+            self.disk.submit(request);
+        }
+        if let Some(response) = self.disk.answer() {
+            self.engine.respond(response);
+        }
+        self.engine.recover(50);
+        self.damages.extend(std::iter::from_fn(|| self.engine.next_damage()));
+    }
+
+    /// True if it was done, and not refused because the store is full.
+    fn change(&mut self, number: u64, change: Change<'_>) -> bool {
+        self.tick();
+        for _ in 0..100_000 {
+            self.run();
+            match self.engine.change(&key(number), None, change) {
+                Ok(_) => return true,
+                Err(Refused::Busy) => {}
+                Err(_) => return false,
+            }
+        }
+        panic!("a disk that answers is not behind for ever");
+    }
+
+    fn put(&mut self, number: u64) {
+        let most = [40, 400, 9000][self.random.below(3) as usize];
+        let bytes = 8 + self.random.below(most) as usize;
+        self.versions += 1;
+        let mut value = self.versions.to_le_bytes().to_vec();
+        value.resize(bytes, number as u8);
+        let content = Content::New(&value);
+        let put = Put { content, flags: 0, expires: 0, state: State::default(), cas: None };
+        if self.change(number, Change::Put(put)) {
+            self.last.insert(number, Some(value));
+        }
+    }
+
+    fn delete(&mut self, number: u64) {
+        if self.change(number, Change::Remove) {
+            self.last.insert(number, None);
+        }
+    }
+
+    pub fn step(&mut self) {
+        let number = self.random.below(KEYS);
+        match self.random.below(5) {
+            0 => self.delete(number),
+            _ => self.put(number),
+        }
+    }
+
+    fn said(&mut self, number: u64) -> Said {
+        self.tick();
+        match self.engine.find(&key(number), false) {
+            Found::Nothing => return Said::Nothing,
+            Found::Item(item) => {
+                let mut value = Vec::new();
+                item.value.append_to(&mut value);
+                return Said::Value(value);
+            }
+            Found::OnFlash | Found::Unknown => {}
+        }
+        self.engine.fetch(&key(number), 7, false);
+        for _ in 0..100_000 {
+            if let Some(fetched) = self.engine.next_fetched() {
+                let said = match (fetched.is_there(), fetched.is_lost) {
+                    (true, _) => {
+                        let mut value = Vec::new();
+                        fetched.item().value.append_to(&mut value);
+                        Said::Value(value)
+                    }
+                    (_, true) => Said::Lost,
+                    _ => Said::Nothing,
+                };
+                self.engine.give_back(fetched);
+                return said;
+            }
+            self.run();
+        }
+        panic!("a fetch ends");
+    }
+
+    /// An orderly end.
+    pub fn close(&mut self) {
+        self.engine.close();
+        self.settle();
+    }
+
+    /// Until the engine wants nothing from the disk.
+    fn settle(&mut self) {
+        self.engine.sync();
+        for _ in 0..100_000 {
+            self.run();
+            if self.disk.is_idle() && self.engine.is_idle() && self.engine.recovered().is_none() {
+                return;
+            }
+        }
+        panic!("it comes to an end");
+    }
+
+    pub fn reopen(&mut self) -> Result<(), CannotOpen> {
+        self.engine = open(self.settings, &mut self.disk, Making::Open)?;
+        self.tick();
+        Ok(())
+    }
+
+    fn harm(&mut self, block: u64, harm: Harm) {
+        match harm {
+            Harm::Flip(byte) => self.disk.flip(block, byte),
+            Harm::Zeros => self.disk.set(block, Bytes::ZEROS),
+            Harm::Noise => self.disk.set(block, noise(block)),
+            Harm::Misdirected(other) => {
+                let bytes = self.disk.read(other);
+                self.disk.set(block, bytes);
+            }
+        }
+    }
+
+    /// Whatever is said of a key was written for it once.
+    pub fn look_at_all(&mut self) {
+        for number in 0..KEYS {
+            if let Said::Value(value) = self.said(number) {
+                assert!(
+                    value[4..].iter().all(|&byte| byte == number as u8),
+                    "key {number}: that of another one"
+                );
+            }
+        }
+    }
+
+    /// Nothing is older than what was written last. How many keys cannot be read, and how many are not there though they should be.
+    fn check(&mut self) -> (usize, usize) {
+        let (mut lost, mut missing) = (0, 0);
+        for number in 0..KEYS {
+            let wanted = self.last.get(&number).cloned().flatten();
+            match self.said(number) {
+                Said::Value(value) => {
+                    let version =
+                        |value: &[u8]| u32::from_le_bytes(*value.first_chunk().expect("four bytes"));
+                    assert!(
+                        wanted.as_ref() == Some(&value),
+                        "key {number}: version {}, and not {:?}",
+                        version(&value),
+                        wanted.as_deref().map(version)
+                    );
+                }
+                Said::Lost => lost += 1,
+                Said::Nothing => missing += usize::from(wanted.is_some()),
+            }
+        }
+        (lost, missing)
+    }
+}
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key-{number}").into_bytes()
+}
+
+fn noise(seed: u64) -> Bytes {
+    let mut random = Stream::new(seed, "noise");
+    let words: Vec<u8> = (0..512).flat_map(|_| random.bits().to_le_bytes()).collect();
+    Bytes::encode(&words)
+}
+
+/// A store whose items were written several times, some of them deleted, and some segments reclaimed.
+pub fn closed(settings: Settings, seed: u64) -> Store {
+    let mut store = Store::new(settings, seed);
+    let steps = 300 + store.random.below(900);
+    (0..steps).for_each(|_| store.step());
+    store.close();
+    if store.random.below(2) == 0 {
+        store.reopen().expect("it is whole");
+        (0..store.random.below(200)).for_each(|_| store.step());
+        store.close();
+    }
+    store
+}
+
+/// Damages a closed store in places drawn by `seed`, and looks what it says; over and over, with what it writes meanwhile.
+fn one_block(settings: Settings, seed: u64, block: u64, harm: Harm) {
+    let mut store = closed(settings, seed);
+    store.harm(block, harm);
+    store.reopen().expect("one block is not enough to lose a store");
+    let is_cache = settings.keep == Keep::WhatIsUsed;
+    let (lost, missing) = store.check();
+    // A record that is damaged takes the keys in its block along.
+    assert!(lost <= 4096 / 64 && (is_cache || missing == 0), "{lost} lost, {missing} missing");
+    // It is put right: the next start finds nothing that was not found, and room is made again.
+    store.close();
+    store.damages.clear();
+    store.reopen().expect("it is put right");
+    assert_eq!(store.engine.figures().damaged_segments, 0, "{:?}", store.damages);
+    store.check();
+    (0..900).for_each(|_| store.step());
+    store.check();
+    store.close();
+    store.reopen().expect("it is put right");
+    store.check();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20 * cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_damaged_block_costs_no_more_than_its_records(
+        settings in any_keep(),
+        seed in any::<u64>(),
+        block in any_block(),
+        harm in any_harm(),
+    ) {
+        one_block(settings, seed, block, harm);
+    }
+
+    #[test]
+    fn nothing_older_is_answered_whatever_is_damaged(
+        settings in any_keep(),
+        seed in any::<u64>(),
+        harms in prop::collection::vec((any_block(), any_harm()), 1..12),
+        segments in prop::collection::vec((1..SEGMENTS, any_harm(), 1..SEGMENT, any_harm()), 0..3),
+    ) {
+        let mut store = closed(settings, seed);
+        harms.iter().for_each(|&(block, harm)| store.harm(block, harm));
+        for (segment, end, record, harm) in segments {
+            // So that its summary is damaged, and something in it, too.
+            store.harm(segment * SEGMENT + SEGMENT - 1, end);
+            store.harm(segment * SEGMENT + record, harm);
+        }
+        let Ok(()) = store.reopen() else { return Ok(()) };
+        store.check();
+        (0..600).for_each(|_| store.step());
+        store.check();
+        store.close();
+        store.reopen().expect("it was opened before");
+        store.check();
+    }
+}
+
+/// Segments of which some have newer versions of what is in older ones are damaged by `harm`, which gets the first block of a segment and
+/// the number of another one in it.
+fn segments_with_news(harm: impl Fn(&mut Store, u64, u64)) {
+    for (segment, block) in (2..8).flat_map(|segment| (1..SEGMENT - 2).map(move |block| (segment, block))) {
+        let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 9);
+        for _ in 0..2 {
+            (0..100).for_each(|number| store.put(number));
+        }
+        (0..100).step_by(7).for_each(|number| store.delete(number));
+        store.close();
+        harm(&mut store, segment * SEGMENT, block);
+        store.reopen().expect("a store");
+        store.check();
+    }
+}
+
+fn finds(rule: Rule, check: impl Fn() + std::panic::UnwindSafe) {
+    check();
+    let result = std::panic::catch_unwind(|| broken(rule, check));
+    assert!(result.is_err(), "{rule:?} can be broken, and nobody notices");
+}
+
+#[test]
+fn a_damaged_head_makes_no_segment_free() {
+    let check = || segments_with_news(|store, first, _| store.disk.flip(first, 9));
+    finds(Rule::DamagedHeadsAreNotFree, check);
+}
+
+#[test]
+fn a_damaged_value_behind_a_damaged_summary_counts() {
+    let check = || {
+        segments_with_news(|store, first, block| {
+            store.disk.flip(first + SEGMENT - 1, 4095 - 20);
+            store.disk.flip(first + block, 2000);
+        });
+    };
+    finds(Rule::DamagedRecordsCount, check);
+}
+
+#[test]
+fn a_hole_behind_a_damaged_summary_casts_doubt() {
+    let check = || {
+        segments_with_news(|store, first, block| {
+            store.disk.flip(first + SEGMENT - 1, 4095 - 20);
+            store.disk.set(first + block, Bytes::ZEROS);
+        });
+    };
+    finds(Rule::HolesCastDoubt, check);
+}
+
+#[test]
+fn what_was_flushed_stays_so_with_one_superblock() {
+    let check = || {
+        for block in 0..2 {
+            let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 5);
+            (0..100).for_each(|number| store.put(number));
+            store.engine.flush_all();
+            store.last.clear();
+            store.settle();
+            store.disk.flip(block, 60);
+            store.reopen().expect("one superblock is enough");
+            assert_eq!(store.check(), (0, 0));
+        }
+    };
+    finds(Rule::SuperblocksAreTwo, check);
+}
+
+/// A record that is damaged when its segment is reclaimed, with an older version in an older segment.
+#[test]
+fn what_is_damaged_when_its_segment_is_reclaimed_does_not_leave_an_older_version() {
+    let check = || {
+        let mut lost = 0;
+        for seed in 0..12 {
+            let mut store = closed(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, seed);
+            for segment in 1..SEGMENTS {
+                let block = segment * SEGMENT + 1 + store.random.below(SEGMENT - 4);
+                store.disk.flip(block, 2000);
+            }
+            store.reopen().expect("a store");
+            (0..900).for_each(|_| {
+                let number = KEYS + store.random.below(60);
+                store.put(number);
+            });
+            store.check();
+            store.close();
+            store.reopen().expect("a store");
+            let (now, missing) = store.check();
+            assert_eq!(missing, 0, "what was lost is not taken for what never was");
+            lost += now;
+        }
+        assert!(lost > 0, "something was lost");
+    };
+    finds(Rule::LossesAreRecorded, check);
+}
+
+#[test]
+fn damage_is_counted_and_told() {
+    let mut store = closed(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 3);
+    let segment = (1..SEGMENTS)
+        .find(|segment| store.disk.read(segment * SEGMENT).as_slice().starts_with(b"segmentK"))
+        .expect("one is used");
+    store.disk.flip(segment * SEGMENT, 9);
+    store.reopen().expect("a store");
+    store.check();
+    assert_eq!(store.engine.figures().damaged_segments, 1);
+    assert_eq!(store.engine.figures().repaired, 1);
+    assert_eq!(store.damages, [Damage { block: segment * SEGMENT, what: DamageKind::Head }]);
+    let text = store.damages[0].to_string();
+    assert!(text.contains("a damaged head of a segment, written again from its foot"), "{text}");
+}
+
+/// One of two copies of everything on flash is not what was written.
+#[test]
+fn another_copy_is_read_and_replaces_the_bad_one() {
+    let check = || {
+        for keep in [Keep::Everything, Keep::WhatIsUsed] {
+            let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
+            store.disk.shape.copies = 2;
+            for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
+            {
+                store.disk.bad_copies.insert(block, noise(block));
+            }
+            store.reopen().expect("there is another copy");
+            assert_eq!(store.check(), (0, 0));
+            let before = store.disk.bad_copies.len();
+            store.settle();
+            assert_eq!(store.check(), (0, 0));
+            let (after, figures) = (store.disk.bad_copies.len(), *store.engine.figures());
+            assert!(
+                after < before && figures.repaired > 0 && figures.damaged == 0,
+                "{after} of {before}: {figures:?}"
+            );
+            assert!(
+                store.damages.iter().all(|damage| damage.what == DamageKind::Copy),
+                "{:?}",
+                store.damages
+            );
+            // What is moved for room is read from the other copy, too.
+            (0..900).for_each(|_| store.step());
+            assert_eq!(store.check().0, 0);
+        }
+    };
+    finds(Rule::OtherCopiesAreRead, check);
+}
+
+/// A sparse file on a file system without room: blocks that were written can be written again, and no others.
+#[test]
+fn a_disk_without_room_is_full_until_it_has_some() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
+    store.disk = TestDisk::new(SEGMENT * SEGMENTS, true, 7);
+    let making = Making::Create { store: 5, seed: 7 };
+    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.is_full = true;
+    let mut refused = 0;
+    for _ in 0..300 {
+        let number = store.random.below(60);
+        let before = store.versions;
+        store.put(number);
+        let is_put =
+            store.last[&number].as_ref().is_some_and(|value| value.starts_with(&(before + 1).to_le_bytes()));
+        refused += u32::from(!is_put);
+    }
+    assert!(refused > 0 && store.engine.is_full(), "{refused}");
+    assert_eq!(store.check(), (0, 0), "everything is read");
+    store.delete(3);
+    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None), "and deleted");
+    // A restart finds what was durable, or says why not.
+    store.disk.is_full = false;
+    store.time += 2_000_000_000;
+    store.tick();
+    store.settle();
+    assert!(!store.engine.is_full(), "there is room again");
+    (0..60).for_each(|number| store.put(number));
+    assert_eq!(store.check(), (0, 0));
+    store.close();
+    store.reopen().expect("a store");
+    assert_eq!(store.check(), (0, 0));
+}
+
+#[test]
+fn a_store_is_opened_again_without_room() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
+    store.disk = TestDisk::new(SEGMENT * SEGMENTS, false, 7);
+    let making = Making::Create { store: 5, seed: 7 };
+    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.is_full = true;
+    store.reopen().expect("all that has to be written has room");
+    assert_eq!(store.check(), (0, 0));
+    store.disk.is_full = false;
+    store.reopen().expect("a store");
+    assert_eq!(store.check(), (0, 0));
+}
