@@ -103,3 +103,28 @@ fn a_drive_that_is_too_small_is_told() {
     assert!(why.contains("KiB are needed"), "{why}");
     attempt(&mut MemoryDrive::new(12 * 32, 16), Making::OpenOrCreate).expect("small segments");
 }
+
+/// The content of a drive on one of another size.
+fn moved(drive: &mut MemoryDrive, blocks: u64) -> MemoryDrive {
+    let mut to = MemoryDrive::new(blocks, 64);
+    for block in 0..blocks.min(drive.disk().blocks) {
+        let data = read(drive, block, 1);
+        if data.iter().any(|bytes| !bytes.is_hole()) {
+            write(&mut to, block, data);
+        }
+    }
+    to
+}
+
+#[test]
+fn a_store_in_parts_is_where_it_was_when_its_drive_has_grown_and_refused_when_it_has_shrunk() {
+    let mut drive = memory_drive();
+    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    let blocks = drive.disk().blocks;
+    let mut grown = moved(&mut drive, blocks + 11 * 1024);
+    assert_eq!(attempt_parts(&mut grown, Making::OpenOrCreate, 2).expect("the same"), 2);
+    let mut shrunk = moved(&mut drive, blocks - 1);
+    let why = attempt_parts(&mut shrunk, Making::OpenOrCreate, 2).expect_err("it has shrunk").to_string();
+    let sizes = "a disk of at least 24576 blocks (96 MiB), and this one has only 24575 (95 MiB)";
+    assert!(why.contains(sizes), "{why}");
+}

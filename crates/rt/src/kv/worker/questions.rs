@@ -73,7 +73,8 @@ impl<D: Steered> Worker<D> {
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
         let health = drive.health();
         let common = self.reach.common();
-        let is_full = (0..common.shards()).any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
+        let is_full = (0..common.shards())
+            .any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
         if is_full != self.checkup.is_full {
             self.checkup.is_full = is_full;
             common.tell(Event::Room { drive: drive.identify().model, is_full });
