@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::array::{ArrayConfig, Condition, Consent, LayoutKind, MemberId, OpenError, StaleCause};
-use tailcut_host::{Block, Bytes, Request};
+use tailcut_host::{Block, Bytes, Mirror, Request};
 use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, member_of, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
 use tailcut_rt::{Answers, Clock, Drive};
@@ -73,7 +73,8 @@ impl User {
 
     fn ask(&mut self, op: Op, block: u64, data: Vec<Bytes>) -> Bytes {
         let (class, blocks) = (Class::DEFAULT, u32::from(op != Op::Flush));
-        let request = Request { id: 0, op, fua: false, class, fail_fast: false, block, blocks, data };
+        let mirror = Mirror::Any;
+        let request = Request { id: 0, op, fua: false, class, fail_fast: false, mirror, block, blocks, data };
         self.array.submit(self.clock.now(), request);
         let mut answers = Answers::default();
         loop {

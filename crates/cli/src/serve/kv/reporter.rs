@@ -180,7 +180,7 @@ fn entry(event: &Event) -> Entry {
                 drive >> 8,
                 store >> 8
             );
-            new("drive_has_grown", text).with("blocks", drive).with("store_blocks", store)
+            new("drive_has_grown", text).with("blocks", *drive).with("store_blocks", *store)
         }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
         Event::Left => new("client_left", "a client has gone".into()).frequent(),
