@@ -71,12 +71,14 @@ pub struct Throttle {
     forgotten: Vec<Time>,
 }
 
-impl Throttle {
+impl Default for Throttle {
     /// Nobody has failed.
-    pub fn new() -> Throttle {
+    fn default() -> Throttle {
         Throttle { forgotten: vec![Time::ZERO; SLOTS] }
     }
+}
 
+impl Throttle {
     /// From when on the next attempt of a peer is looked at.
     pub fn opens(&self, peer: &Peer) -> Time {
         Time(self.forgotten[peer.slot()].0.saturating_sub(TOLERATED.0))
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn who_fails_again_and_again_is_looked_at_once_a_second() {
-        let mut throttle = Throttle::new();
+        let mut throttle = Throttle::default();
         let (guesser, other) = (peer("192.0.2.1:1000"), peer("192.0.2.9:1000"));
         let (mut now, mut attempts) = (Time(5_000_000_000), 0);
         let end = now + Nanos::secs(60);
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn networks_of_ipv6_and_users_of_this_machine_count_as_one() {
-        let mut throttle = Throttle::new();
+        let mut throttle = Throttle::default();
         let now = Time(1);
         (0..5).for_each(|_| throttle.note_failure(&peer("[2001:db8::1]:1"), now));
         assert!(throttle.opens(&peer("[2001:db8::ffff:2]:9")) > now);

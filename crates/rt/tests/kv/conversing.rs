@@ -129,7 +129,7 @@ fn who_guesses_passwords_is_slowed_down() {
     let rig: Rig<MemoryDrive> = Rig::with(None, settings, doors, Limits::default(), false);
     let mut guesser = rig.client();
     guesser.send("set x 0 0 8\r\nme wrong\r\n".repeat(1000));
-    guesser.say("", &"CLIENT_ERROR authentication failure\r\n".repeat(5));
+    guesser.say("", "CLIENT_ERROR authentication failure\r\n".repeat(5));
     // Far fewer than were asked for, however long this test was kept waiting meanwhile.
     let looked_at = rig.stop().figures.traffic.not_let_in;
     assert!((5..500).contains(&looked_at), "{looked_at}");

@@ -188,7 +188,7 @@ impl<D: Steered> Worker<D> {
             is_told: false,
             is_recovered: false,
             idle_check: Time::NEVER,
-            throttle: Throttle::new(),
+            throttle: Throttle::default(),
             slowed_check: Time::NEVER,
             traffic: Traffic::default(),
             steering: Steering::default(),
