@@ -112,6 +112,22 @@ fn a_lost_descriptor_loses_nothing() {
     }
 }
 
+/// A latent fault of the only copy that is left: that block is lost, the others are rebuilt.
+#[test]
+fn a_drive_is_rebuilt_although_a_block_has_no_other_copy() {
+    let mut rig = rig(&config(FOUR), 1);
+    rig.submit(Op::Write, 0, 24, false);
+    rig.rest();
+    rig.drives[0].is_gone = true;
+    (0..24).for_each(|block| rig.submit(Op::Read, block, 1, false));
+    rig.rest();
+    (DATA..DATA + 12).for_each(|block| rig.drives[1].corrupt(block));
+    rig.watch = None;
+    rig.replace(0);
+    rig.rest();
+    assert!(rig.array.epochs().expect("it has epochs").scrub_report().not_rebuilt > 0);
+}
+
 /// Two drives that share blocks are gone, one after the other, and replaced.
 #[test]
 fn with_three_copies_two_drives_are_rebuilt() {

@@ -130,7 +130,9 @@ impl<B: Block> Epochs<B> {
         let places = self.shape.places(block);
         let target = places.iter().position(|place| place.drive == drive).expect("it has a copy");
         if self.cache.get(entry).held == Held::Unknown || !holds(Rule::FillInCache) {
-            let is_source = |&copy: &usize| copy != target && core.drives.is_in_sync(places[copy].drive);
+            let is_source = |&copy: &usize| {
+                copy != target && places.get(copy).is_some_and(|place| core.drives.is_in_sync(place.drive))
+            };
             let good = (0..places.len()).find(|&copy| copy != target && work.found[copy][index].is_some());
             if good.is_none() && !(0..places.len()).any(|copy| is_source(&copy)) {
                 // There is nothing left to fill it from: the walk ends in vain.
