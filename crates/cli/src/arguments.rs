@@ -301,7 +301,7 @@ pub struct TortureArguments {
     /// How long to run seeds, such as 60s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Nanos>,
-    /// What to torture: arrays, raid, log, or a layout such as raid5
+    /// What to torture: arrays, kv, block, ssd, raid, log, or a layout such as raid5
     #[arg(long, value_name = "NAME", default_value = "arrays")]
     pub subject: String,
     /// Run the plan in a file, or this plan itself

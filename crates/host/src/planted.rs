@@ -37,6 +37,16 @@ tailcut_base::planted_rules! {
         LossesAreRecorded,
         /// A record that is not what was written is looked for in another copy.
         OtherCopiesAreRead,
+        /// Requests for bytes that overlap are carried out in the order in which they came.
+        OverlapsKeepOrder,
+        /// Of a block that is written in part, the rest stays.
+        RestsOfBlocksStay,
+        /// What was trimmed with force unit access is flushed before it is answered.
+        TrimsAreFlushed,
+        /// A tombstone is written for what is on flash and is not valid any more.
+        TombstonesAreWritten,
+        /// The head of a segment is erased only when what was copied from it is durable.
+        CopiesAreDurable,
         /// A tag is free again when its completion has been fetched.
         TagsAreReleased,
         /// A thread looks whether its request has ended before it sleeps.

@@ -183,6 +183,18 @@ impl<P: Probe> Ssd<P> {
         self.timers.horizon()
     }
 
+    /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in the buffer. The
+    /// mapping counts as known after a power cut; how a drive finds it again is not modelled.
+    pub fn content_after_power_cut(&self, logical: u32) -> u32 {
+        match self.ftl.lookup(logical) {
+            Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
+                crate::request::NONE => 0,
+                old => self.medium.content(old),
+            },
+            _ => self.peek(logical),
+        }
+    }
+
     /// The content of a logical page as a read submitted now would return it.
     pub fn peek(&self, logical: u32) -> u32 {
         match self.ftl.lookup(logical) {

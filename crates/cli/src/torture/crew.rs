@@ -9,14 +9,14 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 use tailcut_base::random::mix64;
-use tailcut_host::array::LayoutKind;
-use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Wrong, run, seeds};
+use tailcut_sim::torture::seeds::Target;
+use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Wrong, run};
 
 /// Where plans come from.
 #[derive(Clone, Debug)]
 pub enum Plans {
-    /// From seeds, for these layouts.
-    Seeds(Vec<LayoutKind>),
+    /// From seeds, for this.
+    Seeds(Target),
     /// From one plan, with the power cut at the event of this number.
     Steps(EveryStep),
 }
@@ -25,7 +25,7 @@ impl Plans {
     /// The plan of a number.
     pub fn plan(&self, number: u64) -> Plan {
         match self {
-            Plans::Seeds(layouts) => seeds::plan(number, layouts),
+            Plans::Seeds(target) => target.plan(number),
             Plans::Steps(steps) => steps.cut_at(number, &[]),
         }
     }

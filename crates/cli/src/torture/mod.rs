@@ -16,12 +16,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
-use tailcut_host::array::LayoutKind;
-use tailcut_sim::torture::{Canary, EveryStep, Plan, seeds};
+use tailcut_sim::torture::seeds::{self, Target};
+use tailcut_sim::torture::{Canary, EveryStep, Plan};
 
 /// Does what the arguments ask and prints to `out`.
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let layouts = subject(&arguments.subject)?;
+    let target = subject(&arguments.subject)?;
     let canary = arguments.canary.as_deref().map(canary).transpose()?;
     let marks = arguments.canary.as_ref().map_or(String::new(), |name| format!(" --canary {name}"));
     if let Some(text) = &arguments.plan {
@@ -32,11 +32,11 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
         let replay = format!("tailcut torture{marks} --plan '{}'", plan.in_line());
         return report(arguments, &alone(&plan, canary), Some(&plan), &replay, out);
     }
-    let search = search(arguments, layouts.clone(), canary);
+    let search = search(arguments, target.clone(), canary);
     let harvest = crew::search(&search, arguments.quiet, &listen()?);
     let seed = harvest.found.as_ref().map_or(search.first, |&(seed, _)| seed);
     let replay = format!("tailcut torture{marks} --subject {} --seed {seed}", arguments.subject);
-    report(arguments, &harvest, Some(&seeds::plan(seed, &layouts)), &replay, out)
+    report(arguments, &harvest, Some(&target.plan(seed)), &replay, out)
 }
 
 /// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already without,
@@ -66,7 +66,7 @@ fn listen() -> Result<Interrupt, Failure> {
 }
 
 /// One seed if only one is named; all that come if nothing is.
-fn search(arguments: &TortureArguments, layouts: Vec<LayoutKind>, canary: Option<Canary>) -> Search {
+fn search(arguments: &TortureArguments, target: Target, canary: Option<Canary>) -> Search {
     let is_open = arguments.seeds.is_none() && arguments.time.is_none();
     let count = if is_open && arguments.seed.is_some() { Some(1) } else { arguments.seeds };
     let time = arguments.time.map(|time| Duration::from_nanos(time.0));
@@ -74,7 +74,7 @@ fn search(arguments: &TortureArguments, layouts: Vec<LayoutKind>, canary: Option
         first: arguments.seed.unwrap_or(1),
         count,
         time: if is_open && arguments.seed.is_none() { Some(DEFAULT_TIME) } else { time },
-        plans: Plans::Seeds(layouts),
+        plans: Plans::Seeds(target),
         canary,
         jobs: arguments.jobs.map(usize::from),
     }
@@ -126,8 +126,8 @@ fn report(
     }
 }
 
-fn subject(name: &str) -> Result<Vec<LayoutKind>, Failure> {
-    seeds::layouts(name).ok_or_else(|| unknown("subject", name, &seeds::subjects()))
+fn subject(name: &str) -> Result<Target, Failure> {
+    seeds::target(name).ok_or_else(|| unknown("subject", name, &seeds::subjects()))
 }
 
 fn canary(name: &str) -> Result<Canary, Failure> {

@@ -11,6 +11,7 @@ use super::log::{Purpose, Record};
 use super::place::Place;
 use super::record::{Header, State};
 use super::settings::Keep;
+use crate::planted::{Rule, holds};
 
 impl Engine {
     pub(super) fn put(
@@ -171,7 +172,7 @@ impl Engine {
 
     /// Says on flash that no record of a key up to that sequence is valid.
     pub(super) fn bury(&mut self, hash: KeyHash, buried: u64) {
-        let Some(flash) = &mut self.flash else { return };
+        let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
         if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
             // The disk takes nothing any more: what is on it is not to be believed when it is opened again.

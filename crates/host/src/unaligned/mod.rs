@@ -14,6 +14,7 @@ pub mod order;
 
 use crate::block::Bytes;
 use crate::disk::{Disk, Request, Response};
+use crate::planted::{Rule, holds};
 use crate::pool::Pool;
 use entry::{Entry, Work};
 use order::Order;
@@ -122,7 +123,7 @@ impl Unaligned {
         assert!(claim.first + claim.blocks <= self.disk.blocks, "a request lies within the disk");
         self.widened += u64::from(entry.is_widened());
         let id = self.place(entry);
-        if self.order.admits(claim) {
+        if self.order.admits(claim) || !holds(Rule::OverlapsKeepOrder) {
             self.order.start(claim);
             self.begin(id);
         } else {

@@ -1,5 +1,6 @@
 //! Arrays as a subject.
 
+use super::plan::Plan;
 use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
@@ -75,25 +76,24 @@ impl Arrays {
 }
 
 impl Subject for Arrays {
-    type Config = ArrayConfig;
-
     const KEEPS_ORDER: bool = true;
 
-    fn create(now: Time, config: &ArrayConfig, drives: &[Disk]) -> Arrays {
-        let array = Array::create(now, config, drives, IDENTITY);
+    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Arrays {
+        let config = plan.array();
+        let array = Array::create(now, &config, drives, IDENTITY);
         let places: Vec<usize> = (0..drives.len()).collect();
         let state = State::Open(Box::new(array), places.clone());
-        Arrays { config: config.clone(), places, disks: drives.to_vec(), state, stale: Vec::new() }
+        Arrays { config, places, disks: drives.to_vec(), state, stale: Vec::new() }
     }
 
-    fn open(now: Time, config: &ArrayConfig, drives: &[(usize, Disk)]) -> Arrays {
+    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Arrays {
         let places = drives.iter().map(|&(place, _)| place).collect();
         let disks: Vec<Disk> = drives.iter().map(|(_, disk)| disk.clone()).collect();
         let state = match drives {
             [] => State::Refused(String::from("there is no drive")),
             _ => State::Opening(Box::new(Opening::new(now, &disks, Consent::Degraded))),
         };
-        Arrays { config: config.clone(), places, disks, state, stale: Vec::new() }
+        Arrays { config: plan.array(), places, disks, state, stale: Vec::new() }
     }
 
     fn refused(&self) -> Option<String> {

@@ -7,7 +7,9 @@
 //! answers writes with "write protected" for ever.
 
 use super::drive::Model;
-use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Status, Submit, Time};
+use std::collections::BTreeMap;
+use tailcut_base::device::content::{self, Change};
+use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request};
 use tailcut_ssd::{Preset, Ssd, SsdConfig};
 
@@ -18,6 +20,9 @@ tailcut_base::choice! {
         Model = "model",
         /// A small simulated SSD that is nearly full.
         Ssd = "ssd",
+        /// The same with its content: what reads return, and what a power cut leaves, is what that SSD has in its buffer and
+        /// on its flash.
+        SsdContent = "ssd-content",
     }
 }
 
@@ -30,6 +35,44 @@ pub struct Flash {
     /// The last moment that the SSD has been told of.
     clock: Time,
     completions: Vec<Completion>,
+    /// Where it keeps its content: what was written, by its page and its fingerprint there.
+    written: Option<Written>,
+    /// Of reads in flight: slot and the fingerprint that must come.
+    expected: Vec<(u32, u64)>,
+    config: SsdConfig,
+    seed: u64,
+    /// Counts of SSDs that a power cut has ended.
+    past: (u64, u64),
+}
+
+/// What the fingerprints of pages stand for.
+#[derive(Debug, Default)]
+struct Written {
+    /// Blocks that the drive offers.
+    blocks: u64,
+    contents: BTreeMap<(u64, u32), Bytes>,
+    commands: u32,
+}
+
+impl Written {
+    fn content(&self, block: u64, fingerprint: u32) -> Bytes {
+        match fingerprint {
+            0 => Bytes::default(),
+            _ => {
+                self.contents.get(&(block, fingerprint)).cloned().expect("a page has what was written to it")
+            }
+        }
+    }
+
+    /// Names a write, and notes what it writes.
+    fn note(&mut self, block: u64, data: &[Bytes]) -> u32 {
+        self.commands += 1;
+        for (block, content) in (block..).zip(data) {
+            let change = Change::write(self.commands, block as u32, ALL_SECTORS, true);
+            self.contents.insert((block, change.apply(0)), content.clone());
+        }
+        self.commands
+    }
 }
 
 /// The end of a command.
@@ -46,8 +89,38 @@ pub struct Ended {
 impl Flash {
     /// Of a new drive, whose programs and erases fail with the chance `fail`, in parts per million.
     pub fn new(model: &Model, fail: u32, seed: u64) -> Flash {
-        let ssd = Ssd::new(&config(model, fail), seed, false);
-        Flash { ssd, lead: Nanos::ZERO, clock: Time::ZERO, completions: Vec::new() }
+        let mut config = config(model, fail);
+        let has_content = model.backend == Backend::SsdContent;
+        if has_content && seed.is_multiple_of(4) {
+            // Writes complete when they are on flash.
+            config.buffer.size = 0;
+        }
+        let written = has_content.then(|| Written { blocks: model.blocks, ..Written::default() });
+        Flash {
+            ssd: Ssd::new(&config, seed, has_content),
+            lead: Nanos::ZERO,
+            clock: Time::ZERO,
+            completions: Vec::new(),
+            written,
+            expected: Vec::new(),
+            config,
+            seed,
+            past: (0, 0),
+        }
+    }
+
+    /// What a read that is submitted now returns, where it keeps its content.
+    pub fn content(&self, block: u64, blocks: u32) -> Option<Vec<Bytes>> {
+        let written = self.written.as_ref()?;
+        let content = |block: u64| written.content(block, self.ssd.peek(block as u32));
+        Some((block..block + u64::from(blocks)).map(content).collect())
+    }
+
+    /// What is in its blocks if the power goes now, where it keeps its content.
+    pub fn content_after_power_cut(&self) -> Option<Vec<Bytes>> {
+        let written = self.written.as_ref()?;
+        let content = |block: u64| written.content(block, self.ssd.content_after_power_cut(block as u32));
+        Some((0..written.blocks).map(content).collect())
     }
 
     /// A command has come.
@@ -55,7 +128,17 @@ impl Flash {
         let Request { op, fua, class, fail_fast, block, blocks, .. } = *request;
         let (sector, sectors) = (block * BLOCK_SECTORS, blocks * BLOCK_SECTORS as u32);
         let id = CommandId(slot);
-        let command = Command { id, op, fua, class, fail_fast, stream: 0, sector, sectors, content: 0 };
+        let content = match (&mut self.written, op) {
+            (Some(written), Op::Write) => written.note(block, &request.data),
+            _ => 0,
+        };
+        if self.written.is_some() && op == Op::Read {
+            let page = |index: u32| self.ssd.peek(block as u32 + index);
+            let folded =
+                (0..request.blocks).fold(0, |folded, index| content::fold(folded, index, page(index)));
+            self.expected.push((slot, folded));
+        }
+        let command = Command { id, op, fua, class, fail_fast, stream: 0, sector, sectors, content };
         self.clock = now + self.lead;
         let answer = self.ssd.submit(self.clock, &command);
         assert_eq!(answer, Submit::Accepted, "the drive keeps to the depth and the size of its SSD");
@@ -73,13 +156,45 @@ impl Flash {
     pub fn advance(&mut self, now: Time) -> Vec<Ended> {
         self.clock = now + self.lead;
         while !self.ssd.advance(self.clock, &mut self.completions) {}
-        let ended = |end: Completion| Ended { slot: end.id.0, status: end.status, busy_for: end.busy_for };
+        let expected = &mut self.expected;
+        let ended = |end: Completion| {
+            if let Some(at) = expected.iter().position(|&(slot, _)| slot == end.id.0) {
+                let (_, folded) = expected.swap_remove(at);
+                let is_right = end.status != Status::Success || end.content == folded;
+                assert!(is_right, "the SSD returned something else than was in it when the read came");
+            }
+            Ended { slot: end.id.0, status: end.status, busy_for: end.busy_for }
+        };
         self.completions.drain(..).map(ended).collect()
     }
 
-    /// The power has gone, and comes back now: nothing is in flight any more. The SSD is left to finish what
-    /// it was doing, of which nobody is told, since it keeps no data that could be torn.
+    /// The power has gone, and comes back now: nothing is in flight any more. An SSD without content is left to finish what
+    /// it was doing, of which nobody is told, since it keeps no data that could be torn. One with content is made anew of
+    /// what the power cut has left.
     pub fn power_cycle(&mut self, now: Time) {
+        self.expected.clear();
+        if let Some(content) = self.content_after_power_cut() {
+            self.seed += 1;
+            self.past = self.counts();
+            self.ssd = Ssd::new(&self.config, self.seed, true);
+            for (block, content) in (0..).zip(content).filter(|(_, content)| !content.is_hole()) {
+                self.restore(block, content);
+            }
+        }
+        self.come_to_rest(now);
+    }
+
+    /// Writes a block again that has survived.
+    fn restore(&mut self, block: u64, content: Bytes) {
+        let (op, class) = (Op::Write, Class::DEFAULT);
+        let data = vec![content];
+        let request = Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data };
+        let now = Time(self.clock.0 - self.lead.0);
+        self.submit(now, 0, &request);
+        self.come_to_rest(now);
+    }
+
+    fn come_to_rest(&mut self, now: Time) {
         while self.ssd.next_event() != Time::NEVER {
             self.clock = self.ssd.next_event();
             self.ssd.advance(self.clock, &mut self.completions);
@@ -96,7 +211,7 @@ impl Flash {
     /// Blocks that have gone bad, and blocks that were emptied to be erased.
     pub fn counts(&self) -> (u64, u64) {
         let counts = self.ssd.figures(self.clock).counts;
-        (counts.bad_blocks, counts.collections)
+        (self.past.0 + counts.bad_blocks, self.past.1 + counts.collections)
     }
 }
 
@@ -121,6 +236,9 @@ fn config(model: &Model, fail: u32) -> SsdConfig {
 
 const PLANES: u64 = 2;
 const PAGES: u64 = 16;
+
+/// Of a page of 4 KiB.
+const ALL_SECTORS: u64 = 0xFF;
 
 /// Bytes of the write buffer: a few writes fill it.
 const BUFFER: u64 = 16 * 4096;

@@ -11,16 +11,42 @@
 //! - *redundancy*: at the end everything is repaired, a second scrub finds nothing, and after one more power cut
 //!   everything can be read without one drive of each group.
 //!
+//! | subject | what it is | it stands on |
+//! | --- | --- | --- |
+//! | `arrays`, or a layout | [`arrays`] | drives |
+//! | `kv` | [`keys`]: the key-value engine, as a store, a cache, and a cache that writes at once | an array, or a drive without protection information |
+//! | `block` | [`block`]: connections, the codec of NBD, and the machine for bytes on blocks | an array, or a drive |
+//! | `ssd` | [`flash`]: a simulated SSD with its content, with a capacitor, without, and without a write buffer | |
+//!
 //! A plan that shows a violation is made smaller ([`mod@shrink`]) and can be run again from its text.
-//! [`Canary`]s are bugs that the checkers must find.
+//! [`Canary`]s are bugs that the checkers must find, beside rules that the code itself can be made to break
+//! (`tailcut_host::planted`). The first seed that finds each, from 1 on; `tests/torture.rs` and `tests/torture_above.rs` look for it:
+//!
+//! | planted bug | `kv` | `block` | `ssd` |
+//! | --- | --- | --- | --- |
+//! | `lies-about-flush` | 1 | 1 | the SSD has no such bug to plant |
+//! | `tears-blocks` | 60 | 13 | likewise |
+//! | `drops-writes` | 1 | 1 | likewise |
+//! | `flushes-early` | 16 | 5 | 5 |
+//! | `forgets-fua` | 1 | 1 | 1 |
+//! | `forgets-trims` | 1 | 2 | 1 |
+//! | `reads-stale`, `fails-reads`, `never-answers` | 1 | 1 | 1 |
+//! | `TombstonesAreWritten` | 1 | | |
+//! | `CopiesAreDurable` | 0000 | | |
+//! | `OverlapsKeepOrder` | | 2 | |
+//! | `RestsOfBlocksStay` | | 1 | |
+//! | `TrimsAreFlushed` | | 130 | |
 
 pub mod arrays;
+pub mod below;
+pub mod block;
 pub mod canary;
 pub mod drive;
 pub mod every_step;
 pub mod fault;
 pub mod flash;
 pub mod history;
+pub mod keys;
 pub mod plan;
 pub mod planted;
 pub mod rig;
@@ -36,7 +62,7 @@ pub use canary::Canary;
 pub use every_step::EveryStep;
 pub use fault::{Fault, FaultKind};
 pub use flash::Backend;
-pub use plan::{Plan, PlanError, Step};
+pub use plan::{KvKeep, Plan, PlanError, Step, SubjectKind};
 pub use run::{Outcome, attempt, run};
 pub use shrink::shrink;
 pub use subject::Subject;

@@ -6,7 +6,7 @@
 //! | step | meaning |
 //! | --- | --- |
 //! | `write B+N`, `write B+N fua` | write N blocks from B on |
-//! | `read B+N`, `trim B+N`, `flush` | the other requests of a host |
+//! | `read B+N`, `trim B+N`, `trim B+N fua`, `flush` | the other requests of a host |
 //! | `wait` | go on when everything is answered |
 //! | `kill D` and other [faults](super::fault::FaultKind) | something goes wrong with drive D |
 //! | `replace` | a missing drive gets a blank one in its place, when it is known to be missing |
@@ -27,9 +27,51 @@ use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind, MOST_COPIES, ReadPolicy};
 use tailcut_host::disk::{BLOCK_BYTES, Disk};
 
+tailcut_base::choice! {
+    /// What is tortured.
+    pub enum SubjectKind {
+        /// An array of drives.
+        Arrays = "arrays",
+        /// The key-value engine, over an array or a drive.
+        Kv = "kv",
+        /// The block server's connections, over an array or a drive.
+        Block = "block",
+        /// A drive by itself, which is an SSD.
+        Ssd = "ssd",
+    }
+}
+
+tailcut_base::choice! {
+    /// What a key-value engine keeps, and when it writes that to its log.
+    pub enum KvKeep {
+        /// Everything, at once.
+        Store = "store",
+        /// What is used; what leaves memory is written.
+        Cache = "cache",
+        /// What is used; everything is written at once.
+        CacheAtOnce = "cache-at-once",
+    }
+}
+
 /// What a run does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// What is tortured.
+    pub subject: SubjectKind,
+    /// It stands on an array; otherwise on a drive by itself. Of a key-value engine and a block server.
+    pub has_array: bool,
+    /// The most keys; fewer where they would fill more than a third of the log.
+    pub keys: u64,
+    /// What is kept; of a key-value engine.
+    pub keep: KvKeep,
+    /// The most bytes of an item with its key and header.
+    pub item: u32,
+    /// Blocks of a segment of a key-value engine.
+    pub kv_segment: u32,
+    /// Bytes of a block of the host, several of which share a block of the drive; of a block server.
+    pub cell: u32,
+    /// Connections to a block server.
+    pub connections: u32,
     /// Of what drives decide: times, order, what a power cut leaves.
     pub seed: u64,
     /// How data is laid out.
@@ -137,6 +179,14 @@ pub struct PlanError {
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
+            subject: SubjectKind::Arrays,
+            has_array: true,
+            keys: 40,
+            keep: KvKeep::Store,
+            item: 4608,
+            kv_segment: 8,
+            cell: 512,
+            connections: 2,
             seed: 1,
             layout: LayoutKind::Raid0,
             drives: 2,
@@ -197,8 +247,39 @@ impl Plan {
         config
     }
 
+    /// What does not fit together in what stands on an array or a drive.
+    fn problem_of_subject(&self) -> Option<String> {
+        let is_drive = self.layout == LayoutKind::Raid0 && self.drives == 1;
+        if !self.has_array && (!is_drive || self.subject == SubjectKind::Arrays) {
+            return Some(
+                "array=no is one drive below subject=kv, block or ssd: layout=raid0 drives=1".into(),
+            );
+        }
+        let is_ssd = !self.has_array && self.backend == Backend::SsdContent;
+        if self.subject == SubjectKind::Ssd && !is_ssd {
+            return Some(
+                "subject=ssd is a drive by itself with its content: array=no drive=ssd-content".into(),
+            );
+        }
+        let is_cell = self.cell.is_power_of_two() && (512..=4096).contains(&self.cell);
+        if !is_cell || !(1..=64).contains(&self.connections) {
+            return Some("cell is 512, 1024, 2048 or 4096, and connections 1 to 64".into());
+        }
+        let is_segment = (4..=4096).contains(&self.kv_segment);
+        let most = self.kv_segment.saturating_mul(BLOCK_BYTES as u32 / 2);
+        if self.keys == 0 || !is_segment || !(ITEM_LEAST..=most).contains(&self.item) {
+            return Some(format!(
+                "keys is at least 1, kv_segment 4 to 4096, and item {ITEM_LEAST} bytes to half a segment"
+            ));
+        }
+        None
+    }
+
     /// What does not fit together.
     pub fn problem(&self) -> Option<String> {
+        if let Some(message) = self.problem_of_subject() {
+            return Some(message);
+        }
         let (least, most) = self.latency;
         let counts = [self.depth, self.drive_depth, self.queue, self.drives, self.most, self.collect];
         if counts.contains(&0) || self.chunk == 0 || self.segment == 0 {
@@ -223,6 +304,9 @@ impl Plan {
         }
         if !(2..=MOST_COPIES as u32).contains(&self.copies) {
             return Some(format!("copies is 2 to {MOST_COPIES}"));
+        }
+        if !self.has_array {
+            return None;
         }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
         let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache, copies: 1 };
@@ -263,6 +347,22 @@ impl Plan {
         self.to_string().trim_end().replace('\n', "; ")
     }
 
+    fn write_subject(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.subject == SubjectKind::Arrays {
+            return Ok(());
+        }
+        let array = if self.has_array { "yes" } else { "no" };
+        write!(f, "subject={} array={array} ", self.subject)?;
+        match self.subject {
+            SubjectKind::Kv => {
+                let (keep, segment) = (self.keep, self.kv_segment);
+                write!(f, "keep={keep} keys={} item={} kv_segment={segment} ", self.keys, self.item)
+            }
+            SubjectKind::Block => write!(f, "cell={} connections={} ", self.cell, self.connections),
+            SubjectKind::Ssd | SubjectKind::Arrays => Ok(()),
+        }
+    }
+
     fn write_epochs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let control = if self.control { "yes" } else { "no" };
         write!(f, "dirty={} mode={} ", self.dirty, self.mode)?;
@@ -271,6 +371,14 @@ impl Plan {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
+            "subject" => self.subject = name(value)?,
+            "array" => self.has_array = yes(value)?,
+            "keys" => self.keys = number(value)?,
+            "keep" => self.keep = name(value)?,
+            "item" => self.item = number(value)?,
+            "kv_segment" => self.kv_segment = number(value)?,
+            "cell" => self.cell = number(value)?,
+            "connections" => self.connections = number(value)?,
             "seed" => self.seed = number(value)?,
             "layout" => self.layout = name(value)?,
             "drives" => self.drives = number(value)?,
@@ -315,11 +423,13 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cache = if self.cache { "yes" } else { "no" };
+        self.write_subject(f)?;
         write!(f, "layout={} drives={} groups={} ", self.layout, self.drives, self.groups)?;
         write!(f, "blocks={} most={} cache={cache} ", self.blocks, self.most)?;
         write!(f, "latency={}..{} ", self.latency.0, self.latency.1)?;
         match (self.backend, self.weak) {
             (Backend::Model, _) => {}
+            (Backend::SsdContent, _) => write!(f, "drive=ssd-content ")?,
             (Backend::Ssd, None) => write!(f, "drive=ssd ")?,
             (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
         }
@@ -402,6 +512,7 @@ impl FromStr for Step {
             ["write", range, "fua"] => io(Op::Write, range, true),
             ["write", range] => io(Op::Write, range, false),
             ["read", range] => io(Op::Read, range, false),
+            ["trim", range, "fua"] => io(Op::Trim, range, true),
             ["trim", range] => io(Op::Trim, range, false),
             ["cut", after] => Ok(Step::Cut { after: number(after)?, again: Vec::new() }),
             ["cut", after, "again", ref again @ ..] => {
@@ -456,6 +567,9 @@ fn yes(text: &str) -> Result<bool, String> {
 
 /// The highest chance of a program to fail: beyond, hardly anything is ever stored.
 const FAIL_MOST: u32 = 200_000;
+
+/// A shorter item of a key-value engine has no room for its key and something to tell its versions apart.
+const ITEM_LEAST: u32 = 512;
 
 /// Fewer blocks have no room for data beside what describes it.
 const SEGMENT_LEAST: u64 = 8;

@@ -1,16 +1,18 @@
 //! A run: the steps of a plan, then repair, and the last looks at everything.
 
 use super::arrays::Arrays;
+use super::below::Below;
+use super::block::BlockServer;
 use super::canary::Canary;
 use super::drive::Drive;
-use super::plan::{Plan, Step};
+use super::keys::Keys;
+use super::plan::{Plan, Step, SubjectKind};
 use super::rig::{End, Rig, Watch};
 use super::subject::{Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::Op;
-use tailcut_host::array::ArrayConfig;
 
 /// How a run has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,16 @@ pub struct Outcome {
 
 /// Carries a plan out. The subject's own assertions panic.
 pub fn run<'r>(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Outcome {
-    let mut rig: Rig<'r, Arrays> = Rig::new(plan, canary, watch);
+    match plan.subject {
+        SubjectKind::Arrays => run_subject::<Arrays>(plan, canary, watch),
+        SubjectKind::Kv => run_subject::<Keys>(plan, canary, watch),
+        SubjectKind::Block => run_subject::<BlockServer>(plan, canary, watch),
+        SubjectKind::Ssd => run_subject::<Below>(plan, canary, watch),
+    }
+}
+
+fn run_subject<'r, S: Subject>(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Outcome {
+    let mut rig: Rig<'r, S> = Rig::new(plan, canary, watch);
     let wrong = match rig.carry_out() {
         Ok(()) | Err(End::Over) => None,
         Err(End::Wrong(wrong)) => {
@@ -53,7 +64,7 @@ impl Outcome {
     }
 }
 
-impl<S: Subject<Config = ArrayConfig>> Rig<'_, S> {
+impl<S: Subject> Rig<'_, S> {
     fn carry_out(&mut self) -> Result<(), End> {
         self.until("ready", |rig| rig.subject.inner().is_ready())?;
         let (plan, before) = (self.plan, self.events);

@@ -2,9 +2,11 @@
 //! many plans altogether, because what is rare beside something frequent is then frequent somewhere
 //! (swarm testing: Groce, Zhang, Eide, Chen, Regehr, ISSTA 2012).
 
+mod above;
+
 use super::fault::{Fault, FaultKind};
 use super::flash::Backend;
-use super::plan::{Plan, Step};
+use super::plan::{Plan, Step, SubjectKind};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
@@ -24,9 +26,41 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
     (!some.is_empty()).then_some(some)
 }
 
-/// The names that [`layouts`] understands.
+/// What plans are drawn for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What is tortured.
+    pub subject: SubjectKind,
+    /// What it may stand on.
+    pub layouts: Vec<LayoutKind>,
+}
+
+/// What is tortured under a name: arrays of some layouts, or something that stands on any of them or on a drive.
+pub fn target(name: &str) -> Option<Target> {
+    let subject = match name {
+        "kv" => SubjectKind::Kv,
+        "block" => SubjectKind::Block,
+        "ssd" => SubjectKind::Ssd,
+        _ => return layouts(name).map(|layouts| Target { subject: SubjectKind::Arrays, layouts }),
+    };
+    Some(Target { subject, layouts: STEADY.to_vec() })
+}
+
+impl Target {
+    /// Draws the plan of a seed.
+    pub fn plan(&self, seed: u64) -> Plan {
+        match self.subject {
+            SubjectKind::Arrays => plan(seed, &self.layouts),
+            SubjectKind::Kv => above::kv(seed, &self.layouts),
+            SubjectKind::Block => above::block(seed, &self.layouts),
+            SubjectKind::Ssd => above::ssd(seed),
+        }
+    }
+}
+
+/// The names that [`target`] understands.
 pub fn subjects() -> Vec<&'static str> {
-    let mut names = vec!["arrays", "raid"];
+    let mut names = vec!["arrays", "kv", "block", "ssd", "raid"];
     if READY.iter().any(|layout| !layout.is_in_place()) {
         names.push("log");
     }
@@ -45,6 +79,16 @@ const READY: &[LayoutKind] = &[
     LayoutKind::Swan0,
     LayoutKind::Swan4,
     LayoutKind::Swan5,
+    LayoutKind::Epochs,
+];
+
+/// What other subjects stand on: one of each kind, and where collection ends however small the drives are.
+const STEADY: &[LayoutKind] = &[
+    LayoutKind::Raid0,
+    LayoutKind::Raid5,
+    LayoutKind::LogRaid5,
+    LayoutKind::Swan5,
+    LayoutKind::Epochs,
     LayoutKind::Epochs,
 ];
 

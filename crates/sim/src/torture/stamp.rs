@@ -52,6 +52,15 @@ impl Stamp {
         }
     }
 
+    /// The write that the first words of a block name, whether or not that is true.
+    pub fn claimed(block: &Bytes) -> Stamp {
+        let word = |index: usize| {
+            let bytes = &block.as_slice()[index * WORD..][..WORD];
+            u64::from_le_bytes(bytes.try_into().expect("a word has eight bytes"))
+        };
+        Stamp { block: word(0) & !MARK, version: word(1) as u32 }
+    }
+
     /// What a block holds.
     pub fn read(block: &Bytes) -> Content {
         let bytes = block.decode().expect("bytes are kept");

@@ -1,6 +1,7 @@
 //! The seam of what is tortured: a disk made of drives. Everything that stores blocks, or can be seen
 //! so (a key is a block, a put a write, a deletion a trim, a commit a flush), is a [`Subject`].
 
+use super::plan::Plan;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::{Bytes, Disk, Request, Response};
@@ -50,17 +51,14 @@ pub struct Findings {
 /// Drives are named by their place in the list that it was made with; after a power cut it is handed
 /// those that are still there, in any order, and goes on using those names.
 pub trait Subject: Sized {
-    /// What it is made with.
-    type Config;
-
     /// Requests for one block take effect in the order in which they are submitted, answered or not.
     const KEEPS_ORDER: bool = false;
 
     /// Over blank drives.
-    fn create(now: Time, config: &Self::Config, drives: &[Disk]) -> Self;
+    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Self;
 
     /// Over what a power cut has left: place and disk of each drive that is there.
-    fn open(now: Time, config: &Self::Config, drives: &[(usize, Disk)]) -> Self;
+    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Self;
 
     /// Why it cannot be opened.
     fn refused(&self) -> Option<String>;

@@ -60,6 +60,8 @@ tailcut_base::choice! {
         WriteDuringWrite = "write while another of the block is in flight",
         /// A block was found after a power cut as one of several versions that were allowed.
         Undecided = "block open between versions after a power cut",
+        /// A cache has missed, or a store has lost the only copy of an item.
+        Missed = "item missed by a cache",
         /// A block was read that had been trimmed.
         ReadTrimmed = "read of a trimmed block",
         /// A request was answered with an error that the fault model allows.

@@ -393,9 +393,9 @@ impl Log {
         self.undurable.back().map_or(0, |&(_, last)| last)
     }
 
-    /// True while so much is on its way to the disk that more should wait.
+    /// True while so much is on its way to the disk that more should wait; on its way to one that has failed is nothing.
     pub fn is_busy(&self) -> bool {
-        self.resting.len() >= MOST_RESTING
+        !self.has_failed && self.resting.len() >= MOST_RESTING
     }
 
     /// True while full segments are on their way to the disk: one of them may be the emptiest.

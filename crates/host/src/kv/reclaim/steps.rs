@@ -8,6 +8,7 @@ use super::super::settings::Keep;
 use super::{FULL_SHARE, OLDEST_EVERY, Part, Reclaim, Run, Step, entries_in};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
+use crate::planted::{Rule, holds};
 use crate::pool::Pool;
 
 impl Flash {
@@ -72,7 +73,7 @@ impl Flash {
             self.set_aside(slot);
             return false;
         }
-        let point = self.log.sync(pool);
+        let point = if holds(Rule::CopiesAreDurable) { self.log.sync(pool) } else { 0 };
         self.wanted = self.wanted.max(point);
         self.reclaims[slot].step = Step::Settling(point);
         true

@@ -83,7 +83,12 @@ impl Drive {
         for index in (1..missing.len()).rev() {
             missing.swap(index, self.random.below(index as u64 + 1) as usize);
         }
-        let found = if request.op == Op::Read { vec![None; missing.len()] } else { Vec::new() };
+        let mut found = if request.op == Op::Read { vec![None; missing.len()] } else { Vec::new() };
+        let flash = self.flash.as_ref().filter(|_| request.op == Op::Read);
+        if let Some(content) = flash.and_then(|flash| flash.content(request.block, request.blocks)) {
+            found = content.into_iter().map(Some).collect();
+            missing.clear();
+        }
         let fails = self.failure(request.op);
         let misdirect = match (request.op, self.misdirect) {
             (Op::Write, Some(pick)) if fails.is_none() => {

@@ -109,7 +109,8 @@ impl Drive {
     /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with the
     /// chance `fail`, in parts per million.
     pub fn new(model: &Model, canary: Option<Canary>, fail: u32, mut random: Stream) -> Drive {
-        let flash = (model.backend == Backend::Ssd).then(|| Box::new(Flash::new(model, fail, random.bits())));
+        let flash =
+            (model.backend != Backend::Model).then(|| Box::new(Flash::new(model, fail, random.bits())));
         Drive {
             model: model.clone(),
             flash,

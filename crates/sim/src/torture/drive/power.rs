@@ -14,6 +14,13 @@ impl Drive {
             1 => 1_000_000,
             _ => self.random.below(1_000_000) as u32,
         };
+        if let Some(content) = self.flash.as_ref().and_then(|flash| flash.content_after_power_cut()) {
+            let differs = |&block: &u64| self.content(block).as_ref() != Some(&content[block as usize]);
+            let lost = (0..self.model.blocks).filter(differs).count();
+            tally.reach(Reached::LostCached, lost as u64);
+            self.cached.clear();
+            self.durable = content;
+        }
         let (mut lost, mut kept) = (u64::MAX, 0);
         for (block, mut versions) in std::mem::take(&mut self.cached) {
             let newest = versions.last().map_or(0, |&(at, _)| at);

@@ -14,6 +14,8 @@
 //! A power cut leaves of each block any version that is not older than the last durable one: written
 //! with force unit access, or answered before a flush was submitted that was answered. What it has left it has left: reads
 //! afterwards agree with each other, also across the next power cut. Trims count as writes of zeros.
+//!
+//! A *cache* may miss: any block may read as zeros, and be there again. What it does return is as right as that of a disk.
 
 mod reads;
 #[cfg(test)]
@@ -44,6 +46,8 @@ pub struct History {
     writes_may_fail: bool,
     /// A block may be as it was at any time before.
     may_be_stale: bool,
+    /// Anything may be missed at any time.
+    may_miss: bool,
 }
 
 /// A request of the host in flight.
@@ -70,6 +74,8 @@ pub struct Shown {
     pub decided: u64,
     /// Blocks that had been trimmed.
     pub trimmed: u64,
+    /// Blocks that a cache has missed, or never had.
+    pub missed: u64,
 }
 
 impl History {
@@ -87,6 +93,7 @@ impl History {
             keeps_order: false,
             writes_may_fail: false,
             may_be_stale: false,
+            may_miss: false,
         }
     }
 
@@ -103,6 +110,11 @@ impl History {
     /// A write has gone astray: from now on a block may hold any of its own versions, but nothing else.
     pub fn let_be_stale(&mut self) {
         self.may_be_stale = true;
+    }
+
+    /// From now on any block may read as zeros at any time, which tells nothing of what is in it: a cache may miss.
+    pub fn let_misses(&mut self) {
+        self.may_miss = true;
     }
 
     /// How many blocks there are.

@@ -32,6 +32,10 @@ impl History {
         now: Moment,
         shown: &mut Shown,
     ) -> Result<(), Wrong> {
+        if self.may_miss && content == Content::Zeros {
+            shown.missed += 1;
+            return Ok(());
+        }
         let versions = &self.blocks[block as usize];
         let number = match content {
             Content::Foreign { claims, differs_at } => {

@@ -6,10 +6,9 @@ use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
 use std::cmp::Reverse;
 use tailcut_base::{Status, Time};
-use tailcut_host::array::ArrayConfig;
 use tailcut_host::{Bytes, Request};
 
-impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+impl<'r, S: Subject> Rig<'r, S> {
     /// The next event; false when there is none.
     pub(super) fn step(&mut self) -> Result<bool, End> {
         let command = self.due.peek().map_or(Time::NEVER, |&Reverse((at, ..))| at);

@@ -3,13 +3,13 @@
 use super::{End, Rig};
 use crate::torture::drive::Health;
 use crate::torture::fault::{Fault, FaultKind};
+use crate::torture::plan::SubjectKind;
 use crate::torture::seeds::is_possible;
 use crate::torture::subject::{Subject, Wellness};
 use crate::torture::tally::Reached;
-use tailcut_host::array::ArrayConfig;
 use tailcut_host::array::raid::WriteHole;
 
-impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+impl<'r, S: Subject> Rig<'r, S> {
     /// Something goes wrong with a drive, if the fault model allows it now.
     pub(in crate::torture) fn fault(&mut self, fault: &Fault) {
         use FaultKind::*;
@@ -41,6 +41,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             if self.writes_may_fail {
                 self.history.let_writes_fail();
             }
+            self.note_damage_above(fault.kind);
         }
     }
 
@@ -66,6 +67,13 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
             return false;
         }
+        if self.plan.subject == SubjectKind::Ssd && fault.kind != FaultKind::Slow {
+            return false;
+        }
+        // Blocks of a drive by itself have no protection information, and a block server has nothing else to see it by.
+        if fault.kind == FaultKind::Flip && self.plan.subject == SubjectKind::Block && !self.plan.has_array {
+            return false;
+        }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
             return false;
         }
@@ -73,6 +81,23 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
         fault.kind == FaultKind::Slow || !self.config.layout.is_redundant() || !others
+    }
+
+    /// What the only copy of a store's items loses is missed, or the store is not opened: a drive by itself keeps a flipped bit
+    /// out of the store's superblocks, an array does not know which of its blocks they are. A write of a part of a block
+    /// reads the rest.
+    fn note_damage_above(&mut self, kind: FaultKind) {
+        match self.plan.subject {
+            SubjectKind::Kv if kind != FaultKind::Slow => {
+                self.history.let_misses();
+                self.is_lost |= kind != FaultKind::Flip || self.plan.has_array;
+            }
+            SubjectKind::Block if matches!(kind, FaultKind::Flip | FaultKind::Unreadable) => {
+                self.writes_may_fail = true;
+                self.history.let_writes_fail();
+            }
+            _ => {}
+        }
     }
 
     /// A fault or a power cut can be borne, not both.

@@ -7,10 +7,9 @@ use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_base::{Class, Op, Status};
-use tailcut_host::array::ArrayConfig;
 use tailcut_host::{Bytes, Mirror, Request, Response};
 
-impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+impl<'r, S: Subject> Rig<'r, S> {
     /// Hands a request of the host over, when there is room for it.
     pub(in crate::torture) fn submit(
         &mut self,
@@ -76,6 +75,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             self.tally.reach(Reached::ReadDuringWrite, shown.contested);
             self.tally.reach(Reached::Undecided, shown.decided);
             self.tally.reach(Reached::ReadTrimmed, shown.trimmed);
+            self.tally.reach(Reached::Missed, shown.missed);
         }
         self.history.answered(&pending, is_good);
         Ok(())

@@ -84,7 +84,7 @@ pub struct Rig<'r, S> {
     watch: Option<Watch<'r>>,
 }
 
-impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+impl<'r, S: Subject> Rig<'r, S> {
     /// Blank drives and a new subject on them.
     pub fn new(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Rig<'r, S> {
         let model = Model {
@@ -100,7 +100,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         let disks = vec![model.disk(); count];
         let config = plan.array();
         let now = Time::ZERO;
-        let subject = Planted::new(S::create(now, &config, &disks), canary);
+        let subject = Planted::new(S::create(now, plan, &disks), canary);
         let mut rig = Rig {
             plan,
             canary,

@@ -2,15 +2,15 @@
 
 use super::{End, Rig};
 use crate::torture::history::History;
+use crate::torture::plan::{KvKeep, SubjectKind};
 use crate::torture::planted::Planted;
 use crate::torture::subject::{Subject, Wellness};
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_base::Nanos;
 use tailcut_host::Disk;
-use tailcut_host::array::ArrayConfig;
 
-impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
+impl<'r, S: Subject> Rig<'r, S> {
     /// The power goes and comes back.
     pub(in crate::torture) fn cut(&mut self) {
         self.count_cut();
@@ -58,7 +58,7 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
             there.iter().map(|&drive| (drive, self.drives[drive].disk())).collect();
         self.say(|| format!("power on with drives {there:?}"));
         self.now += POWER_AWAY;
-        self.subject = Planted::new(S::open(self.now, &self.config, &disks), self.canary);
+        self.subject = Planted::new(S::open(self.now, self.plan, &disks), self.canary);
     }
 
     /// What becomes of an opening.
@@ -100,6 +100,9 @@ impl<'r, S: Subject<Config = ArrayConfig>> Rig<'r, S> {
         if self.tally.cuts == 0 {
             let history = History::new(blocks);
             self.history = if S::KEEPS_ORDER { history.in_order() } else { history };
+            if self.plan.subject == SubjectKind::Kv && self.plan.keep != KvKeep::Store {
+                self.history.let_misses();
+            }
             return;
         }
         self.tally.longest_recovery = self.tally.longest_recovery.max(self.read_in_recovery);

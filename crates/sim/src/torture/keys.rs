@@ -1,0 +1,505 @@
+//! The key-value engine as a subject: a key is a block, a `set` a write, a `delete` a trim, `flush_all` a trim of all
+//! keys, and making durable what was acknowledged a flush. Some deletions are a `touch` with a time that is over: an item that
+//! has expired is as gone as a deleted one. Some items expire in the far future, and are touched whenever they are read. A write with force unit access is a `set` of a server
+//! with `--durable`: it is acknowledged when the log has it for good.
+//!
+//! The value of a key is the beginning of what the host writes to its block, or all of it and more: as many bytes as a hash of
+//! its version says, so records of every length meet the ends of blocks and segments. What comes back is compared byte by byte;
+//! where it is right, the host gets the whole block back, and where it is not, something that no write has written.
+//!
+//! A *store* misses nothing; a *cache* may miss anything at any time, so a miss tells its checker nothing. Neither returns
+//! what had been replaced or deleted, nor after a power cut what is older than what was durable. Where the drive has no
+//! protection information and no second copy, a flipped bit may cost a store the items that it strikes,
+//! reported as an error or missed, and nothing else.
+
+use super::below::Below;
+use super::plan::{KvKeep, Plan};
+use super::stamp::{Content as Block, Stamp};
+use super::subject::{Findings, Subject, Wellness};
+use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::random::mix64;
+use tailcut_base::{Nanos, Op, Status, Time};
+use tailcut_host::kv::{
+    Append, Change, Content, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings,
+    State,
+};
+use tailcut_host::{Bytes, Disk, Request, Response};
+
+/// A key-value engine over an array or a drive.
+#[derive(Debug)]
+pub struct Keys {
+    below: Below,
+    settings: Settings,
+    making: Making,
+    /// Keys that the plan asks for; there are fewer where they would not fit.
+    most_keys: u64,
+    phase: Phase,
+    /// Requests of the host under way, in the order in which they came.
+    tasks: Vec<Task>,
+    answers: Vec<Response<Bytes>>,
+    /// What the array did not take.
+    held: Option<Request<Bytes>>,
+    tickets: u32,
+    now: Time,
+    /// When it goes on with finding what is on flash, if there is anything for it to go on with.
+    recovers_at: Time,
+    may_recover: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The array is not there yet.
+    Waiting,
+    Opening(Box<Opening>),
+    Serving(Box<Engine>),
+    Refused(String),
+}
+
+/// A request of the host under way.
+#[derive(Debug)]
+struct Task {
+    request: Request<Bytes>,
+    /// Keys that are done.
+    done: u32,
+    found: Vec<Bytes>,
+    /// What it waits for.
+    ticket: Option<u32>,
+    /// It is answered when so much is durable.
+    point: Option<u64>,
+}
+
+/// How far one key of a task has come.
+enum Progress {
+    Done,
+    /// The engine is behind, or an item is being fetched.
+    Waits,
+    Failed(Status),
+}
+
+impl Phase {
+    fn next_request(&mut self) -> Option<Request<Bytes>> {
+        match self {
+            Phase::Opening(opening) => opening.next_request(),
+            Phase::Serving(engine) => engine.next_request(),
+            Phase::Waiting | Phase::Refused(_) => None,
+        }
+    }
+}
+
+impl Keys {
+    fn new(plan: &Plan, below: Below, making: Making) -> Keys {
+        let keep = if plan.keep == KvKeep::Store { Keep::Everything } else { Keep::WhatIsUsed };
+        let append = if plan.keep == KvKeep::CacheAtOnce { Append::AtOnce } else { Append::OnLeaving };
+        let settings = Settings {
+            memory: u64::from(plan.item) * 16,
+            most_item: u64::from(plan.item),
+            keep,
+            append,
+            segment_blocks: plan.kv_segment,
+            patience: PATIENCE,
+        };
+        Keys {
+            below,
+            settings,
+            making,
+            most_keys: plan.keys,
+            phase: Phase::Waiting,
+            tasks: Vec::new(),
+            answers: Vec::new(),
+            held: None,
+            tickets: 0,
+            now: Time::ZERO,
+            recovers_at: Time::ZERO,
+            may_recover: false,
+        }
+    }
+
+    /// Keys for which there is room three times over.
+    fn keys(&self) -> u64 {
+        let segments =
+            self.settings.segments_on(&self.below.disk()).unwrap_or(0).saturating_sub(SPARE_SEGMENTS);
+        let bytes = u64::from(segments) * u64::from(self.settings.segment_blocks) * tailcut_host::BLOCK_BYTES;
+        (bytes / 3 / self.settings.most_item).clamp(1, self.most_keys)
+    }
+
+    /// Goes on until nothing can be done without time or a drive.
+    fn go_on(&mut self, now: Time) {
+        self.now = now;
+        if self.below.is_ready() && matches!(self.phase, Phase::Waiting) {
+            let opening = Opening::new(self.settings, self.below.disk(), self.making);
+            self.phase = Phase::Opening(Box::new(opening));
+        }
+        if let Phase::Serving(engine) = &mut self.phase {
+            engine.tick(now, unix(now));
+            if now >= self.recovers_at && (self.may_recover || engine.can_recover()) {
+                self.may_recover = engine.recover(RECORDS);
+                self.recovers_at = now + RECOVERS_EVERY;
+            }
+        }
+        // What was refused may have given the engine something to do, too.
+        while self.below.is_ready() && (self.exchange(now) | self.serve() || self.exchange(now)) {}
+    }
+
+    /// Takes answers from the disk and gives it requests. True if there were any.
+    fn exchange(&mut self, now: Time) -> bool {
+        let mut has_moved = false;
+        for response in self.below.answers() {
+            (has_moved, self.may_recover) = (true, true);
+            match &mut self.phase {
+                Phase::Opening(opening) => opening.respond(response),
+                Phase::Serving(engine) => engine.respond(response),
+                Phase::Waiting | Phase::Refused(_) => {}
+            }
+        }
+        while let Some(request) = self.held.take().or_else(|| self.phase.next_request()) {
+            if let Err(request) = self.below.submit(now, request) {
+                self.held = Some(request);
+                break;
+            }
+            has_moved = true;
+        }
+        if let Phase::Opening(opening) = &mut self.phase
+            && opening.is_done()
+        {
+            let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
+                return true;
+            };
+            self.phase = match opening.end() {
+                Ok(mut engine) => {
+                    engine.tick(now, unix(now));
+                    self.may_recover = true;
+                    Phase::Serving(Box::new(engine))
+                }
+                Err(why) => Phase::Refused(why.to_string()),
+            };
+            return true;
+        }
+        has_moved
+    }
+
+    /// Goes on with the requests of the host. True if the engine may have something for the disk.
+    fn serve(&mut self) -> bool {
+        let Phase::Serving(engine) = &mut self.phase else { return false };
+        let mut has_moved = false;
+        while let Some(fetched) = engine.next_fetched() {
+            has_moved = true;
+            let ticket = Some(fetched.ticket);
+            let task = self.tasks.iter_mut().position(|task| task.ticket == ticket);
+            let task = task.expect("somebody waits for what is fetched");
+            self.tasks[task].ticket = None;
+            if let Some(answer) = self.tasks[task].fetched(&fetched, &self.settings) {
+                self.answers.push(answer);
+                self.tasks.remove(task);
+            }
+            engine.give_back(fetched);
+        }
+        let keys = self.keys();
+        let Phase::Serving(engine) = &mut self.phase else { return false };
+        let mut tasks = std::mem::take(&mut self.tasks);
+        tasks.retain_mut(|task| {
+            let before = (task.done, task.ticket, task.point);
+            let answer = task.advance(engine, keys, &mut self.tickets);
+            has_moved |= (task.done, task.ticket, task.point) != before || answer.is_some();
+            self.answers.extend(answer);
+            !task.is_over()
+        });
+        self.tasks = tasks;
+        has_moved
+    }
+}
+
+impl Task {
+    /// Does what can be done, and returns the answer when all of it is.
+    fn advance(&mut self, engine: &mut Engine, keys: u64, tickets: &mut u32) -> Option<Response<Bytes>> {
+        let is_all = self.request.op == Op::Trim && u64::from(self.request.blocks) == keys;
+        if is_all && self.done == 0 {
+            engine.flush_all();
+            self.done = self.request.blocks;
+        }
+        while self.done < self.request.blocks {
+            if self.ticket.is_some() {
+                return None;
+            }
+            match self.key(engine, tickets) {
+                Progress::Done => self.done += 1,
+                Progress::Waits => return None,
+                Progress::Failed(status) => return Some(self.answer(status)),
+            }
+        }
+        let is_durable = self.request.op == Op::Flush || self.request.fua && self.request.op != Op::Read;
+        if is_durable {
+            let point = *self.point.get_or_insert_with(|| engine.sync());
+            if engine.durable() < point {
+                return engine.has_failed().then(|| self.answer(Status::MediaError));
+            }
+        }
+        Some(self.answer(Status::Success))
+    }
+
+    fn is_over(&self) -> bool {
+        self.request.id == OVER
+    }
+
+    fn answer(&mut self, status: Status) -> Response<Bytes> {
+        let id = std::mem::replace(&mut self.request.id, OVER);
+        let data = if status == Status::Success { std::mem::take(&mut self.found) } else { Vec::new() };
+        Response { id, status, data, busy_for: Nanos::ZERO, spans: Default::default() }
+    }
+
+    /// The next key.
+    fn key(&mut self, engine: &mut Engine, tickets: &mut u32) -> Progress {
+        let number = self.request.block + u64::from(self.done);
+        let key = key(number);
+        let change = match self.request.op {
+            Op::Read => return self.look(engine, &key, tickets),
+            Op::Write => {
+                let Block::Written(stamp) = Stamp::read(&self.request.data[self.done as usize]) else {
+                    panic!("a write has the content of its version")
+                };
+                let value = value(stamp, engine.settings().most_item);
+                return changed(put(engine, &key, stamp, &value));
+            }
+            Op::Trim if number % 3 == 1 && matches!(engine.find(&key, false), Found::Item(_)) => {
+                Change::Amend { expires: LONG_AGO, state: State::default() }
+            }
+            Op::Trim => Change::Remove,
+            Op::Flush => panic!("a flush names no keys"),
+        };
+        changed(engine.change(&key, None, change))
+    }
+
+    fn look(&mut self, engine: &mut Engine, key: &[u8], tickets: &mut u32) -> Progress {
+        let (most, may_miss) = (engine.settings().most_item, engine.settings().keep == Keep::WhatIsUsed);
+        let block = match engine.find(key, true) {
+            Found::Item(item) => {
+                let (block, header) = (content(&item, most), item.header);
+                if header.expires != 0 {
+                    // A disk that is behind, or full, leaves it as it was.
+                    let expires = FAR_AWAY + header.expires % 2 + 1;
+                    let _ = engine.change(key, None, Change::Amend { expires, state: header.state });
+                }
+                block
+            }
+            Found::Nothing => Bytes::default(),
+            Found::Unknown if may_miss => Bytes::default(),
+            Found::Unknown | Found::OnFlash => {
+                *tickets += 1;
+                self.ticket = Some(*tickets);
+                engine.fetch(key, *tickets, true);
+                return Progress::Waits;
+            }
+        };
+        self.found.push(block);
+        Progress::Done
+    }
+
+    /// An item has come from flash. Returns the answer if it could not be read.
+    fn fetched(&mut self, fetched: &Fetched, settings: &Settings) -> Option<Response<Bytes>> {
+        let is_cache = settings.keep == Keep::WhatIsUsed;
+        if fetched.is_there() {
+            self.found.push(content(&fetched.item(), settings.most_item));
+        } else if fetched.is_lost && !is_cache {
+            return Some(self.answer(Status::MediaError));
+        } else if fetched.was_read() || fetched.is_lost {
+            self.found.push(Bytes::default());
+        } else {
+            // It has come to memory meanwhile, or is gone: this key is looked for again.
+            return None;
+        }
+        self.done += 1;
+        None
+    }
+}
+
+fn changed(result: Result<u64, Refused>) -> Progress {
+    match result {
+        Ok(_) => Progress::Done,
+        Err(Refused::Busy) => Progress::Waits,
+        Err(Refused::Full | Refused::TooLarge) => Progress::Failed(Status::WriteProtected),
+    }
+}
+
+fn put(engine: &mut Engine, key: &[u8], stamp: Stamp, value: &[u8]) -> Result<u64, Refused> {
+    let (content, flags) = (Content::New(value), stamp.version);
+    let expires = if flags % 4 == 1 { FAR_AWAY } else { 0 };
+    let put = Put { content, flags, expires, state: State::default(), cas: None };
+    engine.change(key, None, Change::Put(put))
+}
+
+/// The name of a key; some have 250 bytes, as many as there may be.
+fn key(number: u64) -> Vec<u8> {
+    let mut key = format!("key-{number}-").into_bytes();
+    let bytes = if number % 13 == 5 { MOST_KEY } else { 8 + (number * 7 % 90) as usize };
+    key.resize(bytes.max(key.len()), b'x');
+    key
+}
+
+/// What a version writes, where an item has at most `most` bytes.
+fn value(stamp: Stamp, most: u64) -> Vec<u8> {
+    let block = stamp.content();
+    let bytes = value_bytes(stamp, most);
+    block.as_slice().iter().copied().cycle().take(bytes).collect()
+}
+
+fn value_bytes(stamp: Stamp, most: u64) -> usize {
+    let most = most - ROOM_FOR_KEY;
+    let bits = mix64(stamp.block << 32 ^ u64::from(stamp.version));
+    // Half of them are small.
+    let most = if bits & 1 == 0 { most.min(SMALL) } else { most };
+    (LEAST_VALUE + (bits >> 8) % (most - LEAST_VALUE)) as usize
+}
+
+/// What the host gets to see of an item: the block that its version has written, if it is just what that version has written.
+fn content(item: &Item<'_>, most: u64) -> Bytes {
+    let mut found = Vec::new();
+    item.value.append_to(&mut found);
+    let mut block = Bytes::default();
+    let shown = found.len().min(tailcut_host::BLOCK_BYTES as usize);
+    block.as_mut_slice()[..shown].copy_from_slice(&found[..shown]);
+    let claims = Stamp::claimed(&block);
+    let whole = claims.content();
+    let is_whole = found.len() >= LEAST_VALUE as usize
+        && found.len() == value_bytes(claims, most)
+        && item.header.flags == claims.version
+        && found.iter().eq(whole.as_slice().iter().cycle().take(found.len()));
+    if is_whole {
+        return whole;
+    }
+    // Whatever it is, it must not pass for the content of a version.
+    block.as_mut_slice()[4095] ^= 0xFF;
+    block
+}
+
+/// Seconds of Unix time.
+fn unix(now: Time) -> u32 {
+    1 + (now.0 / SECOND.0) as u32
+}
+
+impl Subject for Keys {
+    fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Keys {
+        let making = Making::Create { store: u128::from(plan.seed) + 1, seed: plan.seed };
+        Keys::new(plan, Below::create(now, plan, drives), making)
+    }
+
+    fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Keys {
+        Keys::new(plan, Below::open(now, plan, drives), Making::Open)
+    }
+
+    fn refused(&self) -> Option<String> {
+        match &self.phase {
+            Phase::Refused(why) => Some(why.clone()),
+            _ => self.below.refused(),
+        }
+    }
+
+    fn stale(&self) -> &[usize] {
+        self.below.stale()
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Serving(_))
+    }
+
+    fn disk(&self) -> Disk {
+        Disk { blocks: self.keys(), volatile_cache: true, ..self.below.disk() }
+    }
+
+    fn wellness(&self) -> Wellness {
+        self.below.wellness()
+    }
+
+    fn findings(&self) -> Findings {
+        let mut findings = self.below.findings();
+        if let Phase::Serving(engine) = &self.phase {
+            findings.corrupt += engine.figures().damaged;
+            findings.collected += engine.figures().reclaimed;
+        }
+        findings
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
+        let task = Task { request, done: 0, found: Vec::new(), ticket: None, point: None };
+        self.tasks.push(task);
+        self.go_on(now);
+        Ok(())
+    }
+
+    fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
+        self.below.answered(now, drive, response);
+        self.go_on(now);
+    }
+
+    fn next_event(&self) -> Time {
+        let own = match &self.phase {
+            Phase::Serving(engine) if self.may_recover || engine.can_recover() => {
+                self.recovers_at.min(engine.next_event())
+            }
+            Phase::Serving(engine) => engine.next_event(),
+            // The drive of a store without an array is there at once.
+            Phase::Waiting if self.below.is_ready() => self.now,
+            _ => Time::NEVER,
+        };
+        own.min(self.below.next_event())
+    }
+
+    fn advance(&mut self, now: Time) {
+        if self.below.next_event() <= now {
+            self.below.advance(now);
+        }
+        self.go_on(now);
+    }
+
+    fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
+        self.below.sent()
+    }
+
+    fn answers(&mut self) -> Vec<Response<Bytes>> {
+        std::mem::take(&mut self.answers)
+    }
+
+    fn controls(&mut self) -> Vec<(usize, Control)> {
+        self.below.controls()
+    }
+
+    fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+        self.below.control_answered(now, drive, call, reply);
+        self.go_on(now);
+    }
+
+    fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
+        self.below.replace(now, drive, disk);
+    }
+
+    fn scrub(&mut self, now: Time) {
+        self.below.scrub(now);
+    }
+}
+
+/// How long what is appended may wait for more: a few requests of the host.
+const PATIENCE: Nanos = Nanos::millis(1);
+
+/// A second of Unix time, for the sake of what happens in a short run.
+const SECOND: Nanos = Nanos::millis(2);
+
+/// Records that are found at a time, and how often: recovery goes on beside the requests of the host.
+const RECORDS: usize = 4;
+const RECOVERS_EVERY: Nanos = Nanos::micros(20);
+
+/// Segments that are never full: the first, and what the log keeps for itself.
+const SPARE_SEGMENTS: u32 = 7;
+
+/// Times of expiry that are over, and that no run comes to.
+const LONG_AGO: u32 = 1;
+const FAR_AWAY: u32 = 1 << 30;
+
+/// Names no request: of a task that is answered.
+const OVER: u32 = u32::MAX;
+
+const MOST_KEY: usize = tailcut_host::kv::MOST_KEY;
+
+/// The bytes of a block that name its version.
+const LEAST_VALUE: u64 = 16;
+const SMALL: u64 = 200;
+
+/// The header of a record, the longest key, and what is filled up.
+const ROOM_FOR_KEY: u64 = 40 + MOST_KEY as u64 + 16;

@@ -1,0 +1,125 @@
+//! Crash and fault search in what stands on arrays and drives: the key-value engine, the block server's connections,
+//! and a drive by itself. What torture of arrays is tested for stands in `torture.rs`.
+
+use tailcut_base::config::Choice;
+use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, seeds};
+
+/// `TAILCUT_CASES` seeds from `TAILCUT_SEED` on.
+fn cases(least: u64) -> std::ops::Range<u64> {
+    let number =
+        |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let first = number("TAILCUT_SEED", 1);
+    first..first + number("TAILCUT_CASES", least)
+}
+
+fn holds(subject: &str, count: u64) -> Tally {
+    let target = seeds::target(subject).expect("it is there");
+    let mut tally = Tally::default();
+    for seed in cases(count) {
+        let outcome = attempt(&target.plan(seed), None);
+        if let Some(wrong) = outcome.wrong {
+            panic!("{wrong}\nsee it again with: tailcut torture --subject {subject} --seed {seed}");
+        }
+        tally.merge(&outcome.tally);
+    }
+    tally
+}
+
+fn reaches(tally: &Tally, expected: &[Reached]) {
+    for &what in expected {
+        assert!(tally.reached(what) > 0, "{what} was not reached");
+    }
+}
+
+const CUTS: [Reached; 3] = [Reached::CutUnderLoad, Reached::TornWrite, Reached::LostCached];
+
+#[test]
+fn the_key_value_engine_keeps_its_promises() {
+    let tally = holds("kv", 60);
+    reaches(&tally, &CUTS);
+    reaches(&tally, &[Reached::CutInRecovery, Reached::Collected, Reached::Missed]);
+}
+
+#[test]
+fn the_block_server_keeps_its_promises() {
+    let tally = holds("block", 60);
+    reaches(&tally, &CUTS);
+    reaches(&tally, &[Reached::CutInRecovery]);
+}
+
+#[test]
+fn an_ssd_keeps_its_promises() {
+    let tally = holds("ssd", 60);
+    reaches(&tally, &[Reached::CutUnderLoad, Reached::LostCached, Reached::CollectedByDrive]);
+}
+
+/// The first seed that shows a bug, and shows nothing without it.
+fn first(subject: &str, with_bug: impl Fn(&Plan) -> bool) -> Option<u64> {
+    let target = seeds::target(subject).expect("it is there");
+    let is_found = |&seed: &u64| {
+        let plan = target.plan(seed);
+        with_bug(&plan) && attempt(&plan, None).wrong.is_none()
+    };
+    (1..=300).find(is_found)
+}
+
+/// The table stands in the documentation of `torture`.
+fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
+    for &canary in Canary::all().iter().filter(|&&canary| promised(canary)) {
+        let seed = first(subject, |plan| attempt(plan, Some(canary)).wrong.is_some());
+        println!("{subject}: {canary} is found by seed {seed:?}");
+        assert!(seed.is_some(), "{canary} was not found in {subject} within 300 seeds");
+    }
+}
+
+#[test]
+fn planted_bugs_are_found_in_the_key_value_engine() {
+    finds_canaries("kv", |_| true);
+}
+
+#[test]
+fn planted_bugs_are_found_in_the_block_server() {
+    finds_canaries("block", |_| true);
+}
+
+/// What an SSD with its content does is decided by itself, not by the drive model.
+#[test]
+fn planted_bugs_are_found_in_an_ssd() {
+    let of_drives = [Canary::LiesAboutFlush, Canary::TearsBlocks, Canary::DropsWrites];
+    finds_canaries("ssd", |canary| !of_drives.contains(&canary));
+}
+
+#[test]
+fn rules_that_are_broken_are_missed() {
+    use tailcut_host::planted::{Rule, broken};
+    let rules = [
+        ("block", Rule::OverlapsKeepOrder),
+        ("block", Rule::RestsOfBlocksStay),
+        ("block", Rule::TrimsAreFlushed),
+        ("kv", Rule::TombstonesAreWritten),
+        ("kv", Rule::CopiesAreDurable),
+    ];
+    for (subject, rule) in rules {
+        let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));
+        println!("{subject}: {rule:?} is found by seed {seed:?}");
+        assert!(seed.is_some(), "{rule:?} was not found in {subject} within 300 seeds");
+    }
+}
+
+/// Plans that have shown a bug once.
+#[test]
+fn what_was_mended_stays_so() {
+    let text = include_str!("plans/store-on-failed-disk.txt");
+    assert_eq!(attempt(&text.parse().expect("a plan"), None).wrong, None);
+}
+
+#[test]
+fn a_plan_comes_back_from_its_text() {
+    for subject in ["kv", "block", "ssd"] {
+        let target = seeds::target(subject).expect("it is there");
+        for seed in 1..200 {
+            let plan = target.plan(seed);
+            assert_eq!(plan.in_line().parse::<Plan>(), Ok(plan));
+        }
+    }
+}
