@@ -188,7 +188,9 @@ impl Flash {
     fn restore(&mut self, block: u64, content: Bytes) {
         let (op, class) = (Op::Write, Class::DEFAULT);
         let data = vec![content];
-        let request = Request { id: 0, op, fua: true, class, fail_fast: false, block, blocks: 1, data };
+        let mirror = Mirror::Any;
+        let request =
+            Request { id: 0, op, fua: true, class, fail_fast: false, mirror, block, blocks: 1, data };
         let now = Time(self.clock.0 - self.lead.0);
         self.submit(now, 0, &request);
         self.come_to_rest(now);
