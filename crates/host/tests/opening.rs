@@ -302,11 +302,9 @@ fn a_replaced_drive_that_returns_is_left_out() {
 
 #[test]
 fn a_replaced_drive_that_is_taken_for_its_successor_is_noticed() {
-    // Blocks of logs have seals that know their age, on drives that keep seals.
-    for layout in [LayoutKind::Raid5, LayoutKind::Epochs] {
-        let (wrong, _) = planted::broken(Rule::StaleIsLeftOut, || wrong_after_return(layout));
-        assert!(wrong > 0, "{layout}");
-    }
+    // Blocks of logs have seals that know their age, and of these few copies the other one is read.
+    let (wrong, _) = planted::broken(Rule::StaleIsLeftOut, || wrong_after_return(LayoutKind::Raid5));
+    assert!(wrong > 0);
 }
 
 #[test]
