@@ -2,7 +2,9 @@
 
 mod support;
 
-use support::{Place, stderr, stdout};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use support::{Place, listens_to_interrupts, stderr, stdout};
 
 /// What stands behind the last line that begins so.
 fn after<'t>(text: &'t str, begin: &str) -> &'t str {
@@ -81,4 +83,46 @@ fn bad_input_is_told_with_its_remedy() {
     assert!(place.refused(2, &["torture", "--canary", "forget-fua"]).contains("forgets-fua"));
     assert!(place.refused(2, &["torture", "--plan", "drives=2; rite 4+1"]).contains("statement 2"));
     assert!(place.refused(2, &["torture", "--plan", "nowhere.txt"]).contains("nowhere.txt"));
+}
+
+fn terminate(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill").success());
+}
+
+/// As timeout(1) does: one signal to the process, and one to its group.
+#[test]
+fn a_search_that_is_terminated_prints_its_summary() {
+    let place = Place::new();
+    let mut command = place.command(&["torture", "--subject", "raid0", "--seeds", "1000000000", "--quiet"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    while !listens_to_interrupts(&child.id().to_string()) {
+        std::thread::yield_now();
+    }
+    terminate(&child);
+    terminate(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stdout(&output).lines().any(|line| line.starts_with("violations ")), "{}", stdout(&output));
+}
+
+/// The summary comes before the search for a smaller plan, which ends with the smallest so far.
+#[test]
+fn a_search_for_a_smaller_plan_can_be_terminated() {
+    let place = Place::new();
+    let search =
+        ["torture", "--canary", "never-answers", "--subject", "log-raid5", "--seeds", "50", "--quiet"];
+    let mut command = place.command(&search);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+    let mut reader = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.starts_with("violations ") {
+        line.clear();
+        assert!(reader.read_line(&mut line).expect("it is text") > 0, "no summary");
+    }
+    terminate(&child);
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).expect("it is text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    assert!(rest.contains("tailcut torture --canary never-answers --plan "), "{rest}");
 }

@@ -132,7 +132,8 @@ pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
         interrupted: false,
     };
     let mut working = jobs;
-    while working > 0 {
+    // A run may take long: an interrupt does not wait for those under way, which end with the process.
+    while working > 0 && !harvest.interrupted {
         match told.recv_timeout(TICK) {
             Ok(Told::Ran(seed, outcome)) => harvest.take(seed, *outcome),
             Ok(Told::Ended) => working -= 1,

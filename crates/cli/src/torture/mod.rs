@@ -18,47 +18,105 @@ use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::seeds::{self, Target};
 use tailcut_sim::torture::{Canary, EveryStep, Plan};
+use verdict::Effort;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let target = subject(&arguments.subject)?;
     let canary = arguments.canary.as_deref().map(canary).transpose()?;
     let marks = arguments.canary.as_ref().map_or(String::new(), |name| format!(" --canary {name}"));
-    if let Some(text) = &arguments.plan {
-        let plan = plan(text)?;
+    let plan = arguments.plan.as_deref().map(plan).transpose()?;
+    let mut bench = Bench { arguments, canary, marks, interrupt: listen()?, out };
+    if let Some(plan) = plan {
         if arguments.every_step {
-            return every_step(arguments, &plan, canary, &marks, out);
+            return bench.every_step(&plan);
         }
-        let replay = format!("tailcut torture{marks} --plan '{}'", plan.in_line());
-        return report(arguments, &alone(&plan, canary), Some(&plan), &replay, out);
+        let replay = bench.replay(&plan);
+        let harvest = bench.alone(&plan);
+        return bench.report(&harvest, &plan, &replay);
     }
     let search = search(arguments, target.clone(), canary);
-    let harvest = crew::search(&search, arguments.quiet, &listen()?);
+    let harvest = crew::search(&search, arguments.quiet, &bench.interrupt);
     let seed = harvest.found.as_ref().map_or(search.first, |&(seed, _)| seed);
-    let replay = format!("tailcut torture{marks} --subject {} --seed {seed}", arguments.subject);
-    report(arguments, &harvest, Some(&target.plan(seed)), &replay, out)
+    let replay = format!("tailcut torture{} --subject {} --seed {seed}", bench.marks, arguments.subject);
+    bench.report(&harvest, &target.plan(seed), &replay)
 }
 
-/// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already without,
-/// that is told instead.
-fn every_step(
-    arguments: &TortureArguments,
-    plan: &Plan,
+/// What all searches of one command share.
+struct Bench<'b> {
+    arguments: &'b TortureArguments,
     canary: Option<Canary>,
-    marks: &str,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let replay = |plan: &Plan| format!("tailcut torture{marks} --plan '{}'", plan.in_line());
-    let whole = alone(plan, canary);
-    if whole.found.is_some() {
-        return report(arguments, &whole, Some(plan), &replay(plan), out);
+    /// The options of a command that plants the same bug.
+    marks: String,
+    interrupt: Interrupt,
+    out: &'b mut dyn Write,
+}
+
+impl Bench<'_> {
+    fn replay(&self, plan: &Plan) -> String {
+        format!("tailcut torture{} --plan '{}'", self.marks, plan.in_line())
     }
-    let steps = EveryStep::new(plan, &whole.tally);
-    let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
-    let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
-    let harvest = crew::search(&search, arguments.quiet, &listen()?);
-    let cut = search.plans.plan(harvest.found.as_ref().map_or(0, |&(event, _)| event));
-    report(arguments, &harvest, Some(&cut), &replay(&cut), out)
+
+    /// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already without,
+    /// that is reported instead.
+    fn every_step(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let whole = self.alone(plan);
+        if whole.found.is_some() || whole.interrupted {
+            let replay = self.replay(plan);
+            return self.report(&whole, plan, &replay);
+        }
+        let (arguments, canary) = (self.arguments, self.canary);
+        let steps = EveryStep::new(plan, &whole.tally);
+        let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
+        let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
+        let harvest = crew::search(&search, arguments.quiet, &self.interrupt);
+        let cut = search.plans.plan(harvest.found.as_ref().map_or(0, |&(event, _)| event));
+        let replay = self.replay(&cut);
+        self.report(&harvest, &cut, &replay)
+    }
+
+    /// Runs one plan.
+    fn alone(&self, plan: &Plan) -> Harvest {
+        let started = Instant::now();
+        let outcome = verdict::attempt(plan, self.canary, &self.interrupt);
+        let (runs, interrupted) = (u64::from(outcome.is_some()), outcome.is_none());
+        let (digest, tally, wrong) =
+            outcome.map_or_else(Default::default, |outcome| (outcome.digest, outcome.tally, outcome.wrong));
+        let found = wrong.map(|wrong| (plan.seed, wrong));
+        Harvest { runs, took: started.elapsed(), digest, tally, found, interrupted }
+    }
+
+    /// Prints what a search did, and then what it found, which takes the time to find a smaller plan.
+    fn report(&mut self, harvest: &Harvest, plan: &Plan, replay: &str) -> Result<(), Failure> {
+        let arguments = self.arguments;
+        let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
+        let name = if arguments.plan.is_some() { "plan" } else { &arguments.subject };
+        let tone = Tone::of_stdout();
+        if !to_stdout {
+            self.out.write_all(page::summary(harvest, name, tone).as_bytes())?;
+            self.out.flush()?;
+        }
+        let verdict = harvest.found.as_ref().map(|(_, wrong)| {
+            let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
+            let effort = Effort { tries: TRIES, events: arguments.events };
+            verdict::judge(plan, wrong, self.canary, effort, &self.interrupt)
+        });
+        if let Some(verdict) = verdict.as_ref().filter(|_| !to_stdout) {
+            self.out.write_all(page::verdict(verdict, replay, &self.marks, tone).as_bytes())?;
+            self.out.flush()?;
+        }
+        if let Some(file) = &arguments.json {
+            let verdict = verdict.as_ref().map(|verdict| (verdict, replay));
+            write_json(&page::to_json(harvest, name, verdict), file, self.out)?;
+        }
+        match verdict {
+            Some(verdict) => {
+                Err(Failure::Operation(format!("{}\nsee it again with: {replay}", verdict.wrong)))
+            }
+            None if harvest.interrupted => Err(Failure::Interrupted),
+            None => Ok(()),
+        }
+    }
 }
 
 fn listen() -> Result<Interrupt, Failure> {
@@ -77,52 +135,6 @@ fn search(arguments: &TortureArguments, target: Target, canary: Option<Canary>) 
         plans: Plans::Seeds(target),
         canary,
         jobs: arguments.jobs.map(usize::from),
-    }
-}
-
-/// Runs one plan.
-fn alone(plan: &Plan, canary: Option<Canary>) -> Harvest {
-    let started = Instant::now();
-    let outcome = verdict::attempt(plan, canary);
-    Harvest {
-        runs: 1,
-        took: started.elapsed(),
-        digest: outcome.digest,
-        tally: outcome.tally,
-        found: outcome.wrong.map(|wrong| (plan.seed, wrong)),
-        interrupted: false,
-    }
-}
-
-fn report(
-    arguments: &TortureArguments,
-    harvest: &Harvest,
-    plan: Option<&Plan>,
-    replay: &str,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
-    let canary = arguments.canary.as_deref().map(canary).transpose()?;
-    let verdict = harvest.found.as_ref().zip(plan).map(|((_, wrong), plan)| {
-        let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
-        verdict::judge(plan, wrong, canary, TRIES, arguments.events)
-    });
-    let name = if arguments.plan.is_some() { "plan" } else { &arguments.subject };
-    if !to_stdout {
-        out.write_all(page::summary(harvest, name, Tone::of_stdout()).as_bytes())?;
-        if let Some(verdict) = &verdict {
-            let marks = arguments.canary.as_ref().map_or(String::new(), |name| format!(" --canary {name}"));
-            out.write_all(page::verdict(verdict, replay, &marks, Tone::of_stdout()).as_bytes())?;
-        }
-        out.flush()?;
-    }
-    if let Some(file) = &arguments.json {
-        write_json(&page::to_json(harvest, name, verdict.as_ref().map(|v| (v, replay))), file, out)?;
-    }
-    match verdict {
-        Some(verdict) => Err(Failure::Operation(format!("{}\nsee it again with: {replay}", verdict.wrong))),
-        None if harvest.interrupted => Err(Failure::Interrupted),
-        None => Ok(()),
     }
 }
 

@@ -4,10 +4,13 @@
 //! runs before does not return: it tells whoever waits and leaves the thread asleep for good. So every
 //! guarded piece of work runs on a thread that nobody joins.
 
+use crate::interrupt::Interrupt;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
-use std::sync::{Once, mpsc};
+use std::sync::Once;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 type Report = Box<dyn FnMut(String)>;
 
@@ -27,11 +30,14 @@ pub fn guarded<T>(report: impl FnMut(String) + 'static, work: impl FnOnce() -> T
     done
 }
 
-/// Does `work` on a thread of its own.
+/// Runs `work` on its own thread. None if `interrupt` is raised before it ends: the thread is left to itself.
 ///
 /// # Errors
 /// The message and place of its panic.
-pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+pub fn apart<T: Send + 'static>(
+    interrupt: &Interrupt,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<Result<T, String>> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         let panicked = tell.clone();
@@ -41,7 +47,14 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
             let _ = tell.send(Ok(done));
         }
     });
-    told.recv().expect("a thread tells how it ends")
+    loop {
+        match told.recv_timeout(TICK) {
+            Ok(ended) => return Some(ended),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("a thread reports how it ends"),
+            Err(RecvTimeoutError::Timeout) if interrupt.asked() => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 fn set_hook() {
@@ -66,14 +79,32 @@ fn message(info: &PanicHookInfo<'_>) -> String {
     format!("{text}{place}")
 }
 
+/// How soon an interrupt is noticed while work is under way.
+const TICK: Duration = Duration::from_millis(100);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_panic_is_told_with_its_place() {
-        assert_eq!(apart(|| 7), Ok(7));
-        let message = apart(|| -> u32 { panic!("as planned") }).unwrap_err();
+        let interrupt = Interrupt::default();
+        assert_eq!(apart(&interrupt, || 7), Some(Ok(7)));
+        let ended = apart(&interrupt, || -> u32 { panic!("as planned") });
+        let message = ended.expect("it was not interrupted").unwrap_err();
         assert!(message.starts_with("as planned (") && message.contains("trap.rs:"), "{message}");
+    }
+
+    #[test]
+    fn an_interrupt_does_not_wait_for_work_without_end() {
+        let interrupt = Interrupt::default();
+        interrupt.flag().store(true, std::sync::atomic::Ordering::Relaxed);
+        let work = || -> u32 {
+            loop {
+                thread::park();
+            }
+        };
+        let ended = apart(&interrupt, work);
+        assert_eq!(ended, None);
     }
 }

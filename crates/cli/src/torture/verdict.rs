@@ -1,6 +1,7 @@
 //! What there is to say of a broken promise: a smaller plan that breaks it, and what happens in it.
 
 use super::trap::apart;
+use crate::interrupt::Interrupt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
@@ -17,28 +18,46 @@ pub struct Verdict {
     pub events: Vec<String>,
 }
 
-/// Runs a plan; a panic is a broken promise.
-pub fn attempt(plan: &Plan, canary: Option<Canary>) -> Outcome {
+/// Runs a plan; a panic is a broken promise. None if it was interrupted.
+pub fn attempt(plan: &Plan, canary: Option<Canary>, interrupt: &Interrupt) -> Option<Outcome> {
     let plan = plan.clone();
-    apart(move || run(&plan, canary, None)).unwrap_or_else(Outcome::panicked)
+    let ended = apart(interrupt, move || run(&plan, canary, None))?;
+    Some(ended.unwrap_or_else(Outcome::panicked))
 }
 
-/// Makes the plan smaller that has broken a promise, in at most `tries` runs, and looks at it once more,
-/// at its last `kept` events.
-pub fn judge(plan: &Plan, wrong: &Wrong, canary: Option<Canary>, tries: u32, kept: usize) -> Verdict {
-    let plan = shrink(plan, tries, &mut |plan| {
-        attempt(plan, canary).wrong.is_some_and(|other| other.kind == wrong.kind)
+/// What a search for a smaller plan may cost, and what it keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Runs at most.
+    pub tries: u32,
+    /// The last events before the violation that are shown.
+    pub events: usize,
+}
+
+/// Shrinks a plan that has broken a promise, and runs the result once more to collect its last events. An interrupt
+/// ends that with the smallest plan so far.
+pub fn judge(
+    plan: &Plan,
+    wrong: &Wrong,
+    canary: Option<Canary>,
+    effort: Effort,
+    interrupt: &Interrupt,
+) -> Verdict {
+    let plan = shrink(plan, effort.tries, &mut |plan| {
+        let outcome = if interrupt.asked() { None } else { attempt(plan, canary, interrupt) };
+        outcome.and_then(|outcome| outcome.wrong).is_some_and(|other| other.kind == wrong.kind)
     });
+    let kept = effort.events;
     let events: Arc<Mutex<VecDeque<String>>> = Arc::default();
     let (watched, list) = (plan.clone(), Arc::clone(&events));
-    let outcome = apart(move || {
+    let outcome = apart(interrupt, move || {
         let mut watch = |now: Time, text: String| keep(&list, kept, now, &text);
         run(&watched, canary, Some(&mut watch))
     });
-    let outcome = outcome.unwrap_or_else(Outcome::panicked);
-    // Nobody holds it any more, unless in a panic.
+    let wrong_again = outcome.and_then(|ended| ended.unwrap_or_else(Outcome::panicked).wrong);
+    // No other thread holds it, unless it panicked or was left behind by an interrupt.
     let events = events.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-    Verdict { wrong: outcome.wrong.unwrap_or_else(|| wrong.clone()), plan, events }
+    Verdict { wrong: wrong_again.unwrap_or_else(|| wrong.clone()), plan, events }
 }
 
 fn keep(events: &Mutex<VecDeque<String>>, most: usize, now: Time, text: &str) {

@@ -10,7 +10,7 @@ use super::drive::Model;
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
-use tailcut_host::{BLOCK_SECTORS, Bytes, Request};
+use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
 use tailcut_ssd::{Preset, Ssd, SsdConfig};
 
 tailcut_base::choice! {
