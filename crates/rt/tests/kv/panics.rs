@@ -116,7 +116,9 @@ fn whoever_waits_for_a_shard_that_fails_is_told() {
     std::thread::scope(|scope| {
         // It may be closed before it has sent everything.
         scope.spawn(move || std::io::Write::write_all(&mut writer, &sets).unwrap_or(()));
-        rig.client().send("get planted:shard\r\n");
+        let mut bad = rig.client();
+        bad.send("get planted:shard\r\n");
+        assert!(bad.rest().is_empty());
         let said = String::from_utf8(waits.first_answers(100)).expect("it answers in letters");
         let errors = said.lines().filter(|line| format!("{line}\r\n") == FAILED).count();
         let stored = said.lines().filter(|line| *line == "STORED").count();
