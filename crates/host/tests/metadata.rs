@@ -161,7 +161,7 @@ fn checksum(bytes: &[u8]) -> Option<(usize, std::ops::Range<usize>)> {
     match &bytes[..8] {
         b"tailcutA" => {
             let end = covered_by(bytes, 12, 16)?;
-            return Some((12, 16..end));
+            Some((12, 16..end))
         }
         magic if magic.starts_with(b"tailcut") => covered_by(bytes, 8, 12).map(|end| (8, 12..end)),
         _ => None,
@@ -229,7 +229,7 @@ fn spoil(machine: &mut Machine, (drive, at): (usize, usize), random: &mut Stream
     bytes[sum..sum + 4].copy_from_slice(&right.to_le_bytes());
     // Protection information is right, too: it belongs to the checksum, and a drive without has none.
     let on_all = random.below(2) == 0;
-    let bare = Bytes::unsealed(bad.as_slice().try_into().expect("a block"));
+    let bare = Bytes::unsealed(bad.as_slice());
     for (other, blocks) in machine.drives.iter_mut().enumerate() {
         if other == drive || on_all && blocks[at].as_slice() == good.as_slice() {
             blocks[at] = bare.clone();

@@ -206,7 +206,7 @@ impl Subject for Arrays {
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         let member = self.member_at(drive);
-        let id = MemberId::new(u128::from(now.0) << 16 | member as u128 + 1);
+        let id = MemberId::new((u128::from(now.0) << 16) | (member as u128 + 1));
         self.array_mut().replace(now, member, disk, id).expect("it is as large as the others");
     }
 
