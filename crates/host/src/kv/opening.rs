@@ -408,8 +408,15 @@ impl Opening {
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or(0).max(self.last_free);
-        let wiped = std::mem::take(&mut self.blank).into_iter().filter(|&number| number < last);
-        self.endless.extend(wiped.map(|number| Endless { number, may_be_new: false }));
+        let any = self.found.values().map(|found| found.number).max().unwrap_or(0);
+        for number in std::mem::take(&mut self.blank) {
+            match number < last {
+                true => self.endless.push(Endless { number, may_be_new: false }),
+                // It was used, and the power was lost before that was written: it is free, and no damage when what came after it is durable.
+                false if number < any => self.repairs.push((number, Bytes::ZEROS)),
+                false => {}
+            }
+        }
         self.endless.iter_mut().for_each(|endless| endless.may_be_new &= endless.number > last);
     }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
+use tailcut_host::kv::log::format::{End, EndOf, Head, Superblock};
 use tailcut_host::kv::{
     Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Found, Keep, Making, Put, Refused,
     Settings, State,
@@ -531,4 +532,38 @@ fn a_store_is_opened_again_without_room() {
     store.disk.is_full = false;
     store.reopen().expect("a store");
     assert_eq!(store.check(), (0, 0));
+}
+
+/// The power is lost when one segment was not written at all, and the next one was. Nothing of that is damage, now or later.
+#[test]
+fn a_segment_that_was_never_written_before_one_that_was_is_free() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    let is_used =
+        |store: &Store, segment: u64| store.disk.read(segment * SEGMENT).as_slice().starts_with(b"segmentK");
+    let last = (1..SEGMENTS).rev().find(|&segment| is_used(&store, segment)).expect("one is used");
+    (1..last).for_each(|segment| assert!(is_used(&store, segment)));
+    // The segment before the last one and all that it holds were not on the disk for good.
+    store.last.clear();
+    (0..SEGMENT).for_each(|block| store.disk.set((last - 1) * SEGMENT + block, Bytes::ZEROS));
+    for segment in 1..=last {
+        let of = EndOf { store: superblock(&store).store, number: segment as u32 };
+        let mut block = store.disk.read(segment * SEGMENT);
+        let End::Head(head) = End::first(&block, of) else { continue };
+        let head = End::Head(Head { durable: 0, ..head });
+        block.as_mut_slice()[..End::BYTES].copy_from_slice(&head.encode(of));
+        store.disk.set(segment * SEGMENT, block);
+    }
+    for _ in 0..3 {
+        store.reopen().expect("a store");
+        let lost = (0..KEYS).filter(|&number| store.said(number) == Said::Lost).count();
+        assert_eq!((lost, &store.damages[..]), (0, &[][..]));
+        store.close();
+    }
+}
+
+fn superblock(store: &Store) -> Superblock {
+    let both = (0..2).filter_map(|block| Superblock::decode(&store.disk.read(block)).ok());
+    both.max_by_key(|superblock| superblock.count).expect("a store")
 }
