@@ -58,6 +58,9 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     fn allows(&self, fault: &Fault) -> bool {
         let drive = fault.drive as usize;
+        if !self.concerns_subject(fault.kind) {
+            return false;
+        }
         if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return true;
         }
@@ -67,13 +70,6 @@ impl<'r, S: Subject> Rig<'r, S> {
         if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
             return false;
         }
-        if self.plan.subject == SubjectKind::Ssd && fault.kind != FaultKind::Slow {
-            return false;
-        }
-        // Blocks of a drive by itself have no protection information, and a block server has nothing else to see it by.
-        if fault.kind == FaultKind::Flip && self.plan.subject == SubjectKind::Block && !self.plan.has_array {
-            return false;
-        }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
             return false;
         }
@@ -81,6 +77,22 @@ impl<'r, S: Subject> Rig<'r, S> {
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
         fault.kind == FaultKind::Slow || !self.config.layout.is_redundant() || !others
+    }
+
+    /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no protection information: a
+    /// key-value engine has checksums of its own, a block server nothing.
+    fn concerns_subject(&self, kind: FaultKind) -> bool {
+        use FaultKind::*;
+        match (self.plan.subject, self.plan.has_array) {
+            (SubjectKind::Arrays, _) => true,
+            (SubjectKind::Ssd, _) => kind == Slow,
+            (_, true) => {
+                let is_misplaced = kind == Misdirect && !self.config.layout.is_redundant();
+                !matches!(kind, Grow | Shrink | Twin) && !is_misplaced
+            }
+            (SubjectKind::Kv, false) if kind == Flip => true,
+            (_, false) => matches!(kind, Slow | Kill | Unreadable | FailWrite | ReadOnly),
+        }
     }
 
     /// What the only copy of a store's items loses is missed, or the store is not opened: a drive by itself keeps a flipped bit
