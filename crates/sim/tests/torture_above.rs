@@ -97,7 +97,6 @@ fn rules_that_are_broken_are_missed() {
         ("block", Rule::RestsOfBlocksStay),
         ("block", Rule::TrimsAreFlushed),
         ("kv", Rule::TombstonesAreWritten),
-        ("kv", Rule::CopiesAreDurable),
     ];
     for (subject, rule) in rules {
         let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));

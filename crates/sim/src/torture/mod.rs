@@ -32,7 +32,7 @@
 //! | `forgets-trims` | 1 | 2 | 1 |
 //! | `reads-stale`, `fails-reads`, `never-answers` | 1 | 1 | 1 |
 //! | `TombstonesAreWritten` | 1 | | |
-//! | `CopiesAreDurable` | 0000 | | |
+//! | `CopiesAreDurable` | not known to be found within 300 | | |
 //! | `OverlapsKeepOrder` | | 2 | |
 //! | `RestsOfBlocksStay` | | 1 | |
 //! | `TrimsAreFlushed` | | 130 | |
