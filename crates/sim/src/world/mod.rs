@@ -604,6 +604,9 @@ impl<D: Device, W: Witness> World<D, W> {
         self.free.push(slot);
         let now = completion.at;
         self.account_area(now);
+        if self.measured_from.is_some() {
+            self.stats.in_device += u128::from(now.since(flight.submitted).0);
+        }
         self.in_flight -= 1;
         self.completed += 1;
         self.checker.completed(flight.op, completion, flight.expected, flight.number);

@@ -117,8 +117,9 @@ pub struct Stats {
     others: [Option<Box<OpStats>>; 5],
     /// Requests in flight, integrated over time: ns × requests.
     pub in_flight_area: u128,
-    /// From the moment at which the device took a request to its end, summed over all requests.
-    in_device: u128,
+    /// From the moment at which the device took a request to its end, in ns, summed over all requests that ended in the
+    /// measurement, those that were due before it included.
+    pub(super) in_device: u128,
     /// Queue stall: time during which a request waited outside the device because every tag of its
     /// queue was taken.
     pub queue_stall: Nanos,
@@ -173,7 +174,6 @@ impl Stats {
     /// Counts a finished request.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
-        self.in_device += u128::from(request.completed.since(request.submitted).0);
         let is_other = request.class != Class::DEFAULT && request.op == Op::Read;
         let op = if is_other { self.other(request.class) } else { &mut self.ops[request.op.index()] };
         op.latency.record(request.latency);
