@@ -57,6 +57,11 @@ impl Drive {
         is_shrunk
     }
 
+    /// A fault waits for a write or a flush to strike.
+    pub fn is_armed(&self) -> bool {
+        self.fail_flush || self.fail_writes > 0
+    }
+
     /// Faults that wait for a write or a flush to strike do so no more.
     pub fn disarm(&mut self) {
         (self.fail_writes, self.misdirect, self.fail_flush) = (0, None, false);

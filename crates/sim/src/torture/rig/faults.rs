@@ -129,7 +129,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         for (index, suspect) in self.suspect.iter_mut().enumerate() {
             let drive = &self.drives[index];
-            *suspect &= self.scarred[index] || drive.is_weak() || drive.health() != Health::Well;
+            *suspect &=
+                self.scarred[index] || drive.is_armed() || drive.is_weak() || drive.health() != Health::Well;
         }
     }
 
