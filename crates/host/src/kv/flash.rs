@@ -265,7 +265,8 @@ impl Flash {
             }
         }
         let is_dirty = std::mem::take(&mut self.has_dirty_superblock);
-        if !is_dirty && !(is_mirror && holds(Rule::SuperblocksAreTwo)) {
+        let may_write = is_dirty || is_mirror && holds(Rule::SuperblocksAreTwo);
+        if !may_write {
             return;
         }
         self.superblock.count += 1;

@@ -146,7 +146,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
 #[test]
 fn values_that_have_come_in_part_are_within_the_limit_and_those_that_were_begun_can_be_ended() {
     let (mut clients, mut busy) = clients_with_a_large_item();
-    let half = [&format!("set big 0 0 {LARGE}\r\n").as_bytes()[..], &[b'y'; 1000]].concat();
+    let half = [format!("set big 0 0 {LARGE}\r\n").as_bytes(), &[b'y'; 1000]].concat();
     let senders: Vec<u32> = (0..100).map(|_| clients.open()).collect();
     let mut begun = Vec::new();
     for &client in &senders {
