@@ -83,7 +83,7 @@ fn pages() -> Vec<Text> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths: Vec<PathBuf> =
         ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)).to_vec();
-    for folder in ["docs", "docs/decisions", "docs/guide", "docs/results"] {
+    for folder in ["docs", "docs/decisions", "docs/results"] {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         paths.extend(entries.map(|entry| entry.expect("it can be listed").path()));
     }
@@ -99,7 +99,9 @@ fn pages() -> Vec<Text> {
 /// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…` or with a
 /// placeholder in capitals for an option's name are no commands.
 fn commands(text: &str) -> Vec<String> {
-    let text = text.replace("\\\n", " ");
+    let mut pieces = text.split("\\\n");
+    let first = pieces.next().unwrap_or_default().to_string();
+    let text = pieces.fold(first, |text, piece| text.trim_end().to_string() + " " + piece.trim_start());
     let is_code = |line: &&str| line.starts_with("    ") || line.starts_with("$ ") || line.starts_with("> ");
     let lines = text.lines().filter(is_code).map(|line| line.trim().trim_start_matches("$ "));
     let mut commands = Vec::new();

@@ -98,14 +98,14 @@ fn a_report_of_another_version_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_no_result() {
+fn a_folder_that_cannot_be_written_is_noticed_before_the_run() {
     let place = Place::new();
     place.put("file", b"");
-    let output = place.run(&["run", "small.toml", "--out", "file/out"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(support::stdout(&output).contains("what the slow ones waited for"));
-    let report = support::stderr(&output);
-    assert!(report.contains("file/out") && report.contains("what was printed is complete"), "{report}");
+    for arguments in [&["--out", "file/out"][..], &["--html", "none/page.html"], &["--json", "none/run.json"]]
+    {
+        let report = place.refused(2, &[&["run", "small.toml"], arguments].concat());
+        assert!(report.contains(arguments[1]) && report.contains("nothing was run"), "{report}");
+    }
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn what_was_mended_stays_so() {
         include_str!("plans/repair-struck.txt"),
         include_str!("plans/collects-without-end.txt"),
         include_str!("plans/rebuild-given-up.txt"),
+        include_str!("plans/openings-interrupted.txt"),
     ];
     for text in PLANS {
         let plan: Plan = text.parse().expect("a plan");

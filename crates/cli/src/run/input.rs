@@ -74,6 +74,7 @@ pub fn trace_failure(error: &TraceError) -> Failure {
 /// The failure of a run that did not come to results.
 pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
+        NotRun::Input(InputError::Run(problems)) => blame("run", problems, arguments),
         NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
         NotRun::Input(InputError::Beside(problems)) => blame("beside", problems, arguments),
         NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),

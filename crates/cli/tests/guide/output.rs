@@ -25,6 +25,22 @@ impl Likeness {
     }
 }
 
+/// What the shown lines become where figures have moved: each line that is not in the output any more, and the next one there
+/// with the same words; with `TAILCUT_BLESS=1` the page is written anew with these.
+pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String, String)> {
+    let (mut rest, mut moved) = (output.lines().collect::<Vec<&str>>(), Vec::new());
+    for wanted in shown.iter().filter(|line| !is_elision(line)) {
+        let exact = rest.iter().position(|line| likeness.holds(wanted, line));
+        let similar = || rest.iter().position(|line| Likeness::Words.holds(wanted, line));
+        let Some(at) = exact.or_else(similar) else { continue };
+        if exact.is_none() {
+            moved.push((wanted.clone(), rest[at].trim_end().to_string()));
+        }
+        rest.drain(..=at);
+    }
+    moved
+}
+
 /// Asserts that all shown lines are in an output, in their order.
 pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
     let mut lines = output.lines();

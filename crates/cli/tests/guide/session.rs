@@ -1,7 +1,7 @@
 //! A shell in a folder of its own, as the reader of a page has it.
 
 use crate::block::{Command as Line, How};
-use crate::output::{check, is_elision};
+use crate::output::{check, is_elision, moved};
 use crate::support::{Place, stderr, stdout};
 use clap::Parser;
 use std::io::{BufRead, BufReader, Read};
@@ -44,7 +44,11 @@ impl Session {
         let output = self.place.attempt("sh", &["-c", &with_path(&command.line)]);
         let said = stdout(&output) + &stderr(&output);
         assert_eq!(output.status.success(), !how.fails, "{at}: {}\n{said}", command.line);
-        check(at, &command.shown, &said, how.likeness);
+        if std::env::var_os("TAILCUT_BLESS").is_some() {
+            bless(at, &moved(&command.shown, &said, how.likeness));
+        } else {
+            check(at, &command.shown, &said, how.likeness);
+        }
     }
 
     /// Reads a command as tailcut would, and does nothing.
@@ -62,6 +66,21 @@ impl Session {
             assert_eq!(error.0, 0, "{at}: {line}: {}", error.1);
         }
     }
+}
+
+/// Writes lines of a page anew, from the block on that begins at `PAGE:LINE`.
+fn bless(at: &str, moved: &[(String, String)]) {
+    let (name, line) = at.split_once(':').expect("a page and a line");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(name);
+    let text = std::fs::read_to_string(&path).expect("the page is there");
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    let mut from: usize = line.parse().expect("a number");
+    for (shown, now) in moved {
+        let Some(found) = lines.iter().skip(from).position(|line| line == shown) else { continue };
+        from += found;
+        lines[from].clone_from(now);
+    }
+    std::fs::write(&path, lines.join("\n") + "\n").expect("the page can be written");
 }
 
 /// A server in the background; stopped when it is dropped.

@@ -248,6 +248,26 @@ impl<B: Block> Core<B> {
         }
     }
 
+    /// Writes the record of an array that is opened: first `newest` as it is to the members that are `behind`, then the
+    /// next one to all. Otherwise a power cut in each of several openings would leave a member that was there all
+    /// the time more than one generation behind the newest, as if the array had gone on without it.
+    pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[usize]) {
+        for &drive in behind {
+            self.send_record(now, drive, newest);
+        }
+        self.write_record(now);
+    }
+
+    fn send_record(&mut self, now: Time, drive: usize, record: &Record) {
+        let Some(kept) = &mut self.record else { return };
+        kept.pending += 1;
+        let record = Record { member: drive as u32, ..record.clone() };
+        let (class, block) = (Class::DEFAULT, record.generation % RECORD_BLOCKS);
+        let data = vec![B::encode(&record.encode())];
+        let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
+        self.drives.ask(now, drive, Urgency::Read, Owner::Record, ask);
+    }
+
     /// Writes the record to all drives that are there.
     pub fn write_record(&mut self, now: Time) {
         let Some(kept) = &mut self.record else { return };
@@ -258,17 +278,11 @@ impl<B: Block> Core<B> {
         let record = &mut kept.record;
         record.generation += 1;
         record.presence = (0..self.drives.len()).map(|drive| self.drives.presence(drive)).collect();
-        let block = record.generation % RECORD_BLOCKS;
+        let record = record.clone();
         for drive in 0..self.drives.len() {
-            if !self.drives.is_present(drive) {
-                continue;
+            if self.drives.is_present(drive) {
+                self.send_record(now, drive, &record);
             }
-            record.member = drive as u32;
-            let data = vec![B::encode(&record.encode())];
-            kept.pending += 1;
-            let class = Class::DEFAULT;
-            let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
-            self.drives.ask(now, drive, Urgency::Read, Owner::Record, ask);
         }
     }
 

@@ -121,7 +121,7 @@ impl<B: Block> Array<B> {
         let mut array = Array::new(core, false);
         // Which drives are missing must stand on the others before recovery writes anything without them.
         array.is_recovery_due = true;
-        array.core.write_record(now);
+        array.core.write_first_record(now, &found.newest, &found.behind);
         array.settle(now);
         array
     }

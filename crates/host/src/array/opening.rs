@@ -18,6 +18,10 @@ pub struct Found {
     pub order: Vec<Option<usize>>,
     /// Given drives that belong to the array and are left out: it has gone on without them.
     pub stale: Vec<Stale>,
+    /// The newest superblock as it is on the drives.
+    pub(super) newest: Record,
+    /// Members that have not got it, because the power went while it was being written.
+    pub(super) behind: Vec<usize>,
 }
 
 /// Whether an array is opened although drives are missing that it counts on and that might be in use as the same
@@ -266,7 +270,7 @@ impl<B: Block> Opening<B> {
 
     fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<Found, OpenError> {
         let mut order: Vec<Option<usize>> = vec![None; newest.presence.len()];
-        let mut stale = Vec::new();
+        let (mut stale, mut behind) = (Vec::new(), Vec::new());
         for &(drive, record) in latest {
             let member = record.member as usize;
             if let Some(cause) = membership::stale_cause(newest, record) {
@@ -281,6 +285,9 @@ impl<B: Block> Opening<B> {
                 return Err(OpenError::TooSmall { drive, blocks, needed });
             }
             order[member] = Some(drive);
+            if record.generation < newest.generation {
+                behind.push(member);
+            }
         }
         let mut record = newest.clone();
         for (member, id) in record.ids.iter_mut().enumerate() {
@@ -293,7 +300,7 @@ impl<B: Block> Opening<B> {
         }
         enough(&record, &stale)?;
         self.is_alone(newest, &order, &stale)?;
-        Ok(Found { record, order, stale })
+        Ok(Found { record, order, stale, newest: newest.clone(), behind })
     }
 
     /// What is missing must not be able to serve elsewhere, unless the operator knows that it does not.

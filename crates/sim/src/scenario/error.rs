@@ -21,6 +21,9 @@ pub enum InputError {
     /// The fio job file has errors.
     #[error(transparent)]
     Fio(#[from] FioErrors),
+    /// The limits of the run do not bound it: key and message of each problem.
+    #[error("the run has no end")]
+    Run(Vec<crate::workload::Problem>),
     /// The synthetic workload does not fit the device: key and message of each problem.
     #[error("the workload does not fit the device")]
     Workload(Vec<crate::workload::Problem>),
@@ -61,7 +64,8 @@ impl InputError {
     /// The whole message: with every problem, where there are several.
     pub fn in_full(&self) -> String {
         let problems = match self {
-            InputError::Workload(problems)
+            InputError::Run(problems)
+            | InputError::Workload(problems)
             | InputError::Beside(problems)
             | InputError::Datacenter(problems)
             | InputError::Lsm(problems)

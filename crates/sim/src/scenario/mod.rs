@@ -294,12 +294,6 @@ impl Configure for Scenario {
                     .into(),
             );
         }
-        if self.has_no_end() {
-            visit.problem(
-                "run.duration",
-                "the run would have no end: set run.duration, run.requests or workload.requests".into(),
-            );
-        }
         if let Some((key, message)) = self.check_sets() {
             visit.problem(key, message);
         }

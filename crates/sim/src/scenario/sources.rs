@@ -4,7 +4,7 @@ use super::{InputError, ReplayTiming, Scenario};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::datacenter::Workload;
 use crate::workload::fio::FioJobs;
-use crate::workload::{Source, Synthetic};
+use crate::workload::{Problem, Source, Synthetic};
 use std::path::Path;
 use tailcut_base::{Class, Nanos};
 
@@ -41,6 +41,10 @@ impl Scenario {
     }
 
     pub(super) fn synthetic_sources(&self, sectors: u64) -> Result<Vec<Box<dyn Source>>, InputError> {
+        if self.has_no_end() {
+            let message = "the run would have no end: set run.duration, run.requests or workload.requests";
+            return Err(InputError::Run(vec![Problem { key: "duration", message: message.into() }]));
+        }
         let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
         let mut sources: Vec<Box<dyn Source>> = vec![Box::new(source)];
         if self.beside.enabled {

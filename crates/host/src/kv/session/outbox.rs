@@ -182,7 +182,7 @@ mod tests {
                 prop_assert_eq!(outbox.is_empty(), heard.len() == said.len());
                 let memory: usize = outbox.parts.iter().map(Vec::capacity).sum();
                 prop_assert_eq!(outbox.memory(), if outbox.is_empty() { 0 } else { memory });
-                prop_assert!(!outbox.is_empty() || memory <= LEAST_KEPT);
+                prop_assert!(!outbox.is_empty() || memory <= MOST_KEPT);
             }
             outbox.empty_into(&mut heard);
             prop_assert!(outbox.is_empty() && heard == said);
