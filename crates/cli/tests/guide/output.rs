@@ -31,7 +31,8 @@ pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String,
     let (mut rest, mut moved) = (output.lines().collect::<Vec<&str>>(), Vec::new());
     for wanted in shown.iter().filter(|line| !is_elision(line)) {
         let exact = rest.iter().position(|line| likeness.holds(wanted, line));
-        let similar = || rest.iter().position(|line| Likeness::Words.holds(wanted, line));
+        let is_as_long = |line: &str| line.split_whitespace().count() == wanted.split_whitespace().count();
+        let similar = || rest.iter().position(|line| is_as_long(line) && Likeness::Words.holds(wanted, line));
         let Some(at) = exact.or_else(similar) else { continue };
         if exact.is_none() {
             moved.push((wanted.clone(), rest[at].trim_end().to_string()));

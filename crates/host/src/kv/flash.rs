@@ -190,12 +190,14 @@ impl Engine {
     /// True when nothing is to be done for the disk.
     pub fn is_idle(&self) -> bool {
         self.flash.as_ref().is_none_or(|flash| {
-            flash.jobs.is_idle()
-                && !flash.is_flushing
-                && (flash.log.durable() >= flash.wanted || flash.log.has_failed())
-                && !flash.has_dirty_superblock
-                && flash.mirrored_after.is_none()
-                && flash.closing.is_none()
+            // Nothing that a log that has failed had still to write is going to be written.
+            let has_nothing_to_write = || {
+                flash.log.durable() >= flash.wanted
+                    && !flash.has_dirty_superblock
+                    && flash.mirrored_after.is_none()
+                    && flash.closing.is_none()
+            };
+            flash.jobs.is_idle() && !flash.is_flushing && (flash.log.has_failed() || has_nothing_to_write())
         })
     }
 }

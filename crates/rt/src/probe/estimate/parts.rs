@@ -197,7 +197,10 @@ impl Estimate {
     pub(super) fn units(&mut self, measured: &Measured) {
         let (service, alone) = (self.service_time(), measured.reads[0].trimmed_mean());
         let most = measured.read_rate().unwrap_or(0.0);
-        let least = most * service / 1e9;
+        // Where commands limit small reads, only large ones show what chips carry.
+        let large = measured.read_bandwidth().unwrap_or(0.0) / PAGE as f64;
+        let served = if self.config.link.command > Nanos::ZERO { most.max(large) } else { most };
+        let least = served * service / 1e9;
         let carried = (self.config.link.rate as f64).min(measured.read_bandwidth().unwrap_or(f64::MAX));
         let is_bound_by_chips = most * (PAGE as f64) < RISING * carried;
         let points = || measured.reads.iter().filter_map(|tally| self.seen(tally, alone, most));
