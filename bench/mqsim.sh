@@ -44,7 +44,7 @@ def of_mqsim(drive, read, depth, place):
     values = {
         "Caching_Mechanism": "SIMPLE", "Ideal_Mapping_Table": "true", "Transaction_Scheduling_Policy": "OUT_OF_ORDER",
         "Overprovisioning_Ratio": drive["spare"], "GC_Exec_Threshold": drive["threshold"],
-        "GC_Block_Selection_Policy": drive["victim"], "Enabled_Preconditioning": "true", "PCIe_Lane_Bandwidth": "2.0",
+        "GC_Block_Selection_Policy": drive["victim"], "PCIe_Lane_Bandwidth": "2.0",
         "Flash_Channel_Count": channels, "Chip_No_Per_Channel": chips, "Die_No_Per_Chip": dies, "Plane_No_Per_Die": planes,
         "Block_No_Per_Plane": blocks, "Page_No_Per_Block": pages, "Page_Capacity": 4096,
     }
