@@ -5,6 +5,7 @@ mod logical_blocks;
 mod placement;
 
 use crate::controller::ftl::Mapping;
+use crate::controller::ftl::allocation::Allocation;
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use law::{Law, Layout};
@@ -116,13 +117,19 @@ impl<P: Probe> Ssd<P> {
             planes.iter().map(|&plane| self.most_valid_pages(plane).max(mean)).collect();
         let by_plane = logical_pages_by_plane(self.config.ftl.allocation, pages, &capacities, random);
         let mut laws: Vec<Law> = Vec::new();
+        // Dynamic allocation takes the planes in turn, so the host's blocks fill in step, and collection is due in
+        // all planes at about the same time.
+        let in_step = match self.config.ftl.allocation {
+            Allocation::Dynamic => Some(random.below(u64::from(self.geometry.pages)) as u32 + 1),
+            Allocation::Static => None,
+        };
         for (&plane, logical) in planes.iter().zip(&by_plane) {
             let blocks = self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane)).max(1);
             if !laws.iter().any(|law| law.is_of(blocks)) {
                 laws.push(Law::new(&self.config.gc, self.geometry.pages, blocks, mean));
             }
             let law = laws.iter().find(|law| law.is_of(blocks)).expect("it was just computed");
-            let layout = law.layout(logical.len() as u32, random);
+            let layout = law.layout(logical.len() as u32, in_step, random);
             self.fill_plane(plane, &layout, logical, first, random);
         }
     }

@@ -122,7 +122,12 @@ impl Engine {
     pub fn next_event(&self) -> Time {
         let Some(flash) = &self.flash else { return Time::NEVER };
         let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
-        if flash.log.is_full() { since.min(flash.next_try) } else { since }
+        match flash.log.is_full() {
+            // What waits for room is tried again, and nothing else is written before there is some.
+            true if flash.stalled.is_empty() => Time::NEVER,
+            true => flash.next_try,
+            false => since,
+        }
     }
 
     /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached what is returned.

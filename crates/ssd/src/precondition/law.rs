@@ -57,9 +57,10 @@ impl Law {
         self.blocks == blocks
     }
 
-    /// Draws the blocks of a plane with `mapped` valid pages.
-    pub(super) fn layout(&self, mapped: u32, random: &mut Stream) -> Layout {
-        let mut open = [self.host_block(mapped, random), self.collection_block(mapped, random)];
+    /// Draws the blocks of a plane with `mapped` valid pages. `host` is the next page of the host's block, from 1 to the pages
+    /// of a block; without it the block is open at any page.
+    pub(super) fn layout(&self, mapped: u32, host: Option<u32>, random: &mut Stream) -> Layout {
+        let mut open = [self.host_block(mapped, host, random), self.collection_block(mapped, random)];
         // A plane that is so full that its pages need the rest has nothing half written.
         let count = |open: &[Option<OpenBlock>; 2]| open.iter().flatten().count() as u32;
         let in_open = |open: &[Option<OpenBlock>; 2]| -> u32 {
@@ -86,8 +87,8 @@ impl Law {
     }
 
     /// The block that the host's data goes to, at any moment; `None` when it is just full.
-    fn host_block(&self, mapped: u32, random: &mut Stream) -> Option<OpenBlock> {
-        let next = 1 + random.below(u64::from(self.pages)) as u32;
+    fn host_block(&self, mapped: u32, next: Option<u32>, random: &mut Stream) -> Option<OpenBlock> {
+        let next = next.unwrap_or_else(|| 1 + random.below(u64::from(self.pages)) as u32);
         self.open_block(next, mapped, 1.0, random)
     }
 
