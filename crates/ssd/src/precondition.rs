@@ -118,9 +118,10 @@ impl<P: Probe> Ssd<P> {
         let by_plane = logical_pages_by_plane(self.config.ftl.allocation, pages, &capacities, random);
         let mut laws: Vec<Law> = Vec::new();
         // Dynamic allocation takes the planes in turn, so the host's blocks fill in step, and collection is due in
-        // all planes at about the same time.
+        // all planes at about the same time. Half full, as it is on average, on every drive: those of an array that
+        // take the same writes are in step, too.
         let in_step = match self.config.ftl.allocation {
-            Allocation::Dynamic => Some(random.below(u64::from(self.geometry.pages)) as u32 + 1),
+            Allocation::Dynamic => Some(self.geometry.pages / 2 + 1),
             Allocation::Static => None,
         };
         for (&plane, logical) in planes.iter().zip(&by_plane) {

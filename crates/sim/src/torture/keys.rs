@@ -222,6 +222,10 @@ impl Task {
             }
             match self.key(engine, tickets) {
                 Progress::Done => self.done += 1,
+                // No room comes here, so nobody waits for it.
+                Progress::Waits if engine.is_full() && self.request.op != Op::Read => {
+                    return Some(self.answer(Status::WriteProtected));
+                }
                 Progress::Waits => return None,
                 Progress::Failed(status) => return Some(self.answer(status)),
             }
@@ -430,11 +434,13 @@ impl Subject for Keys {
     }
 
     fn next_event(&self) -> Time {
+        // A drive without room gets none here: to try it again every second would never end.
+        let of = |engine: &Engine| if engine.is_full() { Time::NEVER } else { engine.next_event() };
         let own = match &self.phase {
             Phase::Serving(engine) if self.may_recover || engine.can_recover() => {
-                self.recovers_at.min(engine.next_event())
+                self.recovers_at.min(of(engine))
             }
-            Phase::Serving(engine) => engine.next_event(),
+            Phase::Serving(engine) => of(engine),
             // The drive of a store without an array is there at once.
             Phase::Waiting if self.below.is_ready() => self.now,
             _ => Time::NEVER,

@@ -134,8 +134,17 @@ fn compare_layouts(config: &SsdConfig) {
             Layout::of(&mut aged)
         })
         .collect();
-    let built: Vec<Layout> =
-        (0..SAMPLES).map(|seed| Layout::of(&mut Writer::new(config, PreparedState::Steady, seed))).collect();
+    // A prepared drive begins with the host's blocks half full: looked at over the time in which these fill once.
+    let period = u64::from(config.geometry.pages * config.geometry.plane_count());
+    let built: Vec<Layout> = (0..SAMPLES)
+        .map(|sample| {
+            let mut built = Writer::new(config, PreparedState::Steady, sample);
+            if config.ftl.allocation == Allocation::Dynamic {
+                built.write(sample * period / SAMPLES, uniform(pages));
+            }
+            Layout::of(&mut built)
+        })
+        .collect();
     let apart = |part: fn(&Layout) -> &Vec<u32>, most: u32| {
         let [built, aged] =
             [&built, &aged].map(|layouts| layouts.iter().flat_map(part).copied().collect::<Vec<_>>());
