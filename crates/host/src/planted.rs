@@ -31,6 +31,8 @@ tailcut_base::planted_rules! {
         DamagedRecordsCount,
         /// Where a record was durable and its key is not known any more, nothing older is believed.
         HolesCastDoubt,
+        /// A log at rest says which of its records are durable.
+        DurableIsMarked,
         /// The other superblock is written, too, once the first one is durable.
         SuperblocksAreTwo,
         /// What cannot be copied from a segment that is reclaimed leaves a record that says so.

@@ -348,9 +348,15 @@ pub(super) fn record_in(
     (sequence, salt): (u64, u64),
     within: u64,
 ) -> Option<FlashHeader> {
-    let found = FlashHeader::decode(&gather::<{ Header::BYTES }>(blocks, at)?, sequence)?;
+    let found = header_in(blocks, at, sequence)?;
     let key = pieces_of(blocks, at + Header::BYTES, usize::from(found.header.key));
     (found.header.record_bytes() <= within && found.is_intact(salt, key)).then_some(found)
+}
+
+/// The header at a byte of blocks, if it may be that of a record in that use of a segment.
+#[inline]
+pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<FlashHeader> {
+    FlashHeader::decode(&gather::<{ Header::BYTES }>(blocks, at)?, sequence)
 }
 
 /// So many bytes of blocks, if there are so many.

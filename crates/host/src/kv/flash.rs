@@ -36,6 +36,8 @@ pub(super) struct Flash {
     pub next_try: Time,
     /// When what was written before this point is durable, the superblock says so.
     pub closing: Option<u64>,
+    /// When the log says that its records are durable; see [`Flash::mark_durable`].
+    pub marks_at: Time,
 }
 
 /// What becomes of an answer of the disk.
@@ -94,7 +96,7 @@ impl Engine {
                 }
             }
             Job::Reclaim(slot, part) => self.note_reclaimed(slot, part, is_good, response.data),
-            Job::Recover(stretch) => self.note_stretch(stretch, is_good, response.data),
+            Job::Recover(stretch) => self.note_stretch(stretch, response.status, response.data),
             Job::Repair(segment) => {
                 flash.log.end_read(segment);
                 self.figures.repaired += u64::from(is_good);
@@ -115,6 +117,7 @@ impl Engine {
         flash.send_writes();
         flash.note_closed();
         flash.send_superblock(&mut self.pool);
+        flash.mark_durable(now, patience, &mut self.pool);
         flash.send_flush();
     }
 
@@ -126,7 +129,7 @@ impl Engine {
             // What waits for room is tried again, and nothing else is written before there is some.
             true if flash.stalled.is_empty() => Time::NEVER,
             true => flash.next_try,
-            false => since,
+            false => since.min(flash.marks_at),
         }
     }
 
@@ -168,7 +171,7 @@ impl Engine {
     /// The first block of a request, while the disk has it, and whether it need not succeed.
     pub(super) fn block_of(&self, id: u32) -> Option<(u64, bool)> {
         match self.flash.as_ref()?.jobs.job(id)? {
-            Job::Recover(stretch) => Some((stretch.block, false)),
+            Job::Recover(stretch) => Some((stretch.block, true)),
             Job::Write(writing) => Some((writing.block, writing.is_optional)),
             Job::Repair(_) => Some((0, true)),
             _ => None,
@@ -180,11 +183,11 @@ impl Engine {
         self.flash.as_ref().map(|flash| flash.superblock.blocks)
     }
 
-    /// True when the ends of segments that were damaged are written again.
+    /// True when the ends of segments that were damaged are written again for good: the heads that are written from now on say that all older segments are durable.
     pub(super) fn is_repaired(&self) -> bool {
         self.flash
             .as_ref()
-            .is_none_or(|flash| flash.repairs.is_empty() && flash.log.settled() >= flash.repaired_after)
+            .is_none_or(|flash| flash.repairs.is_empty() && flash.log.durable() >= flash.repaired_after)
     }
 
     /// True when the disk is asked for nothing.
@@ -260,6 +263,27 @@ impl Flash {
         }
     }
 
+    /// When the log has been at rest for [`MARK_AFTER`], it says that what was written last is durable, and makes that durable, too: from then on
+    /// damage there is not taken for a write that the power has cut off. Under load the next record says it.
+    fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
+        if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
+            self.marks_at = Time::NEVER;
+            return;
+        }
+        self.marks_at = self.marks_at.min(now + patience * MARK_AFTER);
+        if self.marks_at > now {
+            return;
+        }
+        self.marks_at = Time::NEVER;
+        if !self.log.mark_durable(pool) {
+            // The segment is full: the superblock says it.
+            self.log.close(pool);
+            self.closing = Some(self.log.sync(pool));
+        }
+        self.wanted = self.wanted.max(self.log.sync(pool));
+        self.send_writes();
+    }
+
     /// Writes the superblock in one place if it has changed, and in the other when that is durable: at any moment one of them is
     /// complete, and when nothing happens, both are.
     fn send_superblock(&mut self, pool: &mut Pool) {
@@ -270,6 +294,7 @@ impl Flash {
                 self.repaired_after = self.log.count_write();
                 self.write(self.repaired_after, block, vec![bytes]);
             }
+            self.wanted = self.wanted.max(self.repaired_after);
         }
         let is_dirty = std::mem::take(&mut self.has_dirty_superblock);
         let may_write = is_dirty || is_mirror && holds(Rule::SuperblocksAreTwo);
@@ -320,5 +345,7 @@ impl Flash {
     }
 }
 
+/// So many times [`Settings::patience`](super::Settings::patience) passes without anything appended before the log says that what was appended last is durable.
+const MARK_AFTER: u64 = 10;
 /// How soon a disk that has no room is asked again.
 const TRY_AGAIN: Nanos = Nanos::millis(1000);

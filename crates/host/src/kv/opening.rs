@@ -14,8 +14,8 @@ use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::flash::Flash;
 use super::jobs::{Haste, Jobs};
-use super::log::Log;
 use super::log::format::{End, EndOf, Foot, Head, NotOurs, Part, Superblock, summary_blocks};
+use super::log::{Log, run_of};
 use super::reclaim::Reclaims;
 use super::record::Stamp;
 use super::recovery::{Found, Recovery};
@@ -121,7 +121,7 @@ enum Job {
     /// The last block of a segment, whose head is this, or whose first block is unreadable, damaged or empty.
     Last(u32, Result<Head, Option<Bytes>>),
     /// Some blocks of a segment both ends of which are damaged.
-    Whole,
+    Whole(u32),
     /// An end of a segment of a new store, which is to be empty.
     Blank(u64),
     /// That was written.
@@ -225,14 +225,16 @@ impl Opening {
             let block = engine.block_of(response.id);
             if response.status != Status::Success && self.failure.is_none() {
                 self.failure = match (response.status, block) {
-                    (Status::WriteProtected, Some((_, true))) => None,
+                    (Status::WriteProtected | Status::MediaError, Some((_, true))) => None,
                     (Status::WriteProtected, Some((block, _))) => Some(CannotOpen::Full(block)),
                     (_, block) => Some(CannotOpen::Disk(block.map_or(0, |(block, _)| block))),
                 };
             }
-            return engine.respond(response);
+            engine.respond(response);
+            self.failure = self.failure.take().or(engine.unreadable().map(CannotOpen::Disk));
+            return;
         }
-        let Response { id, status, data, .. } = response;
+        let Response { id, status, mut data, .. } = response;
         let job = self.jobs.end(id);
         if self.failure.is_some() {
             return;
@@ -240,6 +242,12 @@ impl Opening {
         let is_readable = status == Status::Success;
         match job {
             Job::First(_) | Job::Last(..) if status == Status::MediaError => {}
+            // All but the block that cannot be read may still say what the segment was.
+            Job::Whole(1) if status == Status::MediaError => data = vec![Bytes::ZEROS],
+            Job::Whole(_) if status == Status::MediaError => {
+                self.read_whole(1);
+                return;
+            }
             Job::Superblock(_) if status == Status::MediaError && self.making == Making::Open => {}
             _ if !is_readable => return self.fail(CannotOpen::Disk(self.block_of(&job))),
             _ => {}
@@ -254,7 +262,7 @@ impl Opening {
             }
             Job::First(number) => self.note_first(number, data.first()),
             Job::Last(number, head) => self.note_last(number, head, data.first()),
-            Job::Whole => self.note_whole(data),
+            Job::Whole(_) => self.note_whole(data),
             Job::Blank(block) => self.note_end(block, &data[0]),
             Job::Blanked(_) => self.note_blanked(),
             Job::Flush => self.begin_run(),
@@ -267,7 +275,7 @@ impl Opening {
             Job::Superblock(block) => block as u64,
             Job::First(number) => u64::from(number) * blocks,
             Job::Last(number, _) => (u64::from(number) + 1) * blocks - 1,
-            Job::Whole => self.endless.last().map_or(0, |endless| u64::from(endless.number) * blocks),
+            Job::Whole(_) => self.endless.last().map_or(0, |endless| u64::from(endless.number) * blocks),
             Job::Blank(block) | Job::Blanked(block) => block,
             Job::Flush => 0,
         }
@@ -395,7 +403,7 @@ impl Opening {
             return;
         }
         self.judge_blank();
-        if !self.read_whole() {
+        if !self.read_whole(self.jobs.most_blocks()) {
             let later = self.durable + 1..;
             // What their summaries name may have been on its way only.
             self.found.range_mut(later).for_each(|(_, found)| (found.foot, found.is_durable) = (None, false));
@@ -508,12 +516,12 @@ impl Opening {
     }
 
     /// Goes on with segments both ends of which are damaged; false if there is none.
-    fn read_whole(&mut self) -> bool {
+    fn read_whole(&mut self, most: u32) -> bool {
         let Some(endless) = self.endless.last() else { return false };
         let (all, have) = (self.settings.segment_blocks, self.blocks.len() as u32);
-        let count = (all - have).min(self.jobs.most_blocks());
+        let count = (all - have).min(most);
         let block = u64::from(endless.number) * u64::from(all) + u64::from(have);
-        self.jobs.read(Job::Whole, Haste::Urgent, block, count, Vec::new());
+        self.jobs.read(Job::Whole(count), Haste::Urgent, block, count, Vec::new());
         true
     }
 
@@ -521,7 +529,7 @@ impl Opening {
         let Some(superblock) = self.superblock else { return };
         self.blocks.append(&mut data);
         if self.blocks.len() < self.settings.segment_blocks as usize {
-            self.read_whole();
+            self.read_whole(self.jobs.most_blocks());
             return;
         }
         let blocks = std::mem::take(&mut self.blocks);
@@ -563,7 +571,7 @@ impl Opening {
             }
         }
         // Should the superblock be an older one.
-        superblock.run = superblock.run.max((newest >> 32) as u32);
+        superblock.run = superblock.run.max(run_of(newest));
     }
 
     /// The number of the next run is written before anything else, so that no sequence and no CAS value is used twice.
@@ -598,6 +606,7 @@ impl Opening {
             stalled: Vec::new(),
             next_try: Time::ZERO,
             closing: None,
+            marks_at: Time::NEVER,
         };
         for (number, first) in std::mem::take(&mut self.repairs) {
             let used = found.iter().find(|found| found.number == number);

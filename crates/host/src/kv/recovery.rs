@@ -23,13 +23,14 @@ use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::jobs::Haste;
 use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary, summary_blocks};
-use super::log::{Log, place_of};
+use super::log::{Log, place_of, run_of};
 use super::place::Place;
 use super::search::{Search, Searched};
 use super::settings::Keep;
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
 use std::collections::VecDeque;
+use tailcut_base::Status;
 
 /// How far it has come.
 #[derive(Debug)]
@@ -46,9 +47,11 @@ pub(super) struct Recovery {
     sealed: u64,
     /// Segments that there were to know.
     all: u32,
-    /// Reads that have failed.
+    /// Segments of the same run with smaller sequences were on the disk for good.
+    durable_below: u64,
+    /// Blocks that could not be read, and reads that failed for another reason.
     failures: u32,
-    /// This block cannot be read: what is unknown stays so.
+    /// This block cannot be read, and so many others that more is wrong than the medium: what is unknown stays so.
     unreadable: Option<u64>,
 }
 
@@ -79,6 +82,8 @@ struct Reading {
     tombstones: u32,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
+    /// Blocks of the segment that the drive could not read; they count as damaged.
+    unreadable: Vec<usize>,
 }
 
 /// Blocks that are read.
@@ -92,6 +97,8 @@ pub(super) struct Stretch {
     copy: Option<u8>,
     /// Nothing is served before it is there, or nothing goes on.
     is_urgent: bool,
+    /// How often it was tried.
+    tries: u8,
 }
 
 impl Recovery {
@@ -104,6 +111,7 @@ impl Recovery {
             gone: Index::new(bits),
             asking: VecDeque::new(),
             sealed: 0,
+            durable_below: 0,
             failures: 0,
             unreadable: None,
         }
@@ -117,6 +125,13 @@ impl Recovery {
 
     fn is_gone(&self, hash: KeyHash) -> bool {
         self.gone.items() > 0 && self.gone.find(hash).is_some()
+    }
+
+    /// True if all of a segment was on the disk for good: a later one of the same run says that some of it was, and writes become
+    /// durable in their order.
+    fn is_durable(&self, found: &Found) -> bool {
+        let is_same_run = run_of(found.sequence) == run_of(self.durable_below);
+        found.is_durable || is_same_run && found.sequence < self.durable_below
     }
 
     fn find(&mut self, sequence: u64) -> Option<&mut Reading> {
@@ -238,25 +253,32 @@ impl Engine {
     }
 
     /// The disk has answered.
-    pub(super) fn note_stretch(&mut self, stretch: Stretch, is_good: bool, mut data: Vec<Bytes>) {
+    pub(super) fn note_stretch(&mut self, stretch: Stretch, status: Status, mut data: Vec<Bytes>) {
+        let is_good = status == Status::Success;
         self.figures.failed_reads += u64::from(!is_good);
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
+        let is_given_up = stretch.blocks == 1 && stretch.tries >= MOST_TRIES && status == Status::MediaError;
         if !is_good {
-            recovery.failures += 1;
-            match recovery.failures > MOST_FAILURES {
-                true => recovery.unreadable = Some(stretch.block),
-                false => flash.read_stretch(stretch, data),
+            recovery.failures += u32::from(is_given_up || status != Status::MediaError);
+            if recovery.failures > MOST_FAILURES {
+                recovery.unreadable = Some(stretch.block);
+                return;
             }
+        }
+        let Some(reading) = recovery.find(stretch.sequence) else { return self.pool.take_back(data) };
+        if !is_good && !is_given_up {
+            reading.under_way += flash.read_apart(stretch, data) - 1;
             return;
         }
         let segment_blocks = u64::from(flash.log.segment_blocks());
-        if let Some(reading) = recovery.find(stretch.sequence) {
-            let end = (u64::from(reading.found.number) + 1) * segment_blocks;
-            let first = (stretch.block - (end - reading.blocks.len() as u64)) as usize;
-            let places = reading.blocks[first..].iter_mut();
-            places.zip(data.drain(..)).for_each(|(to, from)| *to = from);
-            reading.under_way -= 1;
+        let end = (u64::from(reading.found.number) + 1) * segment_blocks;
+        let first = (stretch.block - (end - reading.blocks.len() as u64)) as usize;
+        if is_given_up {
+            reading.unreadable.push((stretch.block % segment_blocks) as usize);
         }
+        let places = reading.blocks[first..].iter_mut();
+        places.zip(data.drain(..)).for_each(|(to, from)| *to = from);
+        reading.under_way -= 1;
         self.pool.take_back(data);
     }
 
@@ -298,25 +320,27 @@ impl Engine {
     /// The first segment has no summary, or none to be believed.
     fn search_first(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
-        let Some(reading) = recovery.reading.front_mut() else { return };
-        let found = reading.found;
+        let Some(found) = recovery.reading.front().map(|reading| reading.found) else { return };
         let Found { number, sequence, is_cut, .. } = found;
-        let is_durable = found.is_durable && !is_cut;
+        let is_durable = recovery.is_durable(&found) && !is_cut;
+        let Some(reading) = recovery.reading.front_mut() else { return };
         let search = Search { seed: self.seed, salt: flash.log.salt(number), sequence, is_durable };
-        let Searched { entries, buried, hole } = search.search(&reading.blocks);
+        let searched = search.search(&reading.blocks, &reading.unreadable);
+        let Searched { entries, buried, has_durable, hole } = searched;
         let next = reading.copy.map_or(0, |copy| copy + 1);
         if hole.is_some() && next < flash.jobs.copies() {
             let list = std::mem::take(&mut reading.blocks);
             *reading = flash.begin_reading(found, list, Some(next));
             return;
         }
+        let is_damaged = found.is_durable || !reading.unreadable.is_empty();
         let block = flash.log.first_block(number);
-        if found.is_durable {
+        if is_damaged {
             self.figures.damaged_segments += 1;
             self.damages.add(Damage { block, what: DamageKind::Summary });
         }
         if let Some(at) = hole {
-            self.figures.damaged_segments += u64::from(!found.is_durable);
+            self.figures.damaged_segments += u64::from(!is_damaged);
             let block = block + at as u64 / BLOCK_BYTES;
             self.damages.add(Damage { block, what: DamageKind::Hole(self.settings.keep.into()) });
             flash.has_dirty_superblock = true;
@@ -334,9 +358,12 @@ impl Engine {
         reading.blocks = summary(&entries, foot, of);
         reading.found.foot = Some(Foot { entries: entries.len() as u32, ..foot });
         reading.left = Some(entries.len());
-        self.figures.repaired += u64::from(found.is_durable);
+        self.figures.repaired += u64::from(is_damaged);
         flash.write_block(block, first);
         recovery.sealed = flash.write_summary(number, &reading.blocks);
+        if has_durable {
+            recovery.durable_below = recovery.durable_below.max(sequence);
+        }
     }
 
     /// What was not taken in is forgotten, and what is in segments that were not read is never believed again.
@@ -396,13 +423,14 @@ impl Flash {
         let count = found.foot.map_or(all, |foot| summary_blocks(foot.entries as usize).min(all));
         blocks.clear();
         blocks.resize(count as usize, Bytes::ZEROS);
-        let mut reading = Reading { found, blocks, under_way: 0, left: None, tombstones: 0, copy };
+        let (left, unreadable) = (None, Vec::new());
+        let mut reading = Reading { found, blocks, under_way: 0, left, tombstones: 0, copy, unreadable };
         let is_urgent = found.foot.is_none();
         let mut block = end - count;
         while block < end {
             let blocks = (end - block).min(u64::from(self.jobs.most_blocks())) as u32;
             self.read_stretch(
-                Stretch { sequence: found.sequence, block, blocks, copy, is_urgent },
+                Stretch { sequence: found.sequence, block, blocks, copy, is_urgent, tries: 1 },
                 Vec::new(),
             );
             reading.under_way += 1;
@@ -415,6 +443,19 @@ impl Flash {
         let haste = if stretch.is_urgent { Haste::Urgent } else { Haste::Later };
         let mirror = stretch.copy.map_or(Mirror::Any, Mirror::Only);
         self.jobs.read_copy(Job::Recover(stretch), haste, stretch.block, stretch.blocks, (list, mirror));
+    }
+
+    /// Asks again for what could not be read, block by block, so that one of them costs no other; how many reads that are.
+    fn read_apart(&mut self, stretch: Stretch, list: Vec<Bytes>) -> u32 {
+        let tries = stretch.tries.saturating_add(1);
+        if stretch.blocks == 1 {
+            self.read_stretch(Stretch { tries, ..stretch }, list);
+            return 1;
+        }
+        for block in stretch.block..stretch.block + u64::from(stretch.blocks) {
+            self.read_stretch(Stretch { block, blocks: 1, tries: 1, ..stretch }, Vec::new());
+        }
+        stretch.blocks
     }
 
     /// The block in which the summary of a segment begins.
@@ -456,5 +497,7 @@ const GONE: Known = Known { place: Place::Front { unit: 0 }, heat: 0 };
 const SOON: usize = 8;
 /// Segments whose summaries are read at a time.
 const AHEAD: usize = 4;
-/// So many reads of summaries may fail, and are tried again.
+/// So often a block is read before it counts as damaged.
+const MOST_TRIES: u8 = 3;
+/// So many blocks may be damaged, or reads fail for another reason than the medium: with more the drive is gone, and what is on it may be whole.
 const MOST_FAILURES: u32 = 16;

@@ -1,6 +1,6 @@
 //! The records of a segment that has no summary, or none to be believed.
 
-use super::fetch::{key_in, record_in};
+use super::fetch::{header_in, key_in, record_in};
 use super::hash::KeyHash;
 use super::item::pieces_of;
 use super::log::END_BYTES;
@@ -31,19 +31,21 @@ pub(super) struct Searched {
     pub entries: Vec<Entry>,
     /// See [`super::log::format::Foot::buried`].
     pub buried: u64,
+    /// A record says that blocks of this segment were durable; then all that was written to older segments was, too.
+    pub has_durable: bool,
     /// Where something was durable and is not a record any more: which key was written there is not known.
     pub hole: Option<usize>,
 }
 
 impl Search {
-    /// All records in these blocks. A record follows right behind another, or behind what says that it begins in the next block. Of what was durable, a record counts even if its value is damaged; of the rest, which the
+    /// All records in these blocks, of which some could not be read. A record follows right behind another, or behind what says that it begins in the next block. Of what was durable, a record counts even if its value is damaged; of the rest, which the
     /// power may have cut off, only if all of it is there.
-    pub fn search(&self, blocks: &[Bytes]) -> Searched {
+    pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
         let (mut buried, mut durable) = (0, if self.is_durable { end } else { 0 });
         let mut holes: Vec<usize> = Vec::new();
-        let (mut at, mut is_in_hole, mut is_ended) = (End::BYTES, false, false);
+        let (mut at, mut last, mut is_in_hole, mut is_ended) = (End::BYTES, End::BYTES, false, false);
         while at + END_BYTES <= end {
             let Some(found) = record_in(blocks, at, (self.sequence, self.salt), (end - at) as u64) else {
                 if !is_in_hole && BLOCK - at % BLOCK < END_BYTES {
@@ -58,6 +60,7 @@ impl Search {
                 continue;
             };
             is_in_hole = false;
+            last = at + found.header.record_bytes() as usize;
             durable = durable.max(usize::from(found.durable) * BLOCK);
             if found.header.state.has(State::PADDING) {
                 at = (at + END_BYTES).next_multiple_of(BLOCK);
@@ -80,15 +83,32 @@ impl Search {
         if self.is_durable && !is_ended && !is_in_hole {
             holes.push(at);
         }
+        let has_durable = durable > 0;
+        // What cannot be read was written: the power leaves a block as it was before or after a write. That does not hold behind the last record.
+        let reached =
+            unreadable.iter().copied().filter(|block| block * BLOCK <= last.next_multiple_of(BLOCK));
+        let unreadable: Vec<usize> = reached.collect();
         for &number in torn.iter().rev() {
-            let is_kept = ((entries[number].unit as usize * UNIT as usize) < durable)
-                && holds(Rule::DamagedRecordsCount);
+            let at = entries[number].unit as usize * UNIT as usize;
+            let until = at + entries[number].bytes as usize;
+            let is_unreadable =
+                || unreadable.iter().any(|&block| at < (block + 1) * BLOCK && block * BLOCK < until);
+            let is_kept = (until <= durable || is_unreadable()) && holds(Rule::DamagedRecordsCount);
             if !is_kept {
                 entries.remove(number);
             }
         }
-        let hole = holes.into_iter().rfind(|&hole| hole < durable).filter(|_| holds(Rule::HolesCastDoubt));
-        Searched { entries, buried, hole }
+        let unread = unreadable.iter().max().map_or(0, |block| (block + 1) * BLOCK);
+        let is_damage =
+            |&hole: &usize| hole < unread || hole < durable && !self.is_cut_off(blocks, hole, durable);
+        let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Rule::HolesCastDoubt));
+        Searched { entries, buried, has_durable, hole }
+    }
+
+    /// True if the key of a record that begins here ends behind what is durable: the power may have cut it off.
+    fn is_cut_off(&self, blocks: &[Bytes], at: usize, durable: usize) -> bool {
+        let header = header_in(blocks, at, self.sequence).map(|found| found.header);
+        header.is_some_and(|header| at + header.value_at() > durable)
     }
 
     fn entry(&self, blocks: &[Bytes], at: usize, found: &FlashHeader) -> Entry {

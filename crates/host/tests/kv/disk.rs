@@ -1,6 +1,6 @@
 //! A disk that answers when it is told to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
@@ -23,6 +23,8 @@ pub struct TestDisk {
     pub is_full: bool,
     /// Of two copies, what the first one has instead of what was written.
     pub bad_copies: BTreeMap<u64, Bytes>,
+    /// Blocks that it cannot read until they are written again.
+    pub unreadable: BTreeSet<u64>,
 }
 
 impl TestDisk {
@@ -40,6 +42,7 @@ impl TestDisk {
             refuses_writes: false,
             is_full: false,
             bad_copies: BTreeMap::new(),
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -67,8 +70,9 @@ impl TestDisk {
             Op::Read => {
                 self.reads += 1;
                 let is_bad = self.bad_reads.is_some_and(|every| self.random.below(every) == 0);
-                status = if is_bad { Status::MediaError } else { Status::Success };
                 let blocks = request.block..request.block + u64::from(request.blocks);
+                let is_bad = is_bad || self.unreadable.range(blocks.clone()).next().is_some();
+                status = if is_bad { Status::MediaError } else { Status::Success };
                 let copy = request.mirror.copy().unwrap_or(0);
                 if let (Mirror::Repair(_), true) = (request.mirror, copy == 1) {
                     let is_good =
@@ -107,6 +111,7 @@ impl TestDisk {
     }
 
     fn write(&mut self, block: u64, data: &[Bytes]) {
+        self.unreadable.retain(|bad| !(block..block + data.len() as u64).contains(bad));
         let blocks = data.iter().enumerate().map(|(at, bytes)| (block + at as u64, bytes.clone()));
         match self.shape.volatile_cache {
             true => self.cache.extend(blocks),

@@ -320,6 +320,18 @@ impl Log {
         sequence > self.flushed
     }
 
+    /// True if all records of the open segment are durable, and none of its headers says so yet.
+    pub fn wants_mark(&self) -> bool {
+        !self.has_failed && !self.is_full && self.open.as_ref().is_some_and(Open::wants_mark)
+    }
+
+    /// Appends a header that says that all records of the open segment are durable. If there is no room for it, false.
+    pub fn mark_durable(&mut self, pool: &mut Pool) -> bool {
+        let is_marked = self.open.as_mut().is_some_and(|open| open.append_durable_mark(pool));
+        self.write_out();
+        is_marked
+    }
+
     /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have reached then.
     pub fn sync(&mut self, pool: &mut Pool) -> u64 {
         if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
@@ -442,6 +454,11 @@ impl Log {
     pub fn store(&self) -> u128 {
         self.store
     }
+}
+
+/// The run of a store in which the segment with this sequence was begun.
+pub fn run_of(sequence: u64) -> u32 {
+    (sequence >> 32) as u32
 }
 
 /// The place of a record of so many bytes at a unit of a segment.

@@ -35,6 +35,12 @@ pub struct Open {
     at: usize,
     /// Blocks that are on their way to the disk, from the first on.
     written: usize,
+    /// It says that no record follows.
+    is_ended: bool,
+    /// Blocks with records, from the first on.
+    recorded: usize,
+    /// Blocks that the last header says were durable; see [`Stamp::durable`].
+    stamped: usize,
     limit: usize,
     /// What stands for store and segment in checksums of records.
     salt: u64,
@@ -55,6 +61,9 @@ impl Open {
             dirty_since: None,
             at: 0,
             written: 0,
+            is_ended: false,
+            recorded: 0,
+            stamped: 0,
             limit: limit as usize,
             salt: Stamp::salt_of(of.store, of.number),
         };
@@ -80,18 +89,45 @@ impl Open {
         Stamp { sequence: self.sequence, salt: self.salt, durable }
     }
 
-    /// Says that no record follows.
+    /// True if all of its records are durable, and no header says so yet.
+    pub fn wants_mark(&self) -> bool {
+        self.durable >= self.recorded && self.stamped < self.recorded
+    }
+
+    /// Appends a header without a record, which says what is durable; false if there is no room.
+    pub fn append_durable_mark(&mut self, pool: &mut Pool) -> bool {
+        let has_room = self.room_for(END_BYTES).is_some();
+        if has_room {
+            self.append_padding(pool);
+            self.skip_to(self.at.next_multiple_of(BLOCK));
+        }
+        has_room
+    }
+
+    /// Says that no record follows, unless that was said.
     pub fn append_end(&mut self, pool: &mut Pool) {
+        if self.is_ended {
+            return;
+        }
         if BLOCK - self.at % BLOCK < END_BYTES {
             self.close_block(pool);
         }
         self.append_mark(State::END, pool);
+        self.is_ended = true;
+    }
+
+    /// Says that the next record begins in the next block, or that none follows if that is where the summary may begin.
+    fn append_padding(&mut self, pool: &mut Pool) {
+        let summary = summary_blocks(self.entries.len()) as usize;
+        self.is_ended = self.at / BLOCK + 1 >= self.limit - summary;
+        self.append_mark(if self.is_ended { State::END } else { State::PADDING }, pool);
     }
 
     /// Appends what is no record, and says so.
     fn append_mark(&mut self, state: State, pool: &mut Pool) {
         let header = Header { key: 1, state, ..Header::default() };
         let (stamp, key) = (self.stamp(), [&[0][..]]);
+        self.stamped = self.durable;
         let sums = (header_checksum(&header, &stamp, key.into_iter()), checksum_of([].into_iter()));
         self.append_at(self.at, &header.words_on_flash(&stamp, sums), key.into_iter(), pool);
     }
@@ -108,6 +144,7 @@ impl Open {
             self.close_block(pool);
         }
         self.append_at(at, header, pieces, pool);
+        (self.recorded, self.stamped) = (self.at.div_ceil(BLOCK), self.durable);
     }
 
     fn append_at<'a>(
@@ -165,8 +202,8 @@ impl Open {
 
     /// Leaves the rest of the last block empty, so that it is complete, too.
     pub fn close_block(&mut self, pool: &mut Pool) {
-        if !self.at.is_multiple_of(BLOCK) && BLOCK - self.at % BLOCK >= END_BYTES {
-            self.append_mark(State::PADDING, pool);
+        if !self.at.is_multiple_of(BLOCK) && BLOCK - self.at % BLOCK >= END_BYTES && !self.is_ended {
+            self.append_padding(pool);
         }
         self.skip_to(self.at.next_multiple_of(BLOCK));
     }

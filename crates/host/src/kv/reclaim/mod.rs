@@ -218,7 +218,7 @@ impl Engine {
         let is_durable = !matches!(first, End::Head(Head { is_cut: true, .. }));
         let (salt, sequence) = (flash.log.salt(victim), flash.log.sequence(victim));
         let search = Search { seed: self.seed, salt, sequence, is_durable };
-        let Searched { entries, hole, .. } = search.search(&flash.reclaims[slot].summary);
+        let Searched { entries, hole, .. } = search.search(&flash.reclaims[slot].summary, &[]);
         if let Some(at) = hole {
             return self.note_loss(slot, at as u64 / BLOCK_BYTES);
         }

@@ -386,8 +386,13 @@ impl Work<'_> {
         if let Some(header) = header {
             let expires = to_seconds(Expiry::new(self.unix, exptime));
             let state = header.state.with(State::FETCHED);
-            if self.change(key, Change::Amend { expires, state }) == Err(Refused::Busy) {
-                return Ok(None);
+            match self.change(key, Change::Amend { expires, state }) {
+                Ok(_) => {}
+                Err(Refused::Busy) => return Ok(None),
+                Err(_) => {
+                    reply::server_error(self.out, NO_ROOM);
+                    return Ok(Some(()));
+                }
             }
         }
         self.statistics.note_touch(header.is_some());
