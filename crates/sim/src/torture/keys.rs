@@ -226,6 +226,10 @@ impl Task {
                 Progress::Waits if engine.is_full() && self.request.op != Op::Read => {
                     return Some(self.answer(Status::WriteProtected));
                 }
+                // A server ends where its drive is gone.
+                Progress::Waits if engine.unreadable().is_some() && self.request.op != Op::Read => {
+                    return Some(self.answer(Status::MediaError));
+                }
                 Progress::Waits => return None,
                 Progress::Failed(status) => return Some(self.answer(status)),
             }

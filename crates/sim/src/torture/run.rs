@@ -5,6 +5,7 @@ use super::below::Below;
 use super::block::BlockServer;
 use super::canary::Canary;
 use super::drive::Drive;
+use super::fault::FaultKind;
 use super::keys::Keys;
 use super::plan::{Plan, Step, SubjectKind};
 use super::rig::{End, Rig, Watch};
@@ -85,6 +86,13 @@ impl<S: Subject> Rig<'_, S> {
             Step::Io { op, block, blocks, fua } => self.submit(*op, *block, *blocks, *fua),
             Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
             Step::Fault(fault) => {
+                // Until a log at rest says what is durable, damage in what was written last is not told from a write that was cut off.
+                if fault.kind == FaultKind::Flip
+                    && self.plan.subject == SubjectKind::Kv
+                    && !self.plan.has_array
+                {
+                    self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty())?;
+                }
                 self.fault(fault);
                 Ok(())
             }

@@ -102,7 +102,16 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
         Draw { random: Stream::new(seed, "torture copies") }.copies(&mut plan);
     }
     Draw { random: Stream::new(seed, "torture rare") }.rare(&mut plan);
+    drop_weakness_that_misfits(&mut plan);
     plan
+}
+
+/// What is rare may come with power cuts.
+fn drop_weakness_that_misfits(plan: &mut Plan) {
+    plan.weak = plan.weak.filter(|_| plan.problem().is_none());
+    if plan.weak.is_none() {
+        plan.fail = Plan::default().fail;
+    }
 }
 
 struct Draw {
@@ -182,11 +191,8 @@ impl Draw {
         let fail = self.one_of(&[20_000, 60_000, 200_000]);
         if plan.backend == Backend::Ssd && self.one_in(2) {
             (plan.weak, plan.fail) = (Some(self.below(u64::from(plan.drives)) as u32), fail);
-            plan.weak = plan.weak.filter(|_| plan.problem().is_none());
         }
-        if plan.weak.is_none() {
-            plan.fail = Plan::default().fail;
-        }
+        drop_weakness_that_misfits(plan);
     }
 
     fn shape(&mut self, plan: &mut Plan) {

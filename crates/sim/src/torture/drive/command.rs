@@ -39,7 +39,7 @@ impl Drive {
         let flash = self.flash.as_mut().expect("a drive without flash has no events");
         let ended = flash.advance(now);
         if flash.is_read_only() && self.health == Health::Well {
-            self.health = Health::ReadOnly;
+            (self.health, self.has_refused) = (Health::ReadOnly, true);
         }
         if ended.is_empty() {
             return self.some_arrive();
@@ -125,6 +125,7 @@ impl Drive {
 
     fn failure(&mut self, op: Op) -> Option<Status> {
         if self.health == Health::ReadOnly && matches!(op, Op::Write | Op::Trim) {
+            self.has_refused = true;
             return Some(Status::WriteProtected);
         }
         if op == Op::Write && self.fail_writes > 0 {

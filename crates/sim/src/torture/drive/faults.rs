@@ -19,7 +19,7 @@ impl Drive {
                 self.health = Health::Away;
             }
             FaultKind::Slow => self.slow = (fault.pick, fault.factor.max(1)),
-            FaultKind::ReadOnly => self.health = Health::ReadOnly,
+            FaultKind::ReadOnly => (self.health, self.has_refused) = (Health::ReadOnly, false),
             FaultKind::FailWrite => self.fail_writes = fault.pick.max(1),
             FaultKind::FailFlush => self.fail_flush = true,
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
@@ -65,6 +65,9 @@ impl Drive {
     /// Faults that wait for a write or a flush to strike do so no more.
     pub fn disarm(&mut self) {
         (self.fail_writes, self.misdirect, self.fail_flush) = (0, None, false);
+        if self.health == Health::ReadOnly && !self.has_refused {
+            self.health = Health::Well;
+        }
     }
 
     /// A flush fails: the system forgets that some of what it has cached was ever to be written. Reads find it until the

@@ -80,6 +80,8 @@ pub struct Drive {
     unreadable: BTreeSet<u64>,
     commands: Vec<Option<Working>>,
     health: Health,
+    /// It has become read-only, and somebody knows.
+    has_refused: bool,
     slow: (u32, u32),
     fail_writes: u32,
     misdirect: Option<u32>,
@@ -123,6 +125,7 @@ impl Drive {
             unreadable: BTreeSet::new(),
             commands: Vec::new(),
             health: Health::Well,
+            has_refused: false,
             slow: (0, 1),
             fail_writes: 0,
             misdirect: None,

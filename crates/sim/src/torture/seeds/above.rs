@@ -21,7 +21,8 @@ pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let least = u64::from(plan.kv_segment) * draw.one_of(&[16, 20, 40]);
     plan.blocks = match plan.layout {
         _ if is_drive => least,
-        LayoutKind::Epochs => plan.blocks.max(least),
+        // Metadata, and in three drives a copy of what the other two have.
+        LayoutKind::Epochs => plan.blocks.max(2 * least),
         layout if layout.is_in_place() => plan.blocks.max(least) + plan.journal,
         _ => plan.blocks.max(least + 320),
     };
@@ -91,7 +92,7 @@ pub fn ssd(seed: u64) -> Plan {
 
 /// What does not fit together after all is not worth a seed.
 fn checked(plan: Plan, layouts: &[LayoutKind]) -> Plan {
-    assert_eq!(plan.problem(), None, "of {layouts:?}");
+    assert_eq!(plan.problem(), None, "seed {} of {layouts:?}", plan.seed);
     plan
 }
 
