@@ -11,7 +11,7 @@ use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
-/// What becomes of reads that nobody waits for: those of summaries.
+/// What becomes of reads that nobody waits for, those of summaries; and of all reads once one of them has failed.
 #[derive(Default)]
 struct Fate(AtomicU8);
 
@@ -36,6 +36,7 @@ struct Moody {
     fate: Arc<Fate>,
     held: Vec<Request<Bytes>>,
     failing: Vec<u32>,
+    has_failed: bool,
     next: Time,
 }
 
@@ -51,8 +52,8 @@ impl Drive for Moody {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        let is_background = request.op == Op::Read && request.class != Class::DEFAULT;
-        match is_background {
+        let is_background = request.class != Class::DEFAULT || self.has_failed;
+        match request.op == Op::Read && is_background {
             true => self.held.push(request),
             false => self.drive.submit(now, request),
         }
@@ -65,7 +66,8 @@ impl Drive for Moody {
     fn poll(&mut self, now: Time, answers: &mut Answers) {
         if !self.fate.is(HELD) {
             for request in std::mem::take(&mut self.held) {
-                self.failing.extend(self.fate.is(FAILED).then_some(request.id));
+                self.has_failed |= self.fate.is(FAILED);
+                self.failing.extend(self.has_failed.then_some(request.id));
                 self.drive.submit(now, request);
             }
         }
@@ -94,7 +96,14 @@ fn moody(fate: &Arc<Fate>) -> Moody {
     }
     drop(client);
     let drive = rig.stop().drive.expect("it had one");
-    Moody { drive, fate: Arc::clone(fate), held: Vec::new(), failing: Vec::new(), next: Time::NEVER }
+    Moody {
+        drive,
+        fate: Arc::clone(fate),
+        held: Vec::new(),
+        failing: Vec::new(),
+        has_failed: false,
+        next: Time::NEVER,
+    }
 }
 
 fn is_recovering(client: &Client) -> bool {
