@@ -263,6 +263,50 @@ fn combinations_that_contradict_each_other_are_refused_before_anything_runs() {
     assert_eq!(results["design"]["impossible"][0]["points"], 2);
 }
 
+/// The example of the README: suspension needs a technique that the base point does not have.
+#[test]
+fn a_technique_that_needs_another_is_tried_with_it() {
+    let place = Place::new();
+    let suspend = "suspend=device.preempt.program=suspend,device.preempt.erase=suspend,workload.read_class=2";
+    let grid = ["--vary", "workload.read=70%,90%", "--on-off", READS_FIRST, "--on-off", suspend];
+    let readme = include_str!("../../../README.md").replace("\\\n        ", "");
+    let line = grid.join(" ");
+    assert!(readme.contains(&format!("compare --set run.duration=20s {line} --seeds 3 --skip-impossible")));
+
+    let dry = [&["compare", "--set", "run.duration=20s"], &grid[..], &["--seeds", "3"]].concat();
+    let text = place.text(&[&dry[..], &["--skip-impossible", "--dry-run"]].concat());
+    assert!(text.ends_with("6 points, 18 runs\n"), "{text}");
+    assert_eq!(text.matches("reads-first=on  suspend=on").count(), 2, "{text}");
+    assert!(!text.contains("reads-first=off  suspend=on"), "{text}");
+    let complaint = place.refused(2, &dry);
+    for part in
+        ["2 of 8 points", "\n  reads-first=off and device.preempt.program=suspend", ": contradict each other"]
+    {
+        assert!(complaint.contains(part), "{part}:\n{complaint}");
+    }
+
+    let small = ["compare", "small.toml", "--quiet", "--set", "run.requests=6000"];
+    let text = place.text(&[&small[..], &grid, &["--skip-impossible", "--by", "mean(read)"]].concat());
+    let squeezed = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(squeezed.contains("1 pair is not judged"), "{text}");
+    assert!(squeezed.contains("left out 2 points: reads-first=off and device.preempt"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    let suspended = &results["effects"][0]["mains"][2];
+    assert!(suspended["average"].as_f64().is_some() && suspended["alone"].is_null(), "{suspended}");
+}
+
+const READS_FIRST: &str = "reads-first=device.schedule.chip=reads-first";
+
+#[test]
+fn a_point_whose_requests_all_fell_into_the_ramp_has_no_figures() {
+    let place = Place::new();
+    let varied = ["--vary", "run.requests=6000,300", "--by", "iops"];
+    let text = place.text(&[&["compare", "small.toml", "--quiet"], &varied[..]].concat());
+    assert!(text.contains("failed at 1 point: no request fell into the measurement"), "{text}");
+    let complaint = place.refused(1, &["run", "small.toml", "--quiet", "--set", "run.requests=300"]);
+    assert!(complaint.contains("no request fell into the measurement: lower run.ramp"), "{complaint}");
+}
+
 #[test]
 fn a_run_that_fails_is_a_result_that_says_so() {
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 use super::cells::{Cell, Cells};
 use super::design::{Design, Kind};
-use super::effects::{Judgement, Sample, effects};
+use super::effects::{Clear, Judgement, Sample, effects};
 use super::request::Request;
 use super::results::{self, Effects, FORMAT, Factor, Head, Point, Results, RunOf};
 use crate::scenario::{self, Comments};
@@ -176,7 +176,11 @@ fn all_effects(
         let how = Judgement {
             floor: request.floor(),
             more_is_better: quantity.more_is_better(),
-            is_clear: matches!(design.kind, Kind::Regular { resolution: 5.. }),
+            clear: match design.kind {
+                _ if samples.len() < design.points.len() => Clear::Nothing,
+                Kind::Regular { resolution: 5.. } => Clear::Pairs,
+                Kind::Full | Kind::Regular { .. } | Kind::Spread => Clear::Mains,
+            },
         };
         (!samples.is_empty()).then(|| effects(&name, &levels, &samples, how))
     };

@@ -43,13 +43,12 @@ impl Cells {
         let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new() };
         let mut conflicts: Vec<Conflict> = Vec::new();
         for levels in &design.points {
-            if let Some(known) = conflicts.iter_mut().find(|conflict| conflict.is_in(levels)) {
-                known.points += 1;
-                continue;
-            }
             match reader.read(levels) {
                 Ok(scenario) => found.cells.push(cell(scenario, levels, request.seeds, &mut identities)?),
-                Err(why) => conflicts.push(reader.conflict(levels, why)),
+                Err(why) => match conflicts.iter_mut().find(|conflict| conflict.is_in(levels)) {
+                    Some(known) => known.points += 1,
+                    None => conflicts.push(reader.conflict(levels, why)),
+                },
             }
         }
         if !conflicts.is_empty() && !request.skip_impossible {
@@ -109,7 +108,8 @@ impl Reader<'_> {
         arguments
     }
 
-    /// The fewest levels of a refused point that are refused at the base point: what does not go together.
+    /// The fewest levels of a refused point that do not go together. Those of the base point count, too: a
+    /// technique may need one that is off there.
     fn conflict(&self, levels: &[usize], why: Failure) -> Conflict {
         let (mut fewest, mut why) = (levels.to_vec(), why);
         for factor in 0..levels.len() {
@@ -120,14 +120,36 @@ impl Reader<'_> {
                 (fewest, why) = (without, still);
             }
         }
-        let levels_of = fewest.iter().copied().enumerate().filter(|&(_, level)| level != 0);
-        Conflict { levels: levels_of.collect(), why: message(&why), example: levels.to_vec(), points: 1 }
+        let matters = |factor: usize| fewest[factor] != 0 || self.is_needed(&fewest, factor);
+        let levels_of = (0..fewest.len()).filter(|&factor| matters(factor));
+        Conflict {
+            levels: levels_of.map(|factor| (factor, fewest[factor])).collect(),
+            why: message(&why),
+            example: levels.to_vec(),
+            points: 1,
+        }
     }
 
+    /// Whether another level of the factor would make a refused point possible.
+    fn is_needed(&self, refused: &[usize], factor: usize) -> bool {
+        let others = 0..self.request.factors[factor].levels.len();
+        others
+            .filter(|&other| other != refused[factor])
+            .any(|other| self.read(&with(refused, factor, other)).is_ok())
+    }
+
+    /// The settings of the levels; a level without any is named.
     fn settings(&self, conflict: &Conflict) -> Vec<String> {
-        let chosen =
-            conflict.levels.iter().map(|&(factor, level)| &self.request.factors[factor].levels[level]);
-        chosen.flat_map(|level| level.settings.iter().cloned()).collect()
+        let mut settings = Vec::new();
+        for &(index, level) in &conflict.levels {
+            let factor = &self.request.factors[index];
+            let of_level = &factor.levels[level].settings;
+            if of_level.is_empty() {
+                settings.push(name((factor, &level)));
+            }
+            settings.extend(of_level.iter().cloned());
+        }
+        settings
     }
 
     fn impossible(&self, conflict: &Conflict) -> Impossible {

@@ -23,16 +23,26 @@ pub struct Judgement {
     pub floor: f64,
     /// Whether more of the quantity is better.
     pub more_is_better: bool,
-    /// Whether pairs may be judged by means over points that differ in other factors, too: in orthogonal designs in
-    /// which effects of two factors are clear of each other (resolution 5).
-    pub is_clear: bool,
+    /// Which effects the means over points that differ in other factors, too, can show.
+    pub clear: Clear,
+}
+
+/// The effects that other factors do not distort in means over a part of the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Clear {
+    /// None: points are missing, so that the levels of the other factors differ between the two means.
+    Nothing,
+    /// Those of one factor.
+    Mains,
+    /// Those of two factors, too: orthogonal designs of resolution 5.
+    Pairs,
 }
 
 /// The effects of factors with so many levels on the quantity of that name.
 pub fn effects(quantity: &str, levels: &[usize], samples: &[Sample], how: Judgement) -> Effects {
     let grid = Grid::new(levels, samples);
     let tolerance = (1.0 + how.floor).ln().max(grid.least_certain());
-    let main = |(factor, level)| grid.main(factor, level);
+    let main = |(factor, level)| grid.main(factor, level, how.clear);
     let mut pairs = Vec::new();
     for (factor, level) in raised(levels) {
         for (other, with) in raised(levels).filter(|&(other, _)| other > factor) {
@@ -106,14 +116,15 @@ impl Grid<'_> {
         self.at(&levels)
     }
 
-    fn main(&self, factor: usize, level: usize) -> Main {
+    fn main(&self, factor: usize, level: usize, clear: Clear) -> Main {
         let step =
             |from: &[usize]| Some(self.with(from, &[(factor, level)])? - self.with(from, &[(factor, 0)])?);
         let base = vec![0; self.levels.len()];
         let last: Vec<usize> = self.levels.iter().map(|count| count - 1).collect();
         let there = self.points.iter().filter(|(levels, _)| levels[factor] == level);
         let steps: Vec<f64> = there.filter_map(|(levels, _)| step(levels)).collect();
-        let average = mean(&steps).or_else(|| self.contrast(&[(factor, level)]));
+        let contrast = || if clear >= Clear::Mains { self.contrast(&[(factor, level)]) } else { None };
+        let average = mean(&steps).or_else(contrast);
         Main {
             factor,
             level,
@@ -156,7 +167,8 @@ impl Grid<'_> {
             let origin = mean(0, 0)?;
             Some([mean(l, 0)? - origin, mean(0, m)? - origin, mean(l, m)? - origin])
         };
-        let over_all = mean_square(&squares).or_else(|| if how.is_clear { clear() } else { None });
+        let over_all =
+            mean_square(&squares).or_else(|| if how.clear == Clear::Pairs { clear() } else { None });
         let sign = if how.more_is_better { 1.0 } else { -1.0 };
         let judged = at_base.or(over_all).map(|gains| gains.map(|gain| sign * gain));
         let alone = |factor, level| Some(self.with(&base, &[(factor, level)])? - self.at(&base)?);

@@ -205,10 +205,30 @@ fn pairs(results: &Results, effects: &Effects, width: usize, tone: Tone) -> Stri
         let pairs = if added == 1 { "pair adds" } else { "pairs add" };
         rest.push(format!("{added} {other}{pairs}: together they do what both do alone"));
     }
+    rest.extend(unjudged(results, effects));
     for line in rest {
         text += &wrapped("", &line, width);
     }
     text
+}
+
+/// What is said of the pairs without a verdict.
+pub fn unjudged(results: &Results, effects: &Effects) -> Option<String> {
+    let pairs = match effects.pairs.iter().filter(|pair| pair.verdict.is_none()).count() {
+        0 => return None,
+        1 => String::from("1 pair is"),
+        several => format!("{several} pairs are"),
+    };
+    let is_run = results.points.iter().all(|point| point.error.is_none());
+    let why = match &results.design {
+        design if !design.impossible.is_empty() => {
+            "the base point, both techniques alone and both together are not all possible"
+        }
+        design if design.kind != "full" => "this part of the grid is too small for them",
+        design if design.missing > 0 || !is_run => "points are missing",
+        _ => "not all points have the figure",
+    };
+    Some(format!("{pairs} not judged: {why}"))
 }
 
 fn failures(results: &Results, width: usize, tone: Tone) -> String {

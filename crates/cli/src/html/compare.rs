@@ -2,7 +2,7 @@
 
 use super::markup::{Column, Table, chart, escape, figure, folded};
 use super::page::Page;
-use crate::compare::page::{in_order, mark, ratio, short_names, shown, step};
+use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged};
 use crate::compare::results::{Effects, Head, Pair, Point, Results, Verdict};
 use crate::sweep::Unit;
 
@@ -181,16 +181,25 @@ fn mains(results: &Results, of: &Effects) -> String {
 
 /// The pairs that do not just add.
 fn pairs(results: &Results, of: &Effects) -> String {
+    if of.pairs.is_empty() {
+        return String::new();
+    }
     let judged = || of.pairs.iter().filter(|pair| pair.verdict.is_some());
     let mut special: Vec<&Pair> = judged().filter(|pair| pair.verdict != Some(Verdict::Add)).collect();
     let strength = |pair: &Pair| pair.interaction.or(pair.average).map_or(0.0, |ratio| ratio.ln().abs());
     special.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
-    if judged().count() == 0 {
-        return String::new();
-    }
+    let soft = |line: &str| format!("<p class=\"soft\">{line}</p>\n");
+    let unjudged = unjudged(results, of).map_or(String::new(), |line| soft(&line));
     let mut html = format!("<h3>{}</h3>\n", escape(&of.quantity));
     if special.is_empty() {
-        return html + "<p>All pairs add: together they do what both do alone.</p>\n";
+        let which = if unjudged.is_empty() { "All" } else { "All judged" };
+        return match judged().count() {
+            0 => html + &unjudged,
+            _ => {
+                html + &format!("<p>{which} pairs add: together they do what both do alone.</p>\n")
+                    + &unjudged
+            }
+        };
     }
     let text = |title| (title, Column::Text);
     let number = |title| (title, Column::Number);
@@ -221,9 +230,9 @@ fn pairs(results: &Results, of: &Effects) -> String {
     let others = judged().count() - special.len();
     if others > 0 {
         let pairs = if others == 1 { "other pair adds" } else { "other pairs add" };
-        html += &format!("<p class=\"soft\">{others} {pairs}: together they do what both do alone.</p>\n");
+        html += &soft(&format!("{others} {pairs}: together they do what both do alone."));
     }
-    html
+    html + &unjudged
 }
 
 fn failures(results: &Results) -> String {

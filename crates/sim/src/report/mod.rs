@@ -39,6 +39,9 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Device, Op};
 use tailcut_ssd::Figures;
 
+/// Why a run has no figures.
+pub const NOTHING_MEASURED: &str = "no request fell into the measurement: lower run.ramp or run longer";
+
 /// What a run showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -250,7 +253,7 @@ fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted
         notes.push(format!("{} requests ended with an error", all.errors));
     }
     if all.latency.count() == 0 {
-        notes.push("no request fell into the measurement: lower run.ramp or run longer".into());
+        notes.push(NOTHING_MEASURED.into());
     }
     notes
 }

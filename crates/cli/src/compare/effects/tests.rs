@@ -4,7 +4,7 @@ use super::*;
 use crate::compare::design::Design;
 use proptest::prelude::*;
 
-const LESS: Judgement = Judgement { floor: 0.05, more_is_better: false, is_clear: false };
+const LESS: Judgement = Judgement { floor: 0.05, more_is_better: false, clear: Clear::Nothing };
 
 /// The full grid with the quantity that `law` makes of a point.
 fn grid(levels: &[usize], law: impl Fn(&[usize]) -> f64) -> Vec<Sample> {
@@ -100,6 +100,15 @@ fn what_is_missing_is_left_out_and_the_rest_is_said() {
     assert!(found.pairs[0].verdict.is_none() && found.pairs[0].average.is_none());
 }
 
+#[test]
+fn a_technique_whose_partners_are_missing_has_no_average() {
+    // The second factor cannot be without the first, which alone halves the latency.
+    let samples =
+        grid(&[2, 2], independent).into_iter().filter(|sample| sample.levels[0] == sample.levels[1]);
+    let found = effects("p99", &[2, 2], &samples.collect::<Vec<Sample>>(), LESS);
+    assert!(found.mains.iter().all(|main| main.average.is_none()), "{:?}", found.mains);
+}
+
 fn independent_of_three(point: &[usize]) -> f64 {
     9.0 * [1.0, 0.5][point[0]] * [1.0, 0.7, 1.4][point[1]]
 }
@@ -114,7 +123,7 @@ fn an_orthogonal_fraction_finds_the_effects_of_the_grid() {
     let design = Design::fraction(&levels, 16, 1).expect("it is small");
     let samples: Vec<Sample> =
         design.points.into_iter().map(|levels| Sample { values: vec![law(&levels)], levels }).collect();
-    let how = Judgement { is_clear: true, ..LESS };
+    let how = Judgement { clear: Clear::Pairs, ..LESS };
     let found = effects("p99", &levels, &samples, how);
     let full = effects("p99", &levels, &grid(&levels, law), how);
     for (part, whole) in found.mains.iter().zip(&full.mains) {
