@@ -106,6 +106,20 @@ fn what_waits_for_a_shard_is_charged_with_the_largest_item() {
 }
 
 #[test]
+fn who_goes_while_a_shard_is_in_use_holds_nothing_once_that_has_answered() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    busy.is_taken = true;
+    let client = clients.open();
+    clients.receive(client, &mut &b"get big\r\n"[..], &mut busy);
+    clients.close(client);
+    assert!(clients.tally().client_memory > LARGE as u64);
+    for reply in busy.replies() {
+        clients.take(reply, &mut busy);
+    }
+    assert_eq!((clients.count(), clients.tally().client_memory), (1, 0));
+}
+
+#[test]
 fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room() {
     for is_taken in [false, true] {
         let (mut clients, mut busy) = clients_with_a_large_item();
@@ -118,7 +132,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
                 clients.take(reply, &mut busy);
             }
         }
-        let tally = *clients.tally();
+        let tally = clients.tally();
         assert!(tally.most_client_memory <= clients.memory_limit(), "{tally:?}");
         let kept: usize = greedy.iter().map(|&client| clients.outbox(client).bytes()).sum();
         assert!(kept as u64 <= clients.memory_limit() && kept > 10 * LARGE, "{kept}");

@@ -142,8 +142,6 @@ impl Clients {
         }
         self.pool.note(session.charged, memory);
         session.charged = memory;
-        self.tally.client_memory = self.pool.held() as u64;
-        self.tally.most_client_memory = self.pool.most_held() as u64;
     }
 
     /// Bytes of memory that all clients may take here.
@@ -180,8 +178,9 @@ impl Clients {
     }
 
     /// What is told of them.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    pub fn tally(&self) -> Tally {
+        let (held, most) = (self.pool.held() as u64, self.pool.most_held() as u64);
+        Tally { client_memory: held, most_client_memory: most, ..self.tally }
     }
 
     /// When what is handed to [`Clients::receive`] from now on had been received.
@@ -259,7 +258,7 @@ impl Clients {
         shards: &mut S,
         work: impl FnOnce(&mut Session, &mut Ways<'_, S>),
     ) {
-        let about = About { unix: self.unix, tally: self.tally, settings: self.settings };
+        let about = About { unix: self.unix, tally: self.tally(), settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
         let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));

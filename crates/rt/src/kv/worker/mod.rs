@@ -241,7 +241,7 @@ impl<D: Steered> Worker<D> {
         self.go_on_with_the_slowed(now);
         self.wind_down(now);
         self.check_up(now);
-        self.reach.common().tally(self.thread, self.clients.tally());
+        self.reach.common().tally(self.thread, &self.clients.tally());
     }
 
     /// What the drive takes, and what it has ready.
