@@ -308,6 +308,18 @@ fn a_point_whose_requests_all_fell_into_the_ramp_has_no_figures() {
 }
 
 #[test]
+fn latencies_that_promise_no_durability_are_marked() {
+    let place = Place::new();
+    let epochs = "epochs=array.layout=epochs,array.drives=2,array.groups=2";
+    let base = ["compare", "small.toml", "--quiet", "--set", "device.buffer.capacitor=true"];
+    let text = place.text(&[&base[..], &["--on-off", epochs, "--by", "mean(write)"]].concat());
+    let marked = text.lines().filter(|line| line.ends_with("volatile")).count();
+    assert!(marked == 1 && text.contains("volatile: writes complete in a volatile cache and"), "{text}");
+    let text = place.text(&["run", "small.toml", "--quiet", "--set", "device.buffer.capacitor=false"]);
+    assert!(text.contains("write*") && text.contains("* writes complete in a volatile cache"), "{text}");
+}
+
+#[test]
 fn a_run_that_fails_is_a_result_that_says_so() {
     let place = Place::new();
     let faults = "--vary=device.faults.program_fail=0.0,0.1";

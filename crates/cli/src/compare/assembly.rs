@@ -58,10 +58,11 @@ fn head(quantity: &Quantity) -> Head {
 }
 
 fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Records) -> Point {
-    let mut unresolved = Vec::new();
+    let (mut unresolved, mut volatile_cache) = (Vec::new(), false);
     let mut runs = Vec::new();
     for run in &cell.runs {
         let Some(ended) = records.get(&run.digest) else { continue };
+        volatile_cache |= ended.outcome().is_some_and(|outcome| outcome.report["volatile_cache"] == true);
         runs.push(run_of(run.scenario.seed, &run.digest, &ended, quantities, &mut unresolved));
     }
     let names = factors.iter().zip(&cell.levels);
@@ -79,6 +80,7 @@ fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Rec
         pareto: false,
         quantities: quantities.iter().map(over_seeds).collect(),
         unresolved,
+        volatile_cache,
         runs,
         error,
     }

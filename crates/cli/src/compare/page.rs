@@ -2,6 +2,7 @@
 
 use super::cells::counted;
 use super::results::{Effects, Head, Main, Pair, Point, Results, Verdict};
+use crate::show::latency::VOLATILE;
 use crate::show::waits::wrapped;
 use crate::sweep::Unit;
 use crate::terminal::{Align, Ink, Table, Tone};
@@ -95,6 +96,10 @@ pub fn mark(results: &Results, point: &Point) -> String {
     if point.pareto {
         marks.push("pareto");
     }
+    // Where all points are alike, one note says it.
+    if point.volatile_cache && results.points.iter().any(|other| !other.volatile_cache) {
+        marks.push("volatile");
+    }
     if point.error.is_some() {
         marks.push("failed");
     } else if point.runs.len() < results.seeds.len() {
@@ -120,11 +125,23 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
         notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"
                 .to_owned());
     }
+    notes.extend(volatile(results));
     let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();
     if results.points.iter().any(is_done) && results.points.iter().all(|point| point.rank.is_none()) {
         notes.push(format!("no run has {}: rank by something else, with --by", results.by));
     }
     notes.iter().map(|note| wrapped("", note, width)).collect()
+}
+
+/// What is said where writes of points complete in a volatile cache.
+pub fn volatile(results: &Results) -> Option<String> {
+    let is_on_writes = |head: &Head| head.name.ends_with("(write)") || head.name.ends_with("(all)");
+    let volatile = results.points.iter().filter(|point| point.volatile_cache).count();
+    if volatile == 0 || !shown(results).into_iter().any(is_on_writes) {
+        return None;
+    }
+    let all = volatile == results.points.len();
+    Some(format!("{}{VOLATILE}", if all { "" } else { "volatile: " }))
 }
 
 fn title(effects: &Effects) -> String {

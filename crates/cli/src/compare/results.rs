@@ -110,6 +110,9 @@ pub struct Point {
     /// up erased blocks, which are too long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unresolved: Vec<String>,
+    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    #[serde(default)]
+    pub volatile_cache: bool,
     /// Its runs, one for each seed that is done.
     pub runs: Vec<RunOf>,
     /// Why it has no result, if a run of it failed: what the first of these says.

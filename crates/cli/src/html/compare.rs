@@ -2,7 +2,7 @@
 
 use super::markup::{Column, Table, chart, escape, figure, folded};
 use super::page::Page;
-use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged};
+use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, volatile};
 use crate::compare::results::{Effects, Head, Pair, Point, Results, Verdict};
 use crate::sweep::Unit;
 
@@ -107,7 +107,8 @@ fn ranking(results: &Results) -> String {
         0 => String::new(),
         more => format!("<p class=\"soft\">{more} more points stand in the JSON beside this page.</p>\n"),
     };
-    table.html() + &more
+    let volatile = volatile(results).map_or(String::new(), |note| format!("<p class=\"soft\">{note}.</p>\n"));
+    table.html() + &volatile + &more
 }
 
 /// Two quantities of all points; the second one is chosen by buttons.

@@ -13,13 +13,22 @@ pub fn table(report: &Report, tone: Tone) -> String {
     head.push(("max", Align::Right));
     let mut table = Table::new(&head, tone);
     for kind in report.kinds.iter().skip(1).chain(&report.kinds[..1]) {
-        table.row(&row(&kind.kind, &kind.latency));
+        let mark = if report.is_volatile(&kind.kind) { "*" } else { "" };
+        table.row(&row(&format!("{}{mark}", kind.kind), &kind.latency));
     }
     let unresolved = report.kinds.iter().any(|kind| kind.latency.points.iter().any(|point| !point.resolved));
-    let note =
-        if unresolved { "~ fewer than ten requests were slower: little more than chance\n" } else { "" };
-    format!("{table}\n{note}")
+    let mut notes = String::new();
+    if report.kinds.iter().any(|kind| report.is_volatile(&kind.kind)) {
+        notes += &format!("* {VOLATILE}\n");
+    }
+    if unresolved {
+        notes += "~ fewer than ten requests were slower: little more than chance\n";
+    }
+    format!("{table}\n{notes}")
 }
+
+/// What latencies of writes mean where a power cut can lose them.
+pub const VOLATILE: &str = "writes complete in a volatile cache and are durable only once flushed";
 
 /// A point of a curve: marked where fewer than ten requests were slower, and nothing where none was.
 pub(super) fn percentile(point: &Point) -> String {

@@ -6,7 +6,7 @@ mod brief;
 mod drive;
 mod host;
 mod kv;
-mod latency;
+pub mod latency;
 mod store;
 mod throughput;
 pub mod waits;

@@ -65,6 +65,9 @@ pub struct Report {
     pub kv: Option<KvReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
+    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    #[serde(default)]
+    pub volatile_cache: bool,
     /// The sources of the workload, one line each.
     pub sources: Vec<String>,
     /// True when the run was ended before its time, by its user.
@@ -161,6 +164,7 @@ impl Report {
                 .map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
+            volatile_cache: world.device.identify().volatile_cache,
             sources: world.sources().map(describe).collect(),
             interrupted,
             content_checked: world.is_checking() || world.device.checks_content(),
@@ -184,6 +188,11 @@ impl Report {
     /// What is known of all requests.
     pub fn all(&self) -> &KindReport {
         &self.kinds[0]
+    }
+
+    /// True if latencies of a kind of request are those of a volatile cache.
+    pub fn is_volatile(&self, kind: &str) -> bool {
+        self.volatile_cache && kind == Op::Write.name()
     }
 
     /// Length of the measurement in seconds.

@@ -2,9 +2,11 @@
 
 use crate::html::markup::{Column, Table, chart, folded};
 use crate::run::Saved;
+use crate::show::latency::VOLATILE;
 use crate::show::per_cent;
 use tailcut_base::quantity::{show_count, show_time};
-use tailcut_sim::report::{Band, KindDetail, KindReport, PERCENTILES};
+use tailcut_sim::Report;
+use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
 /// The curve and the table.
 pub fn section(saved: &Saved) -> String {
@@ -13,10 +15,11 @@ pub fn section(saved: &Saved) -> String {
     }
     let caption = "Each step to the right leaves a tenth of the requests. Dashed: fewer than ten requests are slower, so chance decides. \
         Lines across: the same request on a drive without any other work.";
-    chart("latency", "Latency by percentile", caption, &[], "") + &percentiles(&saved.report.kinds)
+    chart("latency", "Latency by percentile", caption, &[], "") + &percentiles(&saved.report)
 }
 
-fn percentiles(kinds: &[KindReport]) -> String {
+fn percentiles(report: &Report) -> String {
+    let kinds = &report.kinds;
     let titles: Vec<String> = PERCENTILES.iter().map(|p| format!("{p} %")).collect();
     let mut head = vec![("kind", Column::Text)];
     for title in
@@ -28,7 +31,7 @@ fn percentiles(kinds: &[KindReport]) -> String {
     for kind in kinds.iter().skip(1).chain(&kinds[..1]) {
         let curve = &kind.latency;
         let mut cells = vec![
-            kind.kind.clone(),
+            format!("{}{}", kind.kind, if report.is_volatile(&kind.kind) { "*" } else { "" }),
             show_count(kind.requests as f64),
             show_time(curve.bare_ns),
             show_time(curve.mean_ns),
@@ -41,7 +44,12 @@ fn percentiles(kinds: &[KindReport]) -> String {
         cells.push(show_time(curve.max_ns as f64));
         table.row(&cells);
     }
+    let volatile = match kinds.iter().any(|kind| report.is_volatile(&kind.kind)) {
+        true => format!("<p class=\"soft\">* {VOLATILE}.</p>\n"),
+        false => String::new(),
+    };
     table.html()
+        + &volatile
         + "<p class=\"soft\">~ fewer than ten requests were slower: little more than chance. Bare: on a drive without any other work.</p>\n"
 }
 
