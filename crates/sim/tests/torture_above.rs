@@ -72,9 +72,11 @@ fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
     }
 }
 
+/// A block of the log that is torn fails its checksum, and is a write that never happened: the engine needs no whole blocks. Those of
+/// arrays below it do, and are tortured by themselves.
 #[test]
 fn planted_bugs_are_found_in_the_key_value_engine() {
-    finds_canaries("kv", |_| true);
+    finds_canaries("kv", |canary| canary != Canary::TearsBlocks);
 }
 
 #[test]
