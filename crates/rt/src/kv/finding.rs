@@ -8,7 +8,7 @@ use std::io;
 use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::kv::log::format::{NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
-use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request};
+use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request, Response};
 
 /// How a store comes into being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,41 +202,42 @@ enum Beginning {
     Other(NotOurs),
 }
 
+/// Reads both superblocks. One that the drive cannot read is missed only if the other one is none.
 fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
     let mut now = pace.go_on(Time::ZERO);
-    let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
-    drive.submit(
-        now,
-        Request {
-            id: 0,
-            op: Op::Read,
-            fua,
-            class,
-            fail_fast,
-            mirror: Mirror::Any,
-            block: 0,
-            blocks: 2,
-            data,
-        },
-    );
-    let mut answers = Answers::default();
-    let response = loop {
-        drive.poll(now, &mut answers);
-        if let Some(response) = answers.responses.pop() {
-            break response;
-        }
-        now = pace.go_on(drive.next_event());
-    };
-    if response.status != Status::Success {
-        return Err(CannotOpen::Disk(0));
+    for block in 0..SUPERBLOCKS {
+        let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
+        let (op, mirror) = (Op::Read, Mirror::Any);
+        let id = block as u32;
+        drive.submit(now, Request { id, op, fua, class, fail_fast, mirror, block, blocks: 1, data });
     }
-    let is_zero = |block: &Bytes| block.as_slice().iter().all(|&byte| byte == 0);
-    if response.data.iter().all(is_zero) {
+    let (mut answers, mut read) = (Answers::default(), Vec::new());
+    while (read.len() as u64) < SUPERBLOCKS {
+        drive.poll(now, &mut answers);
+        read.append(&mut answers.responses);
+        if (read.len() as u64) < SUPERBLOCKS {
+            now = pace.go_on(drive.next_event());
+        }
+    }
+    let of_drive =
+        |response: &&Response<Bytes>| !matches!(response.status, Status::Success | Status::MediaError);
+    if let Some(response) = read.iter().find(of_drive) {
+        return Err(CannotOpen::Disk(u64::from(response.id)));
+    }
+    let blocks: Vec<&Bytes> = read.iter().filter_map(|response| response.data.first()).collect();
+    let found: Vec<_> = blocks.iter().map(|block| Superblock::decode(block)).collect();
+    if let Some(newest) = found.iter().filter_map(|found| found.ok()).max_by_key(|found| found.count) {
+        return Ok(Beginning::Store(newest));
+    }
+    if let Some(unreadable) = read.iter().find(|response| response.status != Status::Success) {
+        return Err(CannotOpen::Disk(u64::from(unreadable.id)));
+    }
+    if blocks.iter().all(|block| block.as_slice().iter().all(|&byte| byte == 0)) {
         return Ok(Beginning::Zeros);
     }
-    let found: Vec<_> = response.data.iter().map(Superblock::decode).collect();
-    let newest = found.iter().filter_map(|found| found.ok()).max_by_key(|found| found.count);
-    let others = || found.iter().filter_map(|found| found.err());
-    let other = others().find(|other| *other != NotOurs::Foreign).unwrap_or(NotOurs::Foreign);
-    Ok(newest.map_or(Beginning::Other(other), Beginning::Store))
+    let mut others = found.into_iter().filter_map(Result::err);
+    Ok(Beginning::Other(others.find(|other| *other != NotOurs::Foreign).unwrap_or(NotOurs::Foreign)))
 }
+
+/// The first blocks of a store.
+const SUPERBLOCKS: u64 = 2;

@@ -1,9 +1,12 @@
 //! Stores are found, made, or left alone.
 
 use crate::{SMALL, memory_drive};
-use tailcut_base::{Class, Op, Time};
+use tailcut_base::control::Control;
+use tailcut_base::device::Identify;
+use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::kv::CannotOpen;
 use tailcut_host::{Block, Bytes, Mirror, Request};
+use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
@@ -33,7 +36,7 @@ fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
 }
 
 /// How many parts there are.
-fn attempt_parts(drive: &mut MemoryDrive, making: Making, parts: u32) -> Result<usize, CannotFind> {
+fn attempt_parts<D: Drive>(drive: &mut D, making: Making, parts: u32) -> Result<usize, CannotFind> {
     find(drive, |_| SMALL, (making, parts), &mut Clock::start(), |_, _| {}).map(|engines| engines.len())
 }
 
@@ -127,4 +130,64 @@ fn a_store_in_parts_is_where_it_was_when_its_drive_has_grown_and_refused_when_it
     let why = attempt_parts(&mut shrunk, Making::OpenOrCreate, 2).expect_err("it has shrunk").to_string();
     let sizes = "a disk of at least 24576 blocks (96 MiB), and this one has only 24575 (95 MiB)";
     assert!(why.contains(sizes), "{why}");
+}
+
+/// A drive with a block that it cannot read.
+struct Unreadable {
+    drive: MemoryDrive,
+    block: u64,
+    /// Reads of that block that are under way.
+    reads: Vec<u32>,
+}
+
+impl Steered for Unreadable {}
+
+impl Drive for Unreadable {
+    fn identify(&self) -> Identify {
+        self.drive.identify()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.drive.trims_to_zeros()
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        let blocks = request.block..request.block + u64::from(request.blocks);
+        if request.op == Op::Read && blocks.contains(&self.block) {
+            self.reads.push(request.id);
+        }
+        self.drive.submit(now, request);
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.drive.control(now, call);
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        self.drive.poll(now, answers);
+        for response in &mut answers.responses {
+            if let Some(at) = self.reads.iter().position(|&id| id == response.id) {
+                self.reads.swap_remove(at);
+                (response.status, response.data) = (Status::MediaError, Vec::new());
+            }
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        self.drive.next_event()
+    }
+}
+
+#[test]
+fn one_superblock_that_can_be_read_is_enough() {
+    for block in 0..2 {
+        let mut drive = memory_drive();
+        attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+        let mut drive = Unreadable { drive, block, reads: Vec::new() };
+        assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 2);
+        // Where nothing else is known, it may be a store.
+        drive.drive = memory_drive();
+        let refused = attempt_parts(&mut drive, Making::OpenOrCreate, 1);
+        assert!(matches!(refused, Err(CannotFind::Open(CannotOpen::Disk(at))) if at == block), "{refused:?}");
+    }
 }
