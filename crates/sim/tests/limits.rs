@@ -213,7 +213,7 @@ impl Drawn {
             rate,
             burst_requests: 40,
             idle: Nanos::millis(3),
-            flush_every: if self.seed % 3 == 0 { 20 } else { 0 },
+            flush_every: if self.seed.is_multiple_of(3) { 20 } else { 0 },
             ..scenario.workload
         };
         let (requests, ramp) = self.run;
