@@ -262,3 +262,28 @@ fn a_store_excludes_other_workloads_and_fits_the_drive() {
     let report = refused(&["lsm.l0_stop=3"]);
     assert!(report.contains("before they slow down"), "{report}");
 }
+
+#[test]
+fn drives_for_which_there_is_no_memory_are_refused_before_any_is_taken() {
+    let place = Place::new();
+    let mut arguments = vec!["run", "small.toml", "--out", "out"];
+    for set in [
+        "device.geometry.channels=16",
+        "device.geometry.chips=16",
+        "device.geometry.blocks=4000",
+        "device.geometry.pages=1000",
+        "array.drives=60",
+    ] {
+        arguments.extend(["--set", set]);
+    }
+    let report = place.refused(2, &arguments);
+    assert!(
+        report.contains("error: array.drives: 60 drives of 2048000000 pages each need at least"),
+        "{report}"
+    );
+    assert!(
+        report.contains("bytes) of memory, and") && report.contains("bytes) are available: "),
+        "{report}"
+    );
+    assert!(report.contains(" --> --set array.drives=60"), "{report}");
+}

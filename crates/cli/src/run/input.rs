@@ -81,6 +81,10 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
         NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
         NotRun::Input(InputError::Kv(problems)) => blame("kv", problems, arguments),
         NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
+        NotRun::Input(InputError::Memory(problems)) => {
+            let found = problems.into_iter().map(|p| (p.key.to_owned(), p.message)).collect();
+            blame_keys(found, arguments)
+        }
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
             Problems::new(Vec::new(), list).into()
@@ -93,8 +97,12 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
 
 /// Problems of a section of the scenario that only the device could tell.
 fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments: &RunArguments) -> Failure {
-    let found: Vec<(String, String)> =
-        problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
+    let found = problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
+    blame_keys(found, arguments)
+}
+
+/// Problems of keys, by their paths.
+fn blame_keys(found: Vec<(String, String)>, arguments: &RunArguments) -> Failure {
     let settings = arguments.options.settings();
     scenario::blame(arguments.source().ok().flatten(), &settings, &found).into()
 }

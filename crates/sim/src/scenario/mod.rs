@@ -2,6 +2,7 @@
 
 mod checks;
 mod error;
+mod memory;
 mod sources;
 mod worlds;
 
