@@ -262,3 +262,90 @@ fn a_store_excludes_other_workloads_and_fits_the_drive() {
     let report = refused(&["lsm.l0_stop=3"]);
     assert!(report.contains("before they slow down"), "{report}");
 }
+
+/// Reads of one page and writes of sixteen by turns, ten times faster than the small drive programs them.
+fn busy() -> String {
+    let line = |i: u64| {
+        let (op, bytes) = if i.is_multiple_of(2) { ("Read", 4096) } else { ("Write", 65_536) };
+        let place = i * 7919 % 150 * 65_536;
+        format!("{},host,0,{op},{place},{bytes},100\n", 128_166_372_003_061_629 + i * 500)
+    };
+    (0..4000).map(line).collect()
+}
+
+#[test]
+fn the_classes_of_a_workload_are_those_of_its_trace() {
+    let place = Place::new();
+    place.put("t.csv", busy().as_bytes());
+    let suspends = |class: &str| {
+        let class = format!("workload.read_class={class}");
+        let mut arguments = replay("t.csv", &["--json", "-", "--set", &class]);
+        for set in [
+            "device.schedule.chip=reads-first",
+            "device.preempt.program=suspend",
+            "device.preempt.erase=suspend",
+        ] {
+            arguments.extend(["--set", set]);
+        }
+        let output = place.run(&arguments);
+        assert!(output.status.success(), "{}", support::stderr(&output));
+        let warned =
+            support::stderr(&output).contains("device.preempt.program have no effect: reads are of class 3");
+        let report = json(&support::stdout(&output));
+        let drive = if report["drive"].is_null() { &report["report"]["drive"] } else { &report["drive"] };
+        (drive["preemptions"]["program_suspends"].as_u64().expect("a number"), warned)
+    };
+    assert!(matches!(suspends("2"), (1.., false)), "reads of class 2 suspend programs");
+    assert_eq!(suspends("3"), (0, true), "nothing is suspended, and it is said");
+}
+
+#[test]
+fn what_has_no_effect_with_a_trace_is_said() {
+    let place = Place::new();
+    place.put("t.csv", msr().as_bytes());
+    let report = place.refused(2, &replay("t.csv", &["--set", "workload.rate=5000"]));
+    assert!(
+        report.contains("error: workload.rate has no effect: a trace is replayed (trace.file)"),
+        "{report}"
+    );
+    assert!(report.contains(" --> --set workload.rate=5000\n                    ^^^^\n"), "{report}");
+    // A scenario may be run with a trace in place of its own load.
+    let output = place.run(&replay("t.csv", &[]));
+    assert!(output.status.success());
+    let said = support::stderr(&output);
+    assert!(said.contains("warning: workload.") && said.contains("workload.pace"), "{said}");
+    assert!(said.contains("have no effect: a trace is replayed (trace.file)"), "{said}");
+    assert_eq!(said.matches("warning").count(), 1, "{said}");
+    // What was run can be run again.
+    let output = place.run(&["run", "out/scenario.toml", "--out", "again"]);
+    assert!(output.status.success(), "{}", support::stderr(&output));
+    let report = place.refused(2, &["run", "small.toml", "--set", "trace.depth=7", "--out", "out"]);
+    assert!(report.contains("trace.depth has no effect: there is no trace"), "{report}");
+    let report = place.refused(2, &replay("t.csv", &["--set", "trace.read_class=2"]));
+    assert!(report.contains("set workload.read_class instead"), "{report}");
+}
+
+#[test]
+fn drives_for_which_there_is_no_memory_are_refused_before_any_is_taken() {
+    let place = Place::new();
+    let mut arguments = vec!["run", "small.toml", "--out", "out"];
+    for set in [
+        "device.geometry.channels=16",
+        "device.geometry.chips=16",
+        "device.geometry.blocks=4000",
+        "device.geometry.pages=1000",
+        "array.drives=60",
+    ] {
+        arguments.extend(["--set", set]);
+    }
+    let report = place.refused(2, &arguments);
+    assert!(
+        report.contains("error: array.drives: 60 drives of 2048000000 pages each need at least"),
+        "{report}"
+    );
+    assert!(
+        report.contains("bytes) of memory, and") && report.contains("bytes) are available: "),
+        "{report}"
+    );
+    assert!(report.contains(" --> --set array.drives=60"), "{report}");
+}

@@ -554,7 +554,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
+    pub(crate) fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
         let offset = self.layout.offset_of(self.requests[id].physical);
         match kind {
             Kind::UserRead | Kind::GcRead | Kind::ReadAhead => self.phases.read_cell(offset),

@@ -230,7 +230,10 @@ impl Configure for GcConfig {
             &mut self.ideal,
         );
         if self.high < self.low {
-            visit.problem("high", format!("high = {} is below low = {}; raise high", self.high, self.low));
+            visit.problem(
+                "high",
+                format!("high is {} and below low; set high to at least {}", self.high, self.low),
+            );
         }
     }
 }
@@ -366,7 +369,8 @@ impl SsdConfig {
         if self.schedule.chip != ChipPolicy::ReadsFirst {
             return Err((
                 "schedule.chip",
-                "a chip that serves its work in order has no use for preemption; set chip = \"reads-first\"",
+                "a chip that serves its work in order has no use for preemption (preempt.program, preempt.erase); set \
+                 chip = \"reads-first\"",
             ));
         }
         if !self.gc.preemptible {

@@ -3,7 +3,8 @@
 use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
-use crate::flash::unit::{HOLDERS, Holder};
+use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
+use crate::preemption::Handling;
 use crate::probe::Probe;
 use crate::request::Kind;
 use crate::ssd::Ssd;
@@ -358,9 +359,10 @@ impl<P: Probe> Ssd<P> {
         })
     }
 
-    /// The figures up to `now`, which must not be before the last event served. Work under way
-    /// counts for cells and buses as if it were over.
+    /// The figures up to `now`, which must not be before the last event served. Transactions under way are
+    /// counted; of their time on cells and buses, and of what is reserved of the link, only what has passed.
     pub fn figures(&self, now: Time) -> Figures {
+        let [dies_ahead, planes_ahead] = self.cells_ahead(now);
         let mut holders = [0; HOLDERS];
         for unit in self.units.iter() {
             for (sum, time) in holders.iter_mut().zip(unit.account(now)) {
@@ -385,15 +387,74 @@ impl<P: Probe> Ssd<P> {
             active: self.attendance.active(now),
             held_active: self.attendance.held(self.units.held(now)),
             out_wait: self.units.out_wait,
-            die_busy: self.units.die_busy,
+            die_busy: self.units.die_busy.saturating_sub(dies_ahead),
             dies: u64::from(g.channels * g.chips * g.dies),
-            plane_busy: self.units.plane_busy,
+            plane_busy: self.units.plane_busy.saturating_sub(planes_ahead),
             planes: u64::from(g.plane_count()),
-            bus_busy: (0..g.channels).map(|c| self.buses.busy(c)).sum(),
+            bus_busy: (0..g.channels).map(|c| self.buses.busy(c, now)).sum(),
             channels: u64::from(g.channels),
-            link_busy: [self.link.busy(Direction::ToHost), self.link.busy(Direction::ToDevice)],
+            link_busy: [Direction::ToHost, Direction::ToDevice].map(|way| self.link.busy(way, now)),
             link_bytes: [self.link.bytes(Direction::ToHost), self.link.bytes(Direction::ToDevice)],
         }
+    }
+
+    /// Cell time of transactions under way that is counted already and lies behind `now`: of dies, and of planes.
+    fn cells_ahead(&self, now: Time) -> [Nanos; 2] {
+        let mut ahead = [Nanos::ZERO; 2];
+        let mut add = |[dies, planes]: [Nanos; 2]| {
+            ahead[0] += dies;
+            ahead[1] += planes;
+        };
+        for unit in 0..self.units.len() as u32 {
+            let u = &self.units[unit];
+            let stops = match u.phase {
+                Phase::Idle | Phase::AwaitStart => None,
+                Phase::Suspending => Some(self.stops_at(unit, Handling::Suspend).min(now)),
+                Phase::Resetting => Some(self.stops_at(unit, Handling::Reset).min(now)),
+                Phase::Cell | Phase::AwaitIn | Phase::AwaitOut | Phase::Out => Some(now),
+            };
+            if let Some(stops) = stops {
+                let left = Nanos(u.transaction.cell_end.0.saturating_sub(stops.0));
+                // Pages of a program that were put off: their cells have not begun.
+                let put_off = if u.phase == Phase::AwaitIn { usize::from(u.transaction.left) } else { 0 };
+                add(self.cells_left(&u.transaction, left, put_off));
+            }
+            if let Some((transaction, left)) = self.preemption.set_aside(unit) {
+                add(self.cells_left(transaction, left, 0));
+            }
+        }
+        ahead
+    }
+
+    /// When the cells of a unit that is being preempted stop, or have stopped.
+    fn stops_at(&self, unit: u32, handling: Handling) -> Time {
+        let u = &self.units[unit];
+        Time(u.makes_room_at.0.saturating_sub(self.time_to_take(u.transaction.kind, handling).0))
+    }
+
+    /// Cell time of dies and of planes that a transaction has before it, of which the last cell has `left`, and the last
+    /// `put_off` members all of theirs.
+    fn cells_left(&self, transaction: &Transaction, left: Nanos, put_off: usize) -> [Nanos; 2] {
+        let t = transaction;
+        if t.members().len() == 1 {
+            // The cell time of a read may differ from that of its page.
+            let stood = t.started + t.command + t.suspended;
+            let cell = left.min(Nanos(t.cell_end.0.saturating_sub(stood.0)));
+            return [cell; 2];
+        }
+        let (mut sums, mut seen) = ([Nanos::ZERO; 2], 0u16);
+        let crossed = t.members().len() - put_off;
+        for (index, &id) in t.members().iter().enumerate() {
+            let whole = self.cell_time(id, t.kind);
+            let cell = if index < crossed { whole.min(left) } else { whole };
+            let die = 1u16 << self.layout.planes.quotient(u32::from(self.requests[id].place));
+            sums[1] += cell;
+            if seen & die == 0 {
+                sums[0] += cell;
+            }
+            seen |= die;
+        }
+        sums
     }
 
     /// The spread of wear: fewest, mean and most erases of a block that is in service.

@@ -22,6 +22,7 @@ mod ideal;
 mod inference;
 mod jitter;
 mod levelling;
+mod memory;
 pub mod planted;
 mod plm;
 pub mod precondition;

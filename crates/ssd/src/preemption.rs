@@ -175,6 +175,12 @@ impl Preemption {
         Some((suspended.transaction.kind, suspended.left))
     }
 
+    /// The transaction that stands suspended at a unit, and the cell time that it has left.
+    pub(crate) fn set_aside(&self, unit: u32) -> Option<(&Transaction, Nanos)> {
+        let suspended = self.suspended.get(unit as usize)?.as_ref()?;
+        Some((&suspended.transaction, suspended.left))
+    }
+
     fn spend(&mut self, pages: u64) {
         if let Some(credit) = &mut self.credit {
             *credit = credit.saturating_sub(pages * 1_000_000);

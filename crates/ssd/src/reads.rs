@@ -309,7 +309,7 @@ impl<P: Probe> Ssd<P> {
         t.returned = pages.end;
         let last = pages.end == t.pages;
         let ready = if last { now + firmware } else { now };
-        let transfer = self.link.reserve(Direction::ToHost, ready, bytes, last);
+        let transfer = self.link.reserve(Direction::ToHost, now, ready, bytes, last);
         if last {
             let t = &mut self.tags[tag];
             assert_eq!(t.mark, now, "the last page to arrive completes the account");

@@ -354,7 +354,8 @@ impl<P: Probe> Ssd<P> {
         let trim = if self.tags[tag].command.op == Op::Trim { self.config.queue.trim } else { Nanos::ZERO };
         let firmware = self.config.queue.firmware + trim;
         let ready = now + firmware;
-        let transfer = self.link.reserve(Direction::ToHost, ready, 0, self.tags[tag].command.op != Op::Write);
+        let has_no_data = self.tags[tag].command.op != Op::Write;
+        let transfer = self.link.reserve(Direction::ToHost, now, ready, 0, has_no_data);
         let t = &mut self.tags[tag];
         assert_eq!(t.mark, now, "the account of a command stands where its work ended");
         t.spans.add(Cause::Controller, firmware);

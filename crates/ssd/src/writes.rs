@@ -77,7 +77,7 @@ impl<P: Probe> Ssd<P> {
         let bytes = t.bytes_of(from, page, self.page_sectors);
         t.admitted = page;
         t.in_transit += 1;
-        let transfer = self.link.reserve(Direction::ToDevice, t.mark, bytes, from == 0);
+        let transfer = self.link.reserve(Direction::ToDevice, now, t.mark, bytes, from == 0);
         if page == pages {
             t.spans.add(Cause::LinkWait, transfer.start.since(t.mark));
             t.spans.add(Cause::Link, transfer.end.since(transfer.start));
@@ -221,7 +221,7 @@ impl<P: Probe> Ssd<P> {
             self.buffer.write_hits += 1;
             self.merge(tag, page, entry);
             let bytes = self.tags[tag].bytes_of(page, page + 1, self.page_sectors);
-            self.link.reserve(Direction::ToDevice, now, bytes, page == 0);
+            self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0);
             return self.attach_waiter(now, tag, page, entry);
         }
         let entry = self.new_entry(tag, page, mapping);
@@ -239,7 +239,7 @@ impl<P: Probe> Ssd<P> {
         let MemoryRequest { tag, page, unit, place, .. } = self.requests[id];
         self.units.await_data(unit, u32::from(place));
         let bytes = self.tags[tag].bytes_of(page, page + 1, self.page_sectors);
-        let transfer = self.link.reserve(Direction::ToDevice, now, bytes, page == 0);
+        let transfer = self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0);
         self.requests[id].link = transfer.end.since(now).0.min(u64::from(u32::MAX)) as u32;
         self.announce(Direction::ToDevice, transfer.end, Arrival::Page(id));
     }

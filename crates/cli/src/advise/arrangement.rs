@@ -41,7 +41,7 @@ impl Arrangements {
     /// The scenario of the user is wrong; or there is none.
     pub fn new(request: &Request) -> Result<Arrangements, Failure> {
         let mut base = Scenario::default();
-        run::read(&mut base, &request.base)?;
+        run::read_and_warn(&mut base, &request.base)?;
         let refuse = |error| run::refuse(NotRun::Input(error), &request.base);
         base.check().map_err(refuse)?;
         check_workload(&base)?;

@@ -35,8 +35,8 @@ pub struct Layout {
 }
 
 const READS_FIRST: &str = "device.schedule.chip=reads-first";
-const AS_CLASS_2: [&str; 2] = ["workload.read_class=2", "trace.read_class=2"];
-const AS_CLASS_1: [&str; 2] = ["workload.read_class=1", "trace.read_class=1"];
+const AS_CLASS_2: &str = "workload.read_class=2";
+const AS_CLASS_1: &str = "workload.read_class=1";
 
 /// All techniques.
 pub const TECHNIQUES: &[Technique] = &[
@@ -60,21 +60,14 @@ pub const TECHNIQUES: &[Technique] = &[
             READS_FIRST,
             "device.preempt.program=suspend",
             "device.preempt.erase=suspend",
-            AS_CLASS_2[0],
-            AS_CLASS_2[1],
+            AS_CLASS_2,
         ],
         in_arrays: true,
     },
     Technique {
         name: "reset",
         source: "PAReset: programs and erases are given up for reads and done again",
-        settings: &[
-            READS_FIRST,
-            "device.preempt.program=reset",
-            "device.preempt.erase=reset",
-            AS_CLASS_1[0],
-            AS_CLASS_1[1],
-        ],
+        settings: &[READS_FIRST, "device.preempt.program=reset", "device.preempt.erase=reset", AS_CLASS_1],
         in_arrays: false,
     },
     Technique {

@@ -3,26 +3,49 @@
 use super::{Scenario, simulation::NotRun};
 use crate::arguments::{RunArguments, RunOptions};
 use crate::failure::Failure;
-use crate::scenario::{self, Problem, Problems};
+use crate::scenario::effect::{self, Reason};
+use crate::scenario::{self, Problem, Problems, keys};
+use crate::terminal::Tone;
 use std::path::Path;
-use tailcut_sim::scenario::InputError;
+use tailcut_sim::scenario::{InputError, Weight};
 use tailcut_sim::trace::TraceError;
 use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 
 /// Reads the scenario and what the command line says besides.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
+    read_with_warnings(scenario, arguments).map(|_| ())
+}
+
+/// The same for a user who looks at it: tells of keys that were set and have no effect.
+pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
+    let warnings = read_with_warnings(scenario, arguments)?;
+    if !warnings.list().is_empty() {
+        eprintln!("{}", warnings.warn(Tone::of_stderr()));
+    }
+    Ok(())
+}
+
+fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
     let (source, settings) = (arguments.source()?, arguments.options.settings());
+    let mut defaults = keys::list(scenario);
     scenario::read(scenario, source.clone(), &settings)?;
     choose(scenario, &arguments.options)?;
     if !scenario.is_synthetic() {
         // A trace, a job file and a data-centre workload end by themselves; the limits of the
         // built-in load are not theirs.
         *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
-        scenario::read(scenario, source, &settings)?;
+        defaults = keys::list(scenario);
+        scenario::read(scenario, source.clone(), &settings)?;
         choose(scenario, &arguments.options)?;
     }
-    Ok(())
+    let ineffective = scenario.ineffective();
+    let reason = |path: &str| {
+        let found = ineffective.iter().find(|keys| keys.covers(path))?;
+        Some(Reason { because: found.because.clone(), is_wrong: found.weight == Weight::Wrong })
+    };
+    let found = effect::find(scenario, &defaults, source, &settings, reason);
+    if found.errors.list().is_empty() { Ok(found.warnings) } else { Err(found.errors.into()) }
 }
 
 /// Puts the trace or the job file of the command line in the place of the scenario's workload.
@@ -81,6 +104,10 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
         NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
         NotRun::Input(InputError::Kv(problems)) => blame("kv", problems, arguments),
         NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
+        NotRun::Input(InputError::Memory(problems)) => {
+            let found = problems.into_iter().map(|p| (p.key.to_owned(), p.message)).collect();
+            blame_keys(found, arguments)
+        }
         NotRun::Input(InputError::Fio(errors)) => {
             let list = errors.0.iter().map(|error| Problem::nowhere(error.to_string())).collect();
             Problems::new(Vec::new(), list).into()
@@ -93,8 +120,12 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
 
 /// Problems of a section of the scenario that only the device could tell.
 fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments: &RunArguments) -> Failure {
-    let found: Vec<(String, String)> =
-        problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
+    let found = problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
+    blame_keys(found, arguments)
+}
+
+/// Problems of keys, by their paths.
+fn blame_keys(found: Vec<(String, String)>, arguments: &RunArguments) -> Failure {
     let settings = arguments.options.settings();
     scenario::blame(arguments.source().ok().flatten(), &settings, &found).into()
 }

@@ -5,7 +5,7 @@ mod input;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
-pub use input::{read, refuse, trace_failure};
+pub use input::{read, read_and_warn, refuse, trace_failure};
 pub use simulation::{
     Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
     simulate, simulate_and_keep,
@@ -33,7 +33,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     if options.keys {
         return print_keys(&mut scenario, options.json.as_deref(), out);
     }
-    input::read(&mut scenario, arguments)?;
+    input::read_and_warn(&mut scenario, arguments)?;
     if options.resolved {
         out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
         return Ok(out.flush()?);

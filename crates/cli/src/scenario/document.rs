@@ -24,6 +24,75 @@ impl Section {
             _ => Some(item.place.clone()),
         }
     }
+
+    /// Every value that is written, with the path of its key.
+    pub fn written(&self) -> Vec<(String, &Item)> {
+        let mut all = Vec::new();
+        for (name, item) in &self.items {
+            match &item.value {
+                Value::Section(below) => {
+                    let below = below.written();
+                    all.extend(below.into_iter().map(|(path, item)| (format!("{name}.{path}"), item)));
+                }
+                _ => all.push((name.clone(), item)),
+            }
+        }
+        all
+    }
+
+    /// What to show of a problem with the key `path`: its value, if that is written; else the key that the user gave and that
+    /// `message` names, with its path or the end of it; else the only key of its section that is written; else the section.
+    pub fn place_to_blame(&self, path: &str, message: &str) -> Option<Place> {
+        let written = self.written();
+        if let Some((_, item)) = written.iter().find(|(key, _)| key == path) {
+            return Some(item.place.clone());
+        }
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+        let words: Vec<&str> =
+            message.split(|c: char| !is_of_path(c)).map(|word| word.trim_matches('.')).collect();
+        let part = path.split('.').next().unwrap_or_default();
+        // How many parts of a key's path the message names, from the end; a name alone counts only near the key.
+        let named = |key: &str| {
+            let ends = std::iter::successors(Some(key), |end| end.split_once('.').map(|(_, rest)| rest));
+            let end = ends.into_iter().find(|end| words.contains(end)).filter(|end| !end.is_empty())?;
+            let is_near = end == key || key.split('.').next() == Some(part);
+            is_near.then(|| end.split('.').count())
+        };
+        let last = |item: &Item| (item.key.source, item.key.span.start);
+        let mut best: Option<(usize, &Item)> = None;
+        for (key, item) in &written {
+            if let Some(parts) = named(key)
+                && best.is_none_or(|(most, known)| (parts, last(item)) > (most, last(known)))
+            {
+                best = Some((parts, item));
+            }
+        }
+        if let Some((_, item)) = best {
+            return Some(item.key.clone());
+        }
+        let section = path.rsplit_once('.').map_or("", |(section, _)| section);
+        let below = |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let mut beside = written.iter().filter(|(key, _)| below(key));
+        match (beside.next(), beside.next()) {
+            (Some((_, only)), None) => return Some(only.key.clone()),
+            _ if self.has_heading(path) => return self.place_of(path),
+            _ => {}
+        }
+        // Settings have no headings of sections: the last one that is near.
+        let near = |key: &str| key.split('.').zip(path.split('.')).take_while(|(a, b)| a == b).count();
+        let nearest = written.iter().max_by_key(|(key, item)| (near(key), last(item)))?;
+        (near(&nearest.0) > 0).then(|| nearest.1.key.clone())
+    }
+
+    /// Whether a section around a key has a line of its own in a file.
+    fn has_heading(&self, path: &str) -> bool {
+        let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+        self.items.get(name).is_some_and(|item| match &item.value {
+            // One that a setting has made stands where its name does.
+            Value::Section(below) => item.place != item.key || below.has_heading(rest),
+            _ => false,
+        })
+    }
 }
 
 /// A key with its value.

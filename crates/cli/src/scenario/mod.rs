@@ -4,6 +4,7 @@
 //! serves the [`reader`], the [`writer`] and the list of [`keys`].
 
 pub mod document;
+pub mod effect;
 pub mod keys;
 pub mod nearest;
 pub mod overrides;
@@ -82,7 +83,7 @@ pub fn to_be_read_again(part: &mut dyn Configure) -> String {
 pub fn blame(source: Option<Source>, sets: &[String], found: &[(String, String)]) -> Problems {
     let Written { sources, document, .. } = Written::parse(source, sets);
     let problem = |(path, message): &(String, String)| {
-        let place = document.as_ref().and_then(|document| document.place_of(path));
+        let place = document.as_ref().and_then(|document| document.place_to_blame(path, message));
         Problem { place, message: format!("{path}: {message}"), remedy: None }
     };
     Problems::new(sources, found.iter().map(problem).collect())

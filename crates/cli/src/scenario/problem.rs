@@ -66,12 +66,22 @@ impl Problems {
     /// The report for people: each problem with its place, its line, a caret and the remedy, an
     /// empty line between two problems.
     pub fn render(&self, tone: Tone) -> String {
-        let reports: Vec<String> = self.problems.iter().map(|problem| self.report(problem, tone)).collect();
+        self.reports(&tone.paint(Ink::Error, "error"), tone)
+    }
+
+    /// The same for what is doubtful, and no error.
+    pub fn warn(&self, tone: Tone) -> String {
+        self.reports(&tone.paint(Ink::Warning, "warning"), tone)
+    }
+
+    fn reports(&self, heading: &str, tone: Tone) -> String {
+        let report = |problem| self.report(heading, problem, tone);
+        let reports: Vec<String> = self.problems.iter().map(report).collect();
         reports.join("\n")
     }
 
-    fn report(&self, problem: &Problem, tone: Tone) -> String {
-        let mut text = format!("{}: {}\n", tone.paint(Ink::Error, "error"), problem.message);
+    fn report(&self, heading: &str, problem: &Problem, tone: Tone) -> String {
+        let mut text = format!("{heading}: {}\n", problem.message);
         let gutter = match &problem.place {
             Some(place) => self.show_place(&mut text, place, tone),
             None => 0,

@@ -14,8 +14,9 @@ use tailcut_base::quantity::{self, BadQuantity};
 /// Walks `part` over the document: keys that are written get their values, the others keep
 /// theirs. Returns what is wrong, in no particular order; the part is then of no use.
 pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
-    let mut reader = Reader { levels: Vec::new(), problems: Vec::new(), unknown: Vec::new(), failures: 0 };
-    reader.enter(String::new(), Some(document), None);
+    let mut reader =
+        Reader { document, levels: Vec::new(), problems: Vec::new(), unknown: Vec::new(), failures: 0 };
+    reader.enter(String::new(), Some(document));
     part.configure(&mut reader);
     reader.leave();
     let Reader { mut problems, unknown, .. } = reader;
@@ -28,6 +29,7 @@ pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
 
 /// The walk.
 struct Reader<'d> {
+    document: &'d Section,
     /// The sections from the top to where the walk is.
     levels: Vec<Level<'d>>,
     problems: Vec<Problem>,
@@ -40,12 +42,12 @@ struct Reader<'d> {
 struct Level<'d> {
     /// Its path with dots; empty at the top.
     path: String,
-    /// Where its name stands, if it is written.
-    place: Option<Place>,
     /// What is written in it, if it is written.
     section: Option<&'d Section>,
     /// The keys that the part has visited.
     known: Vec<&'static str>,
+    /// Keys that it had once.
+    replaced: Vec<&'static str>,
     /// What the part says about its values: blamed key and message.
     doubts: Vec<(&'static str, String)>,
     /// Failures before this section.
@@ -102,9 +104,9 @@ impl From<BadQuantity> for Refusal {
 }
 
 impl<'d> Reader<'d> {
-    fn enter(&mut self, path: String, section: Option<&'d Section>, place: Option<Place>) {
-        let failures = self.failures;
-        self.levels.push(Level { path, place, section, known: Vec::new(), doubts: Vec::new(), failures });
+    fn enter(&mut self, path: String, section: Option<&'d Section>) {
+        let (known, replaced, doubts) = (Vec::new(), Vec::new(), Vec::new());
+        self.levels.push(Level { path, section, known, replaced, doubts, failures: self.failures });
     }
 
     /// Ends a section: what was written and not visited is unknown. What the part thinks of its
@@ -112,7 +114,7 @@ impl<'d> Reader<'d> {
     fn leave(&mut self) {
         let level = self.levels.pop().expect("every section that is left was entered");
         for (name, item) in level.section.iter().flat_map(|section| &section.items) {
-            if !level.known.contains(&name.as_str()) {
+            if !level.known.contains(&name.as_str()) && !level.replaced.contains(&name.as_str()) {
                 self.failures += 1;
                 let known = level.known.clone();
                 let (name, section) = (name.clone(), level.path.clone());
@@ -120,7 +122,12 @@ impl<'d> Reader<'d> {
             }
         }
         if self.failures == level.failures {
-            self.problems.extend(level.doubts.iter().map(|(key, message)| level.blame(key, message)));
+            let blame = |(key, message): &(&'static str, String)| {
+                let path = level.path_of(key);
+                let place = self.document.place_to_blame(&path, message);
+                Problem { place, message: format!("{path}: {message}"), remedy: None }
+            };
+            self.problems.extend(level.doubts.iter().map(blame));
         }
     }
 
@@ -155,17 +162,6 @@ impl<'d> Reader<'d> {
 impl Level<'_> {
     fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
-    }
-
-    /// Blames the value if it is written, else the section if that is, else nothing.
-    fn blame(&self, key: &str, message: &str) -> Problem {
-        let message = format!("{}: {message}", self.path_of(key));
-        let item = self.section.and_then(|section| section.items.get(key));
-        let place = item.map(|item| match item.value {
-            Value::Section(_) => item.key.clone(),
-            _ => item.place.clone(),
-        });
-        Problem { place: place.or_else(|| self.place.clone()), message, remedy: None }
     }
 }
 
@@ -257,7 +253,7 @@ impl Visit for Reader<'_> {
                 }
             }
         }
-        self.enter(path, section, item.map(|item| item.key.clone()));
+        self.enter(path, section);
         part.configure(self);
         self.leave();
     }
@@ -354,6 +350,14 @@ impl Visit for Reader<'_> {
                 "put it into double quotes",
             )),
         });
+    }
+
+    fn replaced(&mut self, key: &'static str, by: &'static str) {
+        let level = self.level();
+        level.replaced.push(key);
+        if let Some(item) = level.section.and_then(|section| section.items.get(key)) {
+            self.refuse(key, &item.key, Refusal::new("this key is gone", format!("set {by} instead")));
+        }
     }
 
     fn problem(&mut self, key: &'static str, message: String) {

@@ -14,8 +14,8 @@ pub struct Resource {
     /// What it is.
     pub name: String,
     /// Share of the measurement during which it must have been busy, at the very least, for the
-    /// work that was done. Below the utilisation that was measured where work was done less well
-    /// than possible.
+    /// work that was done: 0 to 1. Below the utilisation that was measured where work was done less well
+    /// than possible, and never above it.
     pub busy: f64,
     /// Requests per second of this mix at which it would be busy all of the time.
     pub requests_per_s: f64,
@@ -42,11 +42,16 @@ impl Demand {
         };
         let g = &config.geometry;
         let members = f64::from(members_max(config));
-        let cells = sum(&|kind| cell_ns(&phases, kind));
-        let bus = sum(&|kind| bus_ns(&phases, kind));
+        // No less was needed than what was used: work that is under way at the end of the measurement is served but not yet
+        // done, a page may be quicker than the mean page, and of dies with cells of different lengths one can hide its command
+        // phase behind another's cells.
+        let cells = sum(&|kind| cell_ns(&phases, kind)).min(figures.plane_busy.0 as f64);
+        let bus = sum(&|kind| bus_ns(&phases, kind)).min(figures.bus_busy.0 as f64);
+        let used = |share: f64| share * figures.at.0 as f64;
         let [to_host, to_device] = figures.link_busy.map(|busy| busy.0 as f64);
+        let chips = (cells / members + bus) / f64::from(g.units());
         let mut needs = vec![
-            ("chips", (cells / members + bus) / f64::from(g.units())),
+            ("chips", chips.min(used(figures.unit_utilisation()))),
             ("buses", bus / f64::from(g.channels)),
         ];
         if config.link.half_duplex {
@@ -56,7 +61,7 @@ impl Demand {
             needs.push(("link to drive", to_device));
         }
         let planes = if config.schedule.plane_sharing { f64::from(g.planes) } else { 1.0 };
-        let dies = cells / planes / figures.dies.max(1) as f64;
+        let dies = (cells / planes / figures.dies.max(1) as f64).min(used(figures.die_utilisation()));
         let most = u64::from(members_max(config));
         Demand {
             elapsed_ns: figures.at.0 as f64,
@@ -233,6 +238,7 @@ mod tests {
     use tailcut_base::Time;
     use tailcut_ssd::Preset;
     use tailcut_ssd::flash::geometry::ReadyBusy;
+    use tailcut_ssd::flash::unit::Holder;
 
     #[test]
     fn a_bare_read_is_the_sum_of_its_phases() {
@@ -246,14 +252,48 @@ mod tests {
     #[test]
     fn reads_alone_are_limited_by_the_chips_of_a_drive_with_fast_buses() {
         let config = Preset::M.config();
-        let mut figures = Figures { at: Time(1_000_000_000), ..Figures::default() };
+        let mut figures = Figures {
+            at: Time(1_000_000_000),
+            units: 64,
+            channels: 8,
+            plane_busy: Nanos::micros(100_000 * 75),
+            bus_busy: Nanos::micros(1_247_600),
+            ..Figures::default()
+        };
         figures.served[Kind::UserRead as usize] = 100_000;
+        figures.holders[Holder::UserRead as usize] = 64_000_000_000;
         let resources = Demand::new(&config, &figures).resources(100_000.0);
         let limit =
             |name: &str| resources.iter().find(|r| r.name == name).expect("it is there").requests_per_s;
         // 64 dies, two planes each, 75 us shared by two and 12.476 us of bus for each.
         assert!((limit("chips") - 64e9 / (37_500.0 + 12_476.0)).abs() < 1.0);
         assert!((limit("buses") - 8e9 / 12_476.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn no_more_is_needed_than_was_used() {
+        // An erase of two planes began in a measurement of 1 ms, and had held one line of 64 for half of it at its end.
+        let config = Preset::M.config();
+        let mut figures = Figures {
+            at: Time(1_000_000),
+            units: 64,
+            channels: 8,
+            dies: 64,
+            bus_busy: Nanos(250),
+            die_busy: Nanos(499_750),
+            plane_busy: Nanos(2 * 499_750),
+            ..Figures::default()
+        };
+        figures.served[Kind::Erase as usize] = 2;
+        figures.holders[Holder::Erase as usize] = 500_000;
+        let demand = Demand::new(&config, &figures);
+        let busy = |name: &str| {
+            let resources = demand.resources(1000.0);
+            resources.iter().find(|r| r.name == name).expect("it was used").busy
+        };
+        assert!((busy("chips") - 0.5 / 64.0).abs() < 1e-9);
+        assert!((busy("buses") - 250e-6 / 8.0).abs() < 1e-9);
+        assert!((demand.die_share() - 0.499_750 / 64.0).abs() < 1e-9);
     }
 
     #[test]

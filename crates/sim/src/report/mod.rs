@@ -145,7 +145,7 @@ impl Report {
         let mut resources = limits::of_drives(&scenario.device, figures, requests_per_s);
         let kv = world.device.kv_figures();
         if kv.is_none() {
-            resources.extend(closed_loop(world, &kinds[0]));
+            resources.extend(closed_loop(world, &bare, requests_per_s));
         }
         resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
         let busiest = resources.first().map_or(0.0, |resource| resource.busy);
@@ -225,19 +225,34 @@ fn describe(source: &dyn Source) -> String {
     format!("{}: {pace}", source.name())
 }
 
-/// A closed loop issues no more than its depth per shortest possible latency.
-fn closed_loop<D: Device, W: Witness>(world: &World<D, W>, all: &KindReport) -> Option<Resource> {
+/// The places of closed loops: each request takes one for the shortest possible latency at least, or for its own where that
+/// was shorter because it had no need of the flash, or of one drive alone: the buffer or a cache answered it, its page was never written.
+fn closed_loop<D: Device, W: Witness>(
+    world: &World<D, W>,
+    bare: &Bare,
+    requests_per_s: f64,
+) -> Option<Resource> {
     let mut places = 0u64;
-    for source in world.sources() {
+    for source in world.sources().filter(|source| !source.prepares()) {
         let Pace::Closed { depth, .. } = source.pace() else { return None };
         places += u64::from(depth);
     }
-    let bare_s = all.latency.bare_ns / 1e9;
-    if bare_s <= 0.0 || places == 0 {
+    let whole_ns = places as f64 * world.stats.elapsed().0 as f64;
+    let least_ns: f64 = Op::all().iter().map(|&op| least_ns(op, &world.stats.op(op), bare)).sum();
+    if least_ns <= 0.0 || whole_ns <= 0.0 {
         return None;
     }
-    let most = places as f64 / bare_s;
-    Some(Resource { name: "queue".into(), busy: all.requests_per_s / most, requests_per_s: most })
+    let busy = least_ns / whole_ns;
+    Some(Resource { name: "queue".into(), busy, requests_per_s: requests_per_s / busy })
+}
+
+/// The time that requests of one kind take at the very least, in ns, but none more than it took.
+fn least_ns(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
+    let bare_ns = requests::bare_of(op, stats, bare);
+    // A bucket is known by the longest latency that it holds.
+    let buckets = stats.latency.buckets();
+    let least: f64 = buckets.map(|(latency, count)| bare_ns.min(latency.0 as f64) * count as f64).sum();
+    least.min(stats.latency.sum() as f64)
 }
 
 fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted: bool) -> Vec<String> {

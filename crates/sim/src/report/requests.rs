@@ -71,7 +71,7 @@ pub fn class_kind(class: Class) -> String {
 }
 
 /// The limit of the latency of requests of the mean size of these.
-fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
+pub(super) fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
     let bytes = stats.bytes as f64 / stats.latency.count().max(1) as f64;
     bare.latency_ns(op, bytes)
 }

@@ -42,6 +42,9 @@ pub enum InputError {
     /// The key-value server does not fit its storage: key and message of each problem.
     #[error("the key-value server does not fit its storage")]
     Kv(Vec<crate::workload::Problem>),
+    /// There is no memory for the drives: path of the key to change, and message.
+    #[error("the drives do not fit into memory")]
+    Memory(Vec<crate::workload::Problem>),
     /// The drive cannot be prepared as asked: too many blocks were bad from the factory.
     #[error("{0}")]
     Drive(String),
@@ -70,6 +73,7 @@ impl InputError {
             | InputError::Datacenter(problems)
             | InputError::Lsm(problems)
             | InputError::Array(problems)
+            | InputError::Memory(problems)
             | InputError::Kv(problems) => problems,
             _ => return self.to_string(),
         };

@@ -1,10 +1,13 @@
 //! A scenario: everything that a run needs, as one configuration.
 
 mod checks;
+mod effect;
 mod error;
+mod memory;
 mod sources;
 mod worlds;
 
+pub use effect::{Ineffective, Weight};
 pub use error::InputError;
 
 use crate::kv::KvConfig;
@@ -50,10 +53,6 @@ pub struct TraceConfig {
     pub times: u32,
     /// The disk to replay, by name or number; empty for all.
     pub disk: String,
-    /// Latency class of reads.
-    pub read_class: u32,
-    /// Latency class of everything else.
-    pub write_class: u32,
 }
 
 /// `auto`, and every trace format.
@@ -103,8 +102,8 @@ impl Configure for TraceConfig {
             "The disk to replay, by name or number; empty for all, each in a part of the device of its own.",
             &mut self.disk,
         );
-        count_u32(visit, "read_class", "Latency class of reads.", &mut self.read_class, 1..=5);
-        count_u32(visit, "write_class", "Latency class of everything else.", &mut self.write_class, 1..=5);
+        visit.replaced("read_class", "workload.read_class");
+        visit.replaced("write_class", "workload.write_class");
     }
 }
 
@@ -226,8 +225,6 @@ impl Default for Scenario {
                 requests: 0,
                 times: 1,
                 disk: String::new(),
-                read_class: 3,
-                write_class: 3,
             },
             fio: FioConfig::default(),
             datacenter: DatacenterConfig { region_share: BUILT_IN_FILL, ..DatacenterConfig::default() },
@@ -255,7 +252,8 @@ impl Configure for Scenario {
         visit.section("run", "When the run measures and ends.", &mut self.run);
         visit.section(
             "workload",
-            "The workload, unless there is a trace, a job file, a data-centre workload or a store.",
+            "The workload, unless there is a trace, a job file, a data-centre workload or a store; its classes are also those of \
+             a trace, a job file and a data-centre workload.",
             &mut self.workload,
         );
         visit.section("beside", "A second synthetic source, beside that workload.", &mut self.beside);

@@ -6,7 +6,7 @@ use crate::workload::datacenter::Workload;
 use crate::workload::fio::FioJobs;
 use crate::workload::{Problem, Source, Synthetic};
 use std::path::Path;
-use tailcut_base::{Class, Nanos};
+use tailcut_base::Nanos;
 
 impl Scenario {
     /// The sources of the workload for a device of `sectors` sectors.
@@ -25,13 +25,15 @@ impl Scenario {
             let jobs = FioJobs::parse(file, &text)?;
             let mut notes: Vec<String> = jobs.notes.iter().map(|note| format!("{file}: {note}")).collect();
             // What is said of the file is said once, by its first job.
-            let noted = |source: Synthetic| source.with_notes(std::mem::take(&mut notes));
+            let classes = self.workload.classes();
+            let noted =
+                |source: Synthetic| source.with_notes(std::mem::take(&mut notes)).with_classes(classes);
             let sources = jobs.sources(sectors, self.seed)?.into_iter().map(noted);
             return Ok(sources.map(|source| Box::new(source) as Box<dyn Source>).collect());
         }
         if self.datacenter.workload != Workload::None {
             let source = self.datacenter.source(sectors, self.seed).map_err(InputError::Datacenter)?;
-            return Ok(vec![Box::new(source)]);
+            return Ok(vec![Box::new(source.with_classes(self.workload.classes()))]);
         }
         if self.lsm.enabled {
             let source = self.lsm.source(sectors, self.seed, self.run.ramp).map_err(InputError::Lsm)?;
@@ -56,7 +58,7 @@ impl Scenario {
 
     fn replay(&self, sectors: u64, skip_bad_lines: bool) -> Result<Replay, TraceError> {
         let t = &self.trace;
-        let class = |number: u32| Class::new(number as u8).expect("the range of the key is 1 to 5");
+        let classes = self.workload.classes();
         let timing = match t.timing {
             ReplayTiming::Recorded => trace::Timing::Recorded { stretch_ppm: t.stretch_ppm, depth: t.depth },
             ReplayTiming::Closed => trace::Timing::Closed { depth: t.depth, think: Nanos::ZERO },
@@ -66,8 +68,8 @@ impl Scenario {
             limit: (t.requests > 0).then_some(t.requests),
             times: t.times,
             disks: if t.disk.is_empty() { Vec::new() } else { vec![t.disk.clone()] },
-            read_class: class(t.read_class),
-            write_class: class(t.write_class),
+            read_class: classes.reads,
+            write_class: classes.others,
             ..ReplayOptions::new(sectors)
         };
         Replay::open(Path::new(&t.file), &trace::Options { format: t.format, skip_bad_lines }, options)

@@ -80,6 +80,7 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedArray<P>, W>, InputError> {
+        self.check_memory()?;
         let mut array = self.new_array(probe)?;
         let mut sources = self.sources(array.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
@@ -99,6 +100,7 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
+        self.check_memory()?;
         let sectors = self.kv.items * BLOCK_SECTORS;
         let mut sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
@@ -155,6 +157,7 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedHost<P>, W>, InputError> {
+        self.check_memory()?;
         if self.array.drives > 0 {
             return self.host_array_world(probe, witness, skip_bad_lines);
         }
@@ -262,6 +265,7 @@ impl Scenario {
         witness: W,
         skip_bad_lines: bool,
     ) -> Result<World<Ssd<P>, W>, InputError> {
+        self.check_memory()?;
         let sectors = u64::from(self.device.ftl.logical_pages(&self.device.geometry))
             * u64::from(self.device.geometry.page_sectors());
         // Bad input is found before seconds are spent on preparing the drive.

@@ -34,6 +34,15 @@ choice! {
     }
 }
 
+/// The latency classes of a source's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestClasses {
+    /// Of reads.
+    pub reads: Class,
+    /// Of writes and trims.
+    pub others: Class,
+}
+
 /// A synthetic source, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticConfig {
@@ -312,6 +321,12 @@ impl SyntheticConfig {
             problems = recipe.problems();
         }
         if problems.is_empty() { Ok(recipe) } else { Err(problems) }
+    }
+
+    /// The classes of its requests.
+    pub fn classes(&self) -> RequestClasses {
+        let class = |number: u32| u8::try_from(number).ok().and_then(Class::new).unwrap_or_default();
+        RequestClasses { reads: class(self.read_class), others: class(self.write_class) }
     }
 
     /// The source called `name` on a device of `sectors` sectors, in the run with `seed`. Refused

@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::arrival::{ArrivalPlan, Arrivals};
+use super::config::RequestClasses;
 use super::lane::{Draws, Lane};
 use super::recipe::{Problem, Recipe};
 use super::{Pace, Request, Schedule, Source};
@@ -90,6 +91,14 @@ impl Synthetic {
     /// The same source with what a reader of the results should know of it.
     pub fn with_notes(self, notes: Vec<String>) -> Synthetic {
         Synthetic { notes, ..self }
+    }
+
+    /// The same source with other classes.
+    pub fn with_classes(mut self, classes: RequestClasses) -> Synthetic {
+        let [reads, writes, trims] = &mut self.lanes;
+        reads.class = classes.reads;
+        (writes.class, trims.class) = (classes.others, classes.others);
+        self
     }
 
     /// A flush, due with the write that it follows.

@@ -79,6 +79,9 @@ pub struct Link {
     free_at: [Time; 2],
     under_way: [VecDeque<(Time, Arrival)>; 2],
     busy: [Nanos; 2],
+    /// When each direction is in use, from the moment of the last reservation on: what is reserved back to back is one
+    /// stretch.
+    reserved: [VecDeque<Transfer>; 2],
     bytes: [u64; 2],
     /// The last length and its time: most transfers are of one length.
     last: (u64, Nanos),
@@ -98,16 +101,24 @@ impl Link {
             free_at: [Time::ZERO; 2],
             under_way: [VecDeque::new(), VecDeque::new()],
             busy: [Nanos::ZERO; 2],
+            reserved: [VecDeque::new(), VecDeque::new()],
             bytes: [0; 2],
             last: (0, Nanos::ZERO),
             completion: Nanos::for_bytes(COMPLETION_BYTES, config.rate).max(Nanos(1)),
         }
     }
 
-    /// Reserves the link for `bytes`, and for the cost of a command where `command` says so, from
+    /// Reserves the link at `now` for `bytes`, and for the cost of a command where `command` says so, from
     /// `ready` on. A command without data takes the time of its completion at least.
     #[inline]
-    pub fn reserve(&mut self, direction: Direction, ready: Time, bytes: u64, command: bool) -> Transfer {
+    pub fn reserve(
+        &mut self,
+        direction: Direction,
+        now: Time,
+        ready: Time,
+        bytes: u64,
+        command: bool,
+    ) -> Transfer {
         if bytes != self.last.0 {
             self.last = (bytes, Nanos::for_bytes(bytes, self.config.rate));
         }
@@ -124,7 +135,22 @@ impl Link {
         self.free_at[line] = end;
         self.busy[direction as usize] += time;
         self.bytes[direction as usize] += bytes;
+        self.note_reserved(direction, now, start, end);
         Transfer { start, end }
+    }
+
+    #[inline]
+    fn note_reserved(&mut self, direction: Direction, now: Time, start: Time, end: Time) {
+        let reserved = &mut self.reserved[direction as usize];
+        match reserved.back_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => {
+                while reserved.front().is_some_and(|first| first.end <= now) {
+                    reserved.pop_front();
+                }
+                reserved.push_back(Transfer { start, end });
+            }
+        }
     }
 
     /// Announces what arrives at the end of a transfer. Returns the moment for the direction's
@@ -153,13 +179,37 @@ impl Link {
         self.under_way[direction as usize].front().map(|(at, _)| *at)
     }
 
-    /// How long a direction has been in use, counting what was reserved.
-    pub fn busy(&self, direction: Direction) -> Nanos {
-        self.busy[direction as usize]
+    /// How long a direction has been in use up to `now`, which must not be before the last reservation was made. What is
+    /// reserved beyond it does not count yet.
+    pub fn busy(&self, direction: Direction, now: Time) -> Nanos {
+        let stretches = self.reserved[direction as usize].iter();
+        let ahead: u64 = stretches.map(|t| t.end.0.saturating_sub(t.start.max(now).0)).sum();
+        Nanos(self.busy[direction as usize].0 - ahead)
     }
 
     /// Bytes carried in a direction.
     pub fn bytes(&self, direction: Direction) -> u64 {
         self.bytes[direction as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_has_been_in_use_up_to_now_and_no_longer() {
+        let config = LinkConfig { rate: 1_000_000_000, command: Nanos::ZERO, half_duplex: false };
+        let mut link = Link::new(&config);
+        // In use from 0 to 3 us, and from 10 to 12 us.
+        link.reserve(Direction::ToHost, Time(0), Time(0), 1000, false);
+        link.reserve(Direction::ToHost, Time(0), Time(0), 2000, false);
+        link.reserve(Direction::ToHost, Time(0), Time(10_000), 2000, false);
+        let busy = |now| link.busy(Direction::ToHost, Time(now)).0;
+        assert_eq!([0, 500, 3000, 9000, 11_000, 20_000].map(busy), [0, 500, 3000, 3000, 4000, 5000]);
+        assert_eq!(link.busy(Direction::ToDevice, Time(500)), Nanos::ZERO);
+        link.reserve(Direction::ToHost, Time(11_500), Time(13_000), 1000, false);
+        assert_eq!(link.busy(Direction::ToHost, Time(11_500)), Nanos(4500));
+        assert_eq!(link.busy(Direction::ToHost, Time(14_000)), Nanos(6000));
     }
 }

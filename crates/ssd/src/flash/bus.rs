@@ -283,8 +283,9 @@ impl Buses {
         (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
-    /// How long the bus of a channel has been in use, counting what was taken up to its end.
-    pub fn busy(&self, channel: u32) -> Nanos {
-        self.channels[channel as usize].busy
+    /// How long the bus of a channel has been in use up to `now`, which must not be before it was last taken.
+    pub fn busy(&self, channel: u32, now: Time) -> Nanos {
+        let channel = &self.channels[channel as usize];
+        Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0))
     }
 }

@@ -52,6 +52,9 @@ struct Block {
     spoiled: bool,
 }
 
+/// What each block takes.
+pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>();
+
 /// A countdown to the next failure of a kind of operation: one draw per failure, none per success.
 #[derive(Clone, Debug)]
 struct Countdown {

@@ -84,7 +84,7 @@ impl Work {
             Work::Lsm => self.store(scenario, class, 0),
             Work::Recorded(load) => {
                 load.saturate(options, scenario);
-                scenario.trace.read_class = class;
+                scenario.workload.read_class = class;
             }
         }
     }
@@ -138,7 +138,7 @@ impl Work {
             Work::Lsm => self.store(scenario, class, (rate as u64).max(1)),
             Work::Recorded(load) => {
                 load.carry(options, scenario, rate);
-                scenario.trace.read_class = class;
+                scenario.workload.read_class = class;
             }
         }
     }
@@ -148,7 +148,7 @@ impl Work {
         if let Work::Recorded(load) = self {
             load.saturate(options, scenario);
             (scenario.trace.depth, scenario.datacenter.depth) = (1, 1);
-            scenario.trace.read_class = u32::from(way.read_class().number());
+            scenario.workload.read_class = u32::from(way.read_class().number());
             return;
         }
         scenario.run = Limits { ramp: Nanos::millis(10), requests: 20_000, ..Limits::NONE };

@@ -5,6 +5,7 @@ use super::places::{Places, nearness_ppm};
 use super::row::Workload;
 use super::sizes::GeometricSizes;
 use crate::workload::arrival::Arrivals;
+use crate::workload::config::RequestClasses;
 use crate::workload::recipe::USER_WRITE;
 use crate::workload::{ArrivalPlan, Pace, Problem, Request, Source};
 use tailcut_base::quantity::exact_bytes;
@@ -44,6 +45,7 @@ pub struct Datacenter {
     reads: Lane,
     writes: Lane,
     arrivals: Arrivals,
+    classes: RequestClasses,
 }
 
 /// The requests of one kind.
@@ -120,8 +122,14 @@ impl Datacenter {
             reads: lane("read", reads, row.read_random),
             writes: lane("write", writes, row.write_random),
             arrivals: Arrivals::new(plan.arrivals, named("arrival")),
+            classes: RequestClasses { reads: Class::DEFAULT, others: USER_WRITE },
             name,
         })
+    }
+
+    /// The same source with other classes.
+    pub fn with_classes(self, classes: RequestClasses) -> Datacenter {
+        Datacenter { classes, ..self }
     }
 }
 
@@ -144,7 +152,7 @@ impl Source for Datacenter {
             due: self.arrivals.take(sectors),
             op: if is_read { Op::Read } else { Op::Write },
             fua: false,
-            class: if is_read { Class::DEFAULT } else { USER_WRITE },
+            class: if is_read { self.classes.reads } else { self.classes.others },
             stream: 0,
             sector: self.first + place,
             sectors,

@@ -52,6 +52,9 @@ pub struct ClosedBlocks {
     garbage: Vec<u64>,
 }
 
+/// What each block takes.
+pub(super) const BYTES_PER_BLOCK: usize = size_of::<Link>();
+
 impl ClosedBlocks {
     /// No closed blocks.
     pub fn new(policy: VictimPolicy, choices: u32, geometry: &Geometry) -> ClosedBlocks {

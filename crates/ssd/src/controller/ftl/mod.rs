@@ -163,6 +163,9 @@ struct Block {
     state: BlockState,
 }
 
+/// What each block takes in the tables of the translation layer.
+pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>() + closed::BYTES_PER_BLOCK;
+
 /// A place where pages of one kind are written: an open block and its next page.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {

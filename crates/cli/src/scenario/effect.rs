@@ -1,0 +1,115 @@
+//! Keys that were set and have no effect.
+
+use super::document::Item;
+use super::keys::{self, Key};
+use super::{Place, Problem, Problems, Source, Written};
+use std::collections::BTreeMap;
+use tailcut_base::config::Configure;
+
+/// Keys that a user has set, to other values than they have by default, and that have no effect.
+pub struct WithoutEffect {
+    /// Those that the run cannot have been meant to have.
+    pub errors: Problems,
+    /// The others.
+    pub warnings: Problems,
+}
+
+/// Why a key has no effect.
+pub struct Reason {
+    /// For a message.
+    pub because: String,
+    /// Whether it is an error to set it for one run, beside the file.
+    pub is_wrong: bool,
+}
+
+/// Compares what a user has written with the part that was read from it, whose values were `defaults`. `reason` says of a path
+/// why the key has no effect, if it has none.
+pub fn find(
+    part: &mut dyn Configure,
+    defaults: &[Key],
+    file: Option<Source>,
+    sets: &[String],
+    reason: impl Fn(&str) -> Option<Reason>,
+) -> WithoutEffect {
+    let is_file = file.is_some();
+    let Written { sources, document, .. } = Written::parse(file, sets);
+    let document = document.unwrap_or_default();
+    let (now, before) = (values(&keys::list(part)), values(defaults));
+    let mut errors = Vec::new();
+    // By their reasons: a scenario with a workload of its own may be run with a trace.
+    let mut doubtful: Vec<(String, Place, Vec<String>)> = Vec::new();
+    for (path, Item { key, .. }) in document.written() {
+        if now.get(&path) == before.get(&path) {
+            continue;
+        }
+        let Some(Reason { because, is_wrong }) = reason(&path) else { continue };
+        let is_set = !is_file || key.source > 0;
+        if is_wrong && is_set {
+            errors.push(Problem::at(key.clone(), format!("{path} has no effect: {because}")));
+        } else if let Some((.., paths)) = doubtful.iter_mut().find(|(reason, ..)| *reason == because) {
+            paths.push(path);
+        } else {
+            doubtful.push((because, key.clone(), vec![path]));
+        }
+    }
+    let warning = |(because, place, paths): (String, Place, Vec<String>)| {
+        let verb = if paths.len() == 1 { "has" } else { "have" };
+        Problem::at(place, format!("{} {verb} no effect: {because}", paths.join(", ")))
+    };
+    let warnings = doubtful.into_iter().map(warning).collect();
+    WithoutEffect {
+        errors: Problems::new(sources.clone(), errors),
+        warnings: Problems::new(sources, warnings),
+    }
+}
+
+fn values(keys: &[Key]) -> BTreeMap<String, String> {
+    keys.iter().map(|key| (key.path.clone(), key.default.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::standin::StandIn;
+    use super::*;
+    use crate::terminal::Tone;
+
+    fn found(text: &str, sets: &[&str]) -> (String, String) {
+        let mut part = StandIn::default();
+        let defaults = keys::list(&mut part);
+        let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
+        let file = Some(Source::file("a.toml", text));
+        super::super::read(&mut part, file.clone(), &sets).expect("it is good");
+        let reason = |path: &str| {
+            let because = String::from("nobody asks");
+            path.starts_with("load.").then_some(Reason { because, is_wrong: path == "load.depth" })
+        };
+        let found = find(&mut part, &defaults, file, &sets, reason);
+        (found.errors.to_string(), found.warnings.warn(Tone::Plain))
+    }
+
+    #[test]
+    fn only_what_was_set_to_something_else_is_told() {
+        let nothing = (String::new(), String::new());
+        assert_eq!(found("seed = 3\n[load]\ndepth = 16\n", &["load.reads=0.7"]), nothing);
+    }
+
+    #[test]
+    fn a_setting_for_one_run_is_an_error_and_one_of_the_file_a_warning() {
+        let (errors, warnings) = found("[load]\ndepth = 17\nreads = 0.5\n", &["load.depth=18"]);
+        assert_eq!(
+            errors,
+            "error: load.depth has no effect: nobody asks\n --> --set load.depth=18\n                ^^^^^"
+        );
+        assert!(
+            warnings.starts_with("warning: load.reads has no effect: nobody asks\n --> a.toml:3:1"),
+            "{warnings}"
+        );
+        let (errors, warnings) = found("[load]\ndepth = 17\n", &["load.reads=0.5"]);
+        assert_eq!(errors, "");
+        assert!(
+            warnings
+                .starts_with("warning: load.depth, load.reads have no effect: nobody asks\n --> a.toml:2:1"),
+            "{warnings}"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! Is there memory for the drives of a scenario? Asked before any of it is taken: a process that runs out of memory is ended
+//! without a word.
+
+use super::{InputError, Scenario};
+use crate::array::Members;
+use crate::workload::Problem;
+use std::path::Path;
+use tailcut_base::quantity::show_bytes;
+use tailcut_ssd::precondition::PreparedState;
+
+/// Of the memory that is available, the percentage that advice fills at the most: others take some meanwhile.
+const ADVISED: u64 = 80;
+
+impl Scenario {
+    /// The drives of this scenario, and the key that says how many there are, if one does.
+    fn drives_and_key(&self) -> (u64, Option<&'static str>) {
+        if self.array.drives > 0 {
+            return (u64::from(Members::drives(&self.array)), Some("array.drives"));
+        }
+        match self.host.is_on() {
+            true => (u64::from(self.host.drives.max(1)), Some("host.drives")),
+            false => (1, None),
+        }
+    }
+
+    /// Bytes of memory that the drives of this scenario take at the very least, and the checker of what they hold.
+    pub fn memory_least(&self) -> u64 {
+        let (drives, _) = self.drives_and_key();
+        let how = &self.precondition;
+        // Drives of an array keep no content of their own; those of a layout that is no place for each block are filled by
+        // writing, block by block.
+        let is_array = self.array.drives > 0;
+        let mut how_drives = how.clone();
+        if is_array && !self.array.layout.is_in_place() {
+            how_drives.state = PreparedState::Empty;
+        }
+        let checked = match (self.content, how_drives.state) {
+            (false, _) | (_, PreparedState::Empty) => 0,
+            _ => {
+                let pages = u64::from(self.device.ftl.logical_pages(&self.device.geometry));
+                pages * u64::from(how.fill) / 1_000_000 * size_of::<u32>() as u64
+            }
+        };
+        let checkers = if is_array { 1 } else { drives };
+        let drive = self.device.memory_least(&how_drives, self.content && !is_array);
+        drives.saturating_mul(drive).saturating_add(checkers.saturating_mul(checked))
+    }
+
+    /// Refuses drives for which there is no memory, as far as that can be known.
+    pub(super) fn check_memory(&self) -> Result<(), InputError> {
+        available(Path::new("/")).map_or(Ok(()), |there| self.fits(there))
+    }
+
+    /// # Errors
+    /// The drives take more memory than `there` is.
+    fn fits(&self, there: u64) -> Result<(), InputError> {
+        let needed = self.memory_least();
+        if needed <= there {
+            return Ok(());
+        }
+        let (drives, key) = self.drives_and_key();
+        let blocks = u64::from(self.device.geometry.blocks);
+        let share_of = |count: u64| {
+            (u128::from(count) * u128::from(there / 100 * ADVISED) / u128::from(needed.max(1))) as u64
+        };
+        // A minimum of two drives and four blocks is worth naming.
+        let fewer = key.filter(|_| share_of(drives) >= 2).map(|key| format!("{key} = {}", share_of(drives)));
+        let smaller =
+            (share_of(blocks) >= 4).then(|| format!("device.geometry.blocks = {}", share_of(blocks)));
+        let ways: Vec<String> = fewer.into_iter().chain(smaller).collect();
+        let advice = match ways.as_slice() {
+            [] => String::from("use fewer drives with fewer pages"),
+            ways => format!("set {}", ways.join(", or ")),
+        };
+        let what = if drives == 1 { "a drive".into() } else { format!("{drives} drives") };
+        let message = format!(
+            "{what} of {} pages{} need at least {} ({needed} bytes) of memory, and {} ({there} bytes) are available: {advice}",
+            self.device.geometry.page_count(),
+            if drives == 1 { "" } else { " each" },
+            show_bytes(needed as f64),
+            show_bytes(there as f64),
+        );
+        let key = key.filter(|_| drives > 1).unwrap_or("device.geometry.blocks");
+        Err(InputError::Memory(vec![Problem { key, message }]))
+    }
+}
+
+/// Bytes of memory that this process can still have, from the files of a system below `root`: what the machine has available, or
+/// less where a control group sets a limit. `None` where that cannot be known.
+fn available(root: &Path) -> Option<u64> {
+    let machine = field(&root.join("proc/meminfo"), "MemAvailable:").map(|kilobytes| kilobytes * 1024);
+    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    groups.lines().filter_map(|line| of_group(root, line)).chain(machine).min()
+}
+
+/// What a control group and those above it leave; `line` is one of `/proc/self/cgroup` (cgroups(7)).
+fn of_group(root: &Path, line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?.trim_start_matches('/'));
+    let (mount, limit, used, cache) = match controllers {
+        "" => ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+        _ if controllers.split(',').any(|controller| controller == "memory") => {
+            ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        }
+        _ => return None,
+    };
+    let mount = root.join(mount);
+    // Within a container the path may be that of the machine, and the group itself stand at the mount.
+    let groups = Path::new(path).ancestors().map(|path| mount.join(path));
+    let left = |group: std::path::PathBuf| {
+        let number = |file: &str| std::fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
+        // Files that nobody is using are given up first.
+        let cached = field(&group.join("memory.stat"), cache).unwrap_or(0);
+        Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(cached)))
+    };
+    groups.filter_map(left).min()
+}
+
+/// The number behind a name, on a line of its own.
+fn field(file: &Path, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let mut lines = text.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()?.parse().ok()).flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_ssd::Preset;
+
+    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a folder");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("it is below the root")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        root
+    }
+
+    const MACHINE: (&str, &str) = ("proc/meminfo", "MemTotal:  8000000 kB\nMemAvailable:  4000000 kB\n");
+
+    #[test]
+    fn what_is_available_is_that_of_the_machine_or_of_the_strictest_group() {
+        assert_eq!(available(system(&[]).path()), None);
+        assert_eq!(available(system(&[MACHINE]).path()), Some(4_096_000_000));
+        let second = [
+            MACHINE,
+            ("proc/self/cgroup", "0::/user/job\n"),
+            ("sys/fs/cgroup/user/job/memory.max", "max\n"),
+            ("sys/fs/cgroup/user/job/memory.current", "1000\n"),
+            ("sys/fs/cgroup/user/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/user/memory.current", "300000\n"),
+            ("sys/fs/cgroup/user/memory.stat", "anon 5\ninactive_file 100000\n"),
+        ];
+        assert_eq!(available(system(&second).path()), Some(800_000));
+        let first = [
+            MACHINE,
+            ("proc/self/cgroup", "4:memory:/docker/abc\n1:cpu:/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n"),
+        ];
+        assert_eq!(available(system(&first).path()), Some(1_500_000));
+    }
+
+    #[test]
+    fn drives_that_do_not_fit_are_refused_with_advice_that_helps() {
+        let scenario = Scenario { device: Preset::M.config(), ..Scenario::default() };
+        let needed = scenario.memory_least();
+        assert!((80 << 20..200 << 20).contains(&needed), "{needed}: seven million pages of 16 to 20 bytes");
+        assert!(scenario.fits(needed).is_ok());
+        let refused = |scenario: &Scenario, there: u64| match scenario.fits(there) {
+            Err(InputError::Memory(problems)) => (problems[0].key, problems[0].message.clone()),
+            other => panic!("{other:?}"),
+        };
+        let (key, message) = refused(&scenario, needed - 1);
+        assert_eq!(key, "device.geometry.blocks");
+        assert!(message.contains(&format!("({needed} bytes)")), "{message}");
+        assert!(message.contains(&format!("({} bytes)", needed - 1)), "{message}");
+        let blocks = message.rsplit("device.geometry.blocks = ").next().expect("advice");
+        let mut smaller = scenario.clone();
+        smaller.device.geometry.blocks = blocks.parse().expect("a number");
+        assert!(smaller.fits(needed - 1).is_ok(), "{message}");
+
+        let mut array = scenario;
+        array.array.drives = 16;
+        let there = array.memory_least() / 2;
+        let (key, message) = refused(&array, there);
+        assert_eq!(key, "array.drives");
+        assert!(message.contains("16 drives") && message.contains("set array.drives = 6,"), "{message}");
+        array.array.drives = 6;
+        assert!(array.fits(there).is_ok());
+    }
+}

@@ -1,0 +1,43 @@
+//! The memory that a simulated drive takes.
+
+use crate::config::SsdConfig;
+use crate::controller::ftl::{self, MappingLevel};
+use crate::flash::medium;
+use crate::precondition::{Precondition, PreparedState};
+
+impl SsdConfig {
+    /// Bytes of memory that a drive takes at the very least as soon as it is prepared; `content` says whether its pages keep
+    /// fingerprints. Maps cost nothing where they were never touched, so that an empty drive takes little, and more as it is
+    /// written.
+    pub fn memory_least(&self, how: &Precondition, content: bool) -> u64 {
+        let block = (ftl::BYTES_PER_BLOCK + medium::BYTES_PER_BLOCK) as u64;
+        let logical = u64::from(self.ftl.logical_pages(&self.geometry));
+        let filled = match how.state {
+            PreparedState::Empty => 0,
+            _ => logical * u64::from(how.fill) / 1_000_000,
+        };
+        // Where a page is, what its spare area says, and the fingerprint; and which page comes to which plane while a steady
+        // state is made.
+        let deals = how.state == PreparedState::Steady && self.ftl.mapping == MappingLevel::Page;
+        let words = 2 + u64::from(content) + u64::from(deals);
+        self.geometry.block_count() * block + filled * words * size_of::<u32>() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Preset;
+
+    #[test]
+    fn a_prepared_drive_takes_memory_for_its_pages_and_an_empty_one_for_its_blocks() {
+        let config = Preset::M.config();
+        let least = |state, fill, content| config.memory_least(&Precondition { state, fill }, content);
+        let pages = u64::from(config.ftl.logical_pages(&config.geometry));
+        let empty = least(PreparedState::Empty, 1_000_000, true);
+        assert!((1 << 20..4 << 20).contains(&empty), "{empty}: 32,768 blocks");
+        assert_eq!(least(PreparedState::Sequential, 1_000_000, false) - empty, pages * 8);
+        assert_eq!(least(PreparedState::Sequential, 500_000, true) - empty, pages / 2 * 12);
+        assert_eq!(least(PreparedState::Steady, 1_000_000, true) - empty, pages * 16);
+    }
+}
