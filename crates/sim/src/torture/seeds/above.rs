@@ -1,7 +1,7 @@
 //! Plans for what stands on an array or a drive: what is drawn for arrays, changed so that a log of keys goes
 //! round several times, or requests of several connections meet in one block of the drive.
 
-use super::{Draw, plan as plan_of_array};
+use super::{Draw, plan_of_constant_members as plan_of_array};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::flash::Backend;
 use crate::torture::plan::{KvKeep, Plan, Step, SubjectKind};
