@@ -30,7 +30,7 @@ def test_the_example_runs(tmp_path: Path):
         [sys.executable, script], cwd=tmp_path, env=os.environ, capture_output=True, text=True
     )
     assert ended.returncode == 0, ended.stderr
-    assert int(ended.stdout.split("\n")[0]) > 10_000 and "chip: " in ended.stdout
+    assert int(ended.stdout.split("\n")[0]) > 10_000 and "bus transfer" in ended.stdout
     assert (tmp_path / "compare.html").exists()
 
 

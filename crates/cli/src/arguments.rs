@@ -302,6 +302,10 @@ pub struct TortureArguments {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Nanos>,
     /// What to torture: arrays, kv, block, ssd, raid, log, or a layout such as raid5
+    ///
+    /// Seeds draw power cuts and faults: drives that die, are pulled, slow, read-only, grow or shrink; bits that flip, blocks that
+    /// cannot be read, writes and flushes that fail or land elsewhere; and, of arrays, a drive that comes back after it was replaced
+    /// (return) and parts of the array that are opened apart from each other (halves).
     #[arg(long, value_name = "NAME", default_value = "arrays")]
     pub subject: String,
     /// Run the plan in a file, or this plan itself

@@ -72,8 +72,7 @@ fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
     }
 }
 
-/// A block of the log that is torn fails its checksum, and is a write that never happened: the engine needs no whole blocks. Those of
-/// arrays below it do, and are tortured by themselves.
+/// What is torn is a record that was never written: blocks must be torn in the array below to hurt it.
 #[test]
 fn planted_bugs_are_found_in_the_key_value_engine() {
     finds_canaries("kv", |canary| canary != Canary::TearsBlocks);
@@ -99,6 +98,7 @@ fn rules_that_are_broken_are_missed() {
         ("block", Rule::RestsOfBlocksStay),
         ("block", Rule::TrimsAreFlushed),
         ("kv", Rule::TombstonesAreWritten),
+        ("kv", Rule::CopiesAreDurable),
     ];
     for (subject, rule) in rules {
         let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));

@@ -31,6 +31,11 @@ tailcut_base::choice! {
         Grow = "grow",
         /// With the next power the drive has fewer blocks, until an array was refused because of that.
         Shrink = "shrink",
+        /// With the next power the drive that was replaced is back in its place with its old content, and its successor
+        /// is not there.
+        Return = "return",
+        /// The next power finds some of the drives, the one after it only the others, and the one after that all.
+        Halves = "halves",
     }
 }
 
@@ -42,7 +47,9 @@ pub struct Fault {
     /// The drive, by its place in the array.
     pub drive: u32,
     /// Of `slow` and `fail-write`: how many commands. Of the others that strike a block: which, by its rank
-    /// among those that are stored, modulo their number.
+    /// among those that are stored, modulo their number. Of `return`: which of the drives that were in this place,
+    /// modulo their number. Of `halves`: the lowest bit is the part that is kept if both were written; the others say how
+    /// many of the drives that hold the copies of a block are in the first part.
     pub pick: u32,
     /// Of `slow`: how many times longer.
     pub factor: u32,

@@ -9,8 +9,11 @@
 //! | `read B+N`, `trim B+N`, `trim B+N fua`, `flush` | the other requests of a host |
 //! | `wait` | go on when everything is answered |
 //! | `kill D` and other [faults](super::fault::FaultKind) | something goes wrong with drive D |
+//! | `return D P` | with the next power, a drive that was replaced is back in place D instead of its successor |
+//! | `halves D P` | the next power finds a part of the drives, D among them; the one after that the others; the third all |
 //! | `replace` | a missing drive gets a blank one in its place, when it is known to be missing |
 //! | `scrub` | everything is read and compared |
+//! | `rest` | go on when nothing is under way: neither requests, nor rebuilds and scrubs, nor power cuts |
 //! | `cut N`, `cut N again M L` | the power goes N events later; and again M and L events after it has come back |
 //!
 //! Blocks count modulo the blocks that there are, drives modulo the drives: so a plan that has been made
@@ -155,6 +158,8 @@ pub enum Step {
     Replace,
     /// Everything is read and compared.
     Scrub,
+    /// Nothing is under way before the next step, nor will be.
+    Rest,
     /// The power goes.
     Cut {
         /// So many events from now.
@@ -464,6 +469,7 @@ impl fmt::Display for Step {
             Step::Fault(fault) => fault.fmt(f),
             Step::Replace => f.write_str("replace"),
             Step::Scrub => f.write_str("scrub"),
+            Step::Rest => f.write_str("rest"),
             Step::Cut { after, again } => {
                 write!(f, "cut {after}{}", if again.is_empty() { "" } else { " again" })?;
                 again.iter().try_for_each(|after| write!(f, " {after}"))
@@ -509,6 +515,7 @@ impl FromStr for Step {
             ["wait"] => Ok(Step::Wait),
             ["replace"] => Ok(Step::Replace),
             ["scrub"] => Ok(Step::Scrub),
+            ["rest"] => Ok(Step::Rest),
             ["write", range, "fua"] => io(Op::Write, range, true),
             ["write", range] => io(Op::Write, range, false),
             ["read", range] => io(Op::Read, range, false),
@@ -574,5 +581,5 @@ const ITEM_LEAST: u32 = 512;
 /// Fewer blocks have no room for data beside what describes it.
 const SEGMENT_LEAST: u64 = 8;
 
-const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, cut, or a fault: kill, pull, slow, flip, \
-                     unreadable, fail-write, read-only, misdirect";
+const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, rest, cut, or a fault: kill, pull, slow, flip, \
+                     unreadable, fail-write, read-only, misdirect, fail-flush, twin, grow, shrink, return, halves";

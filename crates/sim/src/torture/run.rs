@@ -76,6 +76,7 @@ impl<S: Subject> Rig<'_, S> {
         self.tally.events = self.events - before;
         // The faults stop: what has not struck yet must not strike amid the repair.
         self.drives.iter_mut().for_each(Drive::disarm);
+        self.members.disarm();
         self.make_whole()?;
         self.look_at_all()?;
         self.look_without_some()
@@ -98,6 +99,7 @@ impl<S: Subject> Rig<'_, S> {
             }
             Step::Replace => self.replace(),
             Step::Scrub => self.scrub(),
+            Step::Rest => self.settle(),
             Step::Cut { after, again } => {
                 self.until("without power", |rig| rig.fuse.is_empty())?;
                 self.fuse.extend(std::iter::once(after).chain(again));

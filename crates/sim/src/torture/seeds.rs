@@ -3,6 +3,7 @@
 //! (swarm testing: Groce, Zhang, Eide, Chen, Regehr, ISSTA 2012).
 
 mod above;
+mod members;
 
 use super::fault::{Fault, FaultKind};
 use super::flash::Backend;
@@ -92,8 +93,15 @@ const STEADY: &[LayoutKind] = &[
     LayoutKind::Epochs,
 ];
 
-/// Draws the plan of a seed for one of `layouts`.
+/// Draws the plan of a seed for an array of one of `layouts`.
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
+    let mut plan = plan_of_constant_members(seed, layouts);
+    Draw { random: Stream::new(seed, "torture members") }.members(&mut plan);
+    plan
+}
+
+/// The same without faults of members: what other subjects stand on.
+fn plan_of_constant_members(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut plan = Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts);
     if !plan.layout.is_in_place() && plan.layout.has_parity() {
         Draw { random: Stream::new(seed, "torture tokens") }.tokens(&mut plan);
@@ -326,7 +334,8 @@ impl Draw {
         if self.one_in(4) {
             return;
         }
-        let is_late = |kind| kind == FaultKind::FailFlush || is_rare(kind, plan.layout);
+        let is_late =
+            |kind| kind == FaultKind::FailFlush || is_of_members(kind) || is_rare(kind, plan.layout);
         for &kind in FaultKind::all() {
             if is_late(kind) || !is_possible(kind, plan.layout) || !self.one_in(3) {
                 continue;
@@ -407,14 +416,19 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
         Slow => true,
         Kill | FailWrite | FailFlush | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
-        Pull => layout.is_redundant(),
+        Pull | Return => layout.is_redundant(),
         Misdirect => {
             layout == LayoutKind::Raid0
                 || layout.is_redundant() && !(layout.has_parity() && layout.is_in_place())
         }
         Twin => layout.is_in_place() && layout.is_redundant(),
-        Grow | Shrink => true,
+        Grow | Shrink | Halves => true,
     }
+}
+
+/// Whether a fault changes which drives the array is opened from.
+fn is_of_members(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Return | FaultKind::Halves)
 }
 
 /// Whether a fault is in few plans: more is wrong than the layout makes up for, or it comes with the power.

@@ -32,6 +32,18 @@ tailcut_base::choice! {
         ShrunkRefused = "shrunk drive refused",
         /// A drive that had been away came back and was taken as it was.
         ReturnTaken = "drive came back and was up to date",
+        /// A drive that had been replaced was back in the place of its successor, and was left out.
+        PredecessorLeftOut = "replaced drive came back and was left out",
+        /// The same, where the layout could not do without the successor: the array was refused.
+        PredecessorRefused = "array refused because of a replaced drive",
+        /// A part of an array was opened without the rest, and served everything.
+        PartServed = "part of an array served",
+        /// A part of an array was not enough, and was refused.
+        PartRefused = "part of an array refused",
+        /// Two parts of an array that had both served were refused together.
+        DivergedRefused = "diverged parts refused",
+        /// One of them was chosen and opened.
+        PartKept = "diverged part kept",
         /// A drive was replaced.
         Replaced = "drive replaced",
         /// A rebuild came to its end.

@@ -32,6 +32,8 @@ tailcut_base::choice! {
         NotRepaired = "not repaired",
         /// It could not be opened.
         NotOpened = "not opened",
+        /// It was opened from drives that are not the array any more.
+        NotRefused = "not refused",
         /// An assertion of the code itself failed.
         Panic = "panic",
     }

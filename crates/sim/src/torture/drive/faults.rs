@@ -25,6 +25,8 @@ impl Drive {
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
             FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable => return self.damage(fault),
             FaultKind::Grow | FaultKind::Shrink => return self.will_resize(fault),
+            // What happens to the array between two openings is none of a drive's business.
+            FaultKind::Return | FaultKind::Halves => return false,
         }
         true
     }
@@ -59,7 +61,7 @@ impl Drive {
 
     /// A fault waits for a write or a flush to strike.
     pub fn is_armed(&self) -> bool {
-        self.fail_flush || self.fail_writes > 0
+        self.fail_flush || self.fail_writes > 0 || self.misdirect.is_some()
     }
 
     /// Faults that wait for a write or a flush to strike do so no more.

@@ -28,6 +28,14 @@
 //! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies: it may be stale, never that of another |
 //! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
 //!
+//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig), `members`). The superblocks of
+//! an array say which drives are stale and which histories have diverged (`docs/decisions/array-membership.md`):
+//!
+//! | fault | what happens | layouts |
+//! | --- | --- | --- |
+//! | `return` | a drive that was replaced is back in its place with its old content, and its successor is gone | with parity or copies: it is left out, or the array is refused if another drive is missing, too |
+//! | `halves` | some of the drives are opened without the others, with consent; then the others; then all | copies: both serve, and are refused together until one is chosen; otherwise a part with too few drives is refused, and nothing has changed |
+//!
 //! *Any drive, between power cuts*: `grow`, which is ignored, and `shrink`, which is refused until the drive has its size
 //! back; nothing is lost by either.
 //!

@@ -74,6 +74,15 @@ impl Drive {
         self.arrive(block, torn, true);
     }
 
+    /// A drive that was taken out is put back: it works, with what it had.
+    pub fn put_back(&mut self, now: Time, tally: &mut Tally) {
+        self.power_off(tally);
+        self.power_on(now);
+        if self.health == Health::Dead {
+            self.health = Health::Well;
+        }
+    }
+
     /// The power comes back, at this moment.
     pub fn power_on(&mut self, now: Time) {
         if let Some(flash) = &mut self.flash {

@@ -117,6 +117,11 @@ impl History {
         self.may_miss = true;
     }
 
+    /// The same history in another line of events: what is written from now on is told from all that `other` has seen written.
+    pub fn apart_from(&self, other: &History) -> History {
+        History { versions: self.versions.max(other.versions), ..self.clone() }
+    }
+
     /// How many blocks there are.
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64

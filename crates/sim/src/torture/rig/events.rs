@@ -95,7 +95,10 @@ impl<'r, S: Subject> Rig<'r, S> {
             let answers = self.subject.answers();
             let calls = self.subject.inner_mut().controls();
             if sent.is_empty() && answers.is_empty() && calls.is_empty() {
-                return self.note_state();
+                if self.note_state()? {
+                    continue;
+                }
+                return Ok(());
             }
             for (drive, call) in calls {
                 let reply = self.drives[drive].control(call);

@@ -1,7 +1,7 @@
 //! What goes wrong with drives, what may, and what is done about it.
 
 use super::{End, Rig};
-use crate::torture::drive::Health;
+use crate::torture::drive::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::plan::SubjectKind;
 use crate::torture::seeds::is_possible;
@@ -16,6 +16,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.judge();
         let drive = fault.drive as usize % self.drives.len();
         let fault = Fault { drive: drive as u32, ..*fault };
+        if matches!(fault.kind, Return | Halves) {
+            return self.will_change_members(&fault);
+        }
         if !self.allows(&fault) || !self.drives[drive].fault(&fault, &mut self.tally) {
             return;
         }
@@ -61,6 +64,11 @@ impl<'r, S: Subject> Rig<'r, S> {
         if !self.concerns_subject(fault.kind) {
             return false;
         }
+        if self.members.are_parted()
+            && !matches!(fault.kind, FaultKind::Slow | FaultKind::Grow | FaultKind::Shrink)
+        {
+            return false;
+        }
         if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return true;
         }
@@ -81,14 +89,14 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no protection information: a
     /// key-value engine has checksums of its own, a block server nothing.
-    fn concerns_subject(&self, kind: FaultKind) -> bool {
+    pub(super) fn concerns_subject(&self, kind: FaultKind) -> bool {
         use FaultKind::*;
         match (self.plan.subject, self.plan.has_array) {
             (SubjectKind::Arrays, _) => true,
             (SubjectKind::Ssd, _) => kind == Slow,
             (_, true) => {
                 let is_misplaced = kind == Misdirect && !self.config.layout.is_redundant();
-                !matches!(kind, Grow | Shrink | Twin) && !is_misplaced
+                !matches!(kind, Grow | Shrink | Twin | Halves) && !is_misplaced
             }
             (SubjectKind::Kv, false) if kind == Flip => true,
             (_, false) => matches!(kind, Slow | Kill | Unreadable | FailWrite | ReadOnly),
@@ -127,10 +135,11 @@ impl<'r, S: Subject> Rig<'r, S> {
         if std::mem::take(&mut self.is_rebuilding) {
             self.tally.reach(Reached::Rebuilt, 1);
         }
+        self.members.are_succeeded();
         for (index, suspect) in self.suspect.iter_mut().enumerate() {
             let drive = &self.drives[index];
-            *suspect &=
-                self.scarred[index] || drive.is_armed() || drive.is_weak() || drive.health() != Health::Well;
+            let is_unsound = drive.is_armed() || drive.is_weak() || drive.health() != Health::Well;
+            *suspect &= self.scarred[index] || is_unsound || self.members.is_returning(index);
         }
     }
 
@@ -146,8 +155,8 @@ impl<'r, S: Subject> Rig<'r, S> {
             if self.tally.cuts != life {
                 return Ok(());
             }
-            self.count_flash(drive);
-            self.drives[drive] = self.blank(0);
+            let blank = self.blank(0);
+            self.take_out(drive, blank);
             (self.suspect[drive], self.scarred[drive], self.is_rebuilding) = (true, false, true);
             self.pulled.retain(|&pulled| pulled != drive);
             self.tally.reach(Reached::Replaced, 1);
@@ -163,6 +172,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if self.is_ready && self.subject.inner().wellness() == Wellness::Whole {
             self.say(|| String::from("scrub"));
             self.is_scrubbing = true;
+            self.armed_at_scrub = self.drives.iter().map(Drive::is_armed).collect();
             self.subject.inner_mut().scrub(self.now);
             self.hand_over()?;
         }

@@ -3,6 +3,7 @@
 mod events;
 mod faults;
 mod host;
+mod members;
 mod power;
 
 use super::canary::Canary;
@@ -13,6 +14,7 @@ use super::planted::Planted;
 use super::subject::Subject;
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
+use members::Members;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use tailcut_base::digest::Digest;
@@ -69,9 +71,13 @@ pub struct Rig<'r, S> {
     pulled: Vec<usize>,
     /// Drives that were handed over with the last power.
     opened: Vec<usize>,
+    /// Which drives there will be with the next power.
+    pub(super) members: Members,
     /// More has been damaged than is made up for: errors are right.
     pub(super) is_beyond_repair: bool,
     is_scrubbing: bool,
+    /// Drives on which a fault waited when the scrub began: it may have struck what the scrub had seen already.
+    armed_at_scrub: Vec<bool>,
     is_rebuilding: bool,
     is_ready: bool,
     read_in_recovery: u64,
@@ -124,8 +130,10 @@ impl<'r, S: Subject> Rig<'r, S> {
             scarred: vec![false; count],
             pulled: Vec::new(),
             opened: Vec::new(),
+            members: Members::default(),
             is_beyond_repair: false,
             is_scrubbing: false,
+            armed_at_scrub: vec![false; count],
             is_rebuilding: false,
             is_ready: false,
             read_in_recovery: 0,
@@ -155,7 +163,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// Its digest and counts, at the end.
     pub fn done(&mut self) -> (u64, Tally) {
         self.count_findings();
-        (0..self.drives.len()).for_each(|drive| self.count_flash(drive));
+        self.count_flash();
         (self.digest.value(), self.tally.clone())
     }
 
@@ -196,7 +204,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if std::mem::take(&mut self.is_scrubbing) {
             self.tally.reach(Reached::Scrubbed, 1);
             self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
-            self.scarred.fill(false);
+            self.scarred.iter_mut().zip(&self.armed_at_scrub).for_each(|(scarred, &armed)| *scarred &= armed);
         }
         self.judge();
         Ok(())
@@ -211,11 +219,13 @@ impl<'r, S: Subject> Rig<'r, S> {
         Err(End::Wrong(Wrong { kind: WrongKind::Stuck, message }))
     }
 
-    /// What its flash has met.
-    fn count_flash(&mut self, drive: usize) {
-        let (bad_blocks, collections) = self.drives[drive].flash_counts();
-        self.tally.reach(Reached::BadBlock, bad_blocks);
-        self.tally.reach(Reached::CollectedByDrive, collections);
+    /// What the flash of all drives has met, of those that were taken out as well.
+    fn count_flash(&mut self) {
+        for drive in self.drives.iter().chain(self.members.removed()) {
+            let (bad_blocks, collections) = drive.flash_counts();
+            self.tally.reach(Reached::BadBlock, bad_blocks);
+            self.tally.reach(Reached::CollectedByDrive, collections);
+        }
     }
 
     fn count_findings(&mut self) {

@@ -14,9 +14,10 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// The power goes and comes back.
     pub(in crate::torture) fn cut(&mut self) {
         self.count_cut();
+        let is_sound = self.is_sound();
         self.power_off();
-        let there: Vec<usize> = (0..self.drives.len()).filter(|&d| self.drives[d].is_there()).collect();
-        self.open(there);
+        self.change_members(is_sound);
+        self.open(self.there());
     }
 
     fn count_cut(&mut self) {
@@ -61,22 +62,22 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.subject = Planted::new(S::open(self.now, self.plan, &disks), self.canary);
     }
 
-    /// What becomes of an opening.
-    pub(super) fn note_state(&mut self) -> Result<(), End> {
+    /// What becomes of an opening; true if another one has begun.
+    pub(super) fn note_state(&mut self) -> Result<bool, End> {
         if let Some(why) = self.subject.inner().refused() {
             if self.is_lost {
                 return Err(End::Over);
             }
-            if self.restore_sizes() {
-                return Ok(());
+            if self.restore_sizes() || self.refused_as_promised() {
+                return Ok(true);
             }
             return Err(End::Wrong(Wrong { kind: WrongKind::NotOpened, message: why }));
         }
         if !self.is_ready && self.subject.inner().is_ready() {
             self.is_ready = true;
-            self.ready();
+            self.ready()?;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Drives that have shrunk get their size back, and what they are part of is opened again; false if none has.
@@ -93,7 +94,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         true
     }
 
-    fn ready(&mut self) {
+    fn ready(&mut self) -> Result<(), End> {
         let blocks = self.subject.inner().disk().blocks;
         let wellness = self.subject.inner().wellness();
         self.say(|| format!("ready: {blocks} blocks, {wellness:?}"));
@@ -103,7 +104,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             if self.plan.subject == SubjectKind::Kv && self.plan.keep != KvKeep::Store {
                 self.history.let_misses();
             }
-            return;
+            return Ok(());
         }
         self.tally.longest_recovery = self.tally.longest_recovery.max(self.read_in_recovery);
         self.tally.reach(Reached::Recovered, 1);
@@ -114,6 +115,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.tally.reach(Reached::StaleRefused, refused as u64);
         self.tally.reach(Reached::ReturnTaken, taken as u64);
         self.pulled.clear();
+        self.members_ready()
     }
 }
 

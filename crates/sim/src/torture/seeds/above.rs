@@ -1,7 +1,7 @@
 //! Plans for what stands on an array or a drive: what is drawn for arrays, changed so that a log of keys goes
 //! round several times, or requests of several connections meet in one block of the drive.
 
-use super::{Draw, plan as plan_of_array};
+use super::{Draw, plan_of_constant_members as plan_of_array};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::flash::Backend;
 use crate::torture::plan::{KvKeep, Plan, Step, SubjectKind};
@@ -48,6 +48,7 @@ pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
             plan.steps.splice(at..at, [flush, wait, flip, cut]);
         }
     }
+    Draw { random: Stream::new(seed, "torture reclaims") }.reclaims(&mut plan);
     checked(plan, layouts)
 }
 
@@ -97,6 +98,29 @@ fn checked(plan: Plan, layouts: &[LayoutKind]) -> Plan {
 }
 
 impl Draw {
+    /// Some stores are overwritten again and again while the power goes: what was copied out of a segment must be durable
+    /// before the segment is used again.
+    fn reclaims(&mut self, plan: &mut Plan) {
+        if plan.keep != KvKeep::Store || plan.weak.is_some() || !self.one_in(3) {
+            return;
+        }
+        let flush = Step::Io { op: Op::Flush, block: 0, blocks: 0, fua: false };
+        let all = Step::Io { op: Op::Write, block: 0, blocks: u32::MAX, fua: false };
+        plan.steps.extend([all, flush.clone()]);
+        for _ in 0..self.one_of(&[6, 12, 24]) {
+            for _ in 0..1 + self.below(20) {
+                let (block, blocks) = (self.below(plan.keys), 1 + self.below(6) as u32);
+                plan.steps.push(Step::Io { op: Op::Write, block, blocks, fua: false });
+            }
+            if self.one_in(4) {
+                plan.steps.push(flush.clone());
+            }
+            // Nothing more comes while what is under way goes on.
+            let after = self.below(60) as u32;
+            plan.steps.extend([Step::Wait, Step::Cut { after, again: Vec::new() }, Step::Rest]);
+        }
+    }
+
     /// What it stands on, with steps, faults and power cuts; and whether that is a drive.
     fn below_it(&mut self, seed: u64, layouts: &[LayoutKind]) -> (Plan, bool) {
         let is_drive = self.one_in(2);
