@@ -263,6 +263,17 @@ fn combinations_that_contradict_each_other_are_refused_before_anything_runs() {
     assert_eq!(results["design"]["impossible"][0]["points"], 2);
 }
 
+#[test]
+fn a_technique_without_effect_is_told() {
+    let place = Place::new();
+    let base = ["compare", "small.toml", "--quiet", "--set", "device.schedule.chip=reads-first"];
+    let suspend = "suspend=device.preempt.program=suspend";
+    let text = place.text(&[&base[..], &["--on-off", suspend, "--by", "mean(read)"]].concat());
+    assert!(text.contains("without effect at 1 point: device.preempt.program has no effect"), "{text}");
+    let noted = &results(&place, "tailcut-compare")["design"]["ineffective"];
+    assert_eq!(noted[0]["points"], 1);
+}
+
 /// The example of the README: suspension needs a technique that the base point does not have.
 #[test]
 fn a_technique_that_needs_another_is_tried_with_it() {

@@ -30,6 +30,7 @@ pub fn assemble(request: &Request, design: &Design, cells: &Cells, records: &Rec
             kind: kind(design.kind).to_owned(),
             grid: design.grid,
             impossible: cells.impossible.clone(),
+            ineffective: cells.ineffective.clone(),
             missing,
             resolution: if let Kind::Regular { resolution } = design.kind { resolution } else { 0 },
         },

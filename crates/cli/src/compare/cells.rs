@@ -2,10 +2,11 @@
 
 use super::design::Design;
 use super::request::Request;
-use super::results::Impossible;
+use super::results::{Impossible, Ineffective};
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::run::{self, NotRun, Scenario};
+use crate::scenario::Problems;
 use crate::sweep::Point;
 use crate::sweep::point::{Identities, check_workload};
 use crate::terminal::Tone;
@@ -28,6 +29,8 @@ pub struct Cells {
     pub cells: Vec<Cell>,
     /// Those that cannot, by what is wrong with them.
     pub impossible: Vec<Impossible>,
+    /// Keys without effect at points that can be run.
+    pub ineffective: Vec<Ineffective>,
 }
 
 impl Cells {
@@ -37,14 +40,17 @@ impl Cells {
     /// The base point cannot be run; or others cannot, and they are not to be left out.
     pub fn new(request: &Request, design: &Design) -> Result<Cells, Failure> {
         let reader = Reader { request };
-        let base = reader.read(&vec![0; request.factors.len()])?;
+        let (base, _) = reader.read(&vec![0; request.factors.len()])?;
         check_workload(&base)?;
         let mut identities = Identities::default();
-        let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new() };
+        let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new(), ineffective: Vec::new() };
         let mut conflicts: Vec<Conflict> = Vec::new();
         for levels in &design.points {
             match reader.read(levels) {
-                Ok(scenario) => found.cells.push(cell(scenario, levels, request.seeds, &mut identities)?),
+                Ok((scenario, warnings)) => {
+                    found.cells.push(cell(scenario, levels, request.seeds, &mut identities)?);
+                    warnings.list().iter().for_each(|warning| found.note_ineffective(&warning.message));
+                }
                 Err(why) => match conflicts.iter_mut().find(|conflict| conflict.is_in(levels)) {
                     Some(known) => known.points += 1,
                     None => conflicts.push(reader.conflict(levels, why)),
@@ -56,6 +62,15 @@ impl Cells {
         }
         found.impossible = conflicts.iter().map(|conflict| reader.impossible(conflict)).collect();
         Ok(found)
+    }
+}
+
+impl Cells {
+    fn note_ineffective(&mut self, what: &str) {
+        match self.ineffective.iter_mut().find(|known| known.what == what) {
+            Some(known) => known.points += 1,
+            None => self.ineffective.push(Ineffective { what: what.to_owned(), points: 1 }),
+        }
     }
 }
 
@@ -92,13 +107,13 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// The scenario of a point, checked as far as that goes without preparing its drive.
-    fn read(&self, levels: &[usize]) -> Result<Scenario, Failure> {
+    /// The scenario of a point, checked as far as that goes without preparing its drive, and what has no effect in it.
+    fn read(&self, levels: &[usize]) -> Result<(Scenario, Problems), Failure> {
         let mut scenario = Scenario::default();
         let arguments = self.arguments(levels);
-        run::read(&mut scenario, &arguments)?;
+        let warnings = run::read_with_warnings(&mut scenario, &arguments)?;
         scenario.check().map_err(|error| run::refuse(NotRun::Input(error), &arguments))?;
-        Ok(scenario)
+        Ok((scenario, warnings))
     }
 
     fn arguments(&self, levels: &[usize]) -> RunArguments {

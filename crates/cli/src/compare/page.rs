@@ -1,7 +1,7 @@
 //! A comparison as a person reads it.
 
 use super::cells::counted;
-use super::results::{Effects, Head, Main, Pair, Point, Results, Verdict};
+use super::results::{Effects, Head, Ineffective, Main, Pair, Point, Results, Verdict};
 use crate::show::latency::VOLATILE;
 use crate::show::waits::wrapped;
 use crate::sweep::Unit;
@@ -262,6 +262,10 @@ fn failures(results: &Results, width: usize, tone: Tone) -> String {
         let lead = format!("{} {}: ", tone.paint(Ink::Warning, "left out"), counted(left_out.points));
         let why = left_out.why.replace('\n', "; ");
         text += &wrapped(&lead, &format!("{}: {why}", left_out.settings.join(" and ")), width);
+    }
+    for Ineffective { what, points } in &results.design.ineffective {
+        let lead = format!("{} at {}: ", tone.paint(Ink::Warning, "without effect"), counted(*points));
+        text += &wrapped(&lead, what, width);
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

@@ -44,6 +44,9 @@ pub struct Design {
     pub grid: u64,
     /// Combinations that no scenario can have, and that were left out.
     pub impossible: Vec<Impossible>,
+    /// Keys that points set and that have no effect there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ineffective: Vec<Ineffective>,
     /// Points whose results are not known, because the comparison was interrupted.
     pub missing: u64,
     /// For a regular fraction its resolution: effects of one factor are clear of each other from 3 on, of those of
@@ -59,6 +62,15 @@ pub struct Impossible {
     /// Why.
     pub why: String,
     /// How many points have that combination.
+    pub points: u64,
+}
+
+/// Keys that have no effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ineffective {
+    /// Which keys, and why.
+    pub what: String,
+    /// At how many points.
     pub points: u64,
 }
 

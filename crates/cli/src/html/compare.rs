@@ -2,8 +2,9 @@
 
 use super::markup::{Column, Table, chart, escape, figure, folded};
 use super::page::Page;
+use crate::compare::cells::counted;
 use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, volatile};
-use crate::compare::results::{Effects, Head, Pair, Point, Results, Verdict};
+use crate::compare::results::{Effects, Head, Ineffective, Pair, Point, Results, Verdict};
 use crate::sweep::Unit;
 
 /// Rows of the ranking on the page; the JSON beside it has all.
@@ -27,7 +28,7 @@ pub fn page(results: &Results) -> Page {
     }
     let failures = failures(results);
     if !failures.is_empty() {
-        page.section("Left out", failures);
+        page.section("Left out, or without effect", failures);
     }
     let scenario = format!("<pre tabindex=\"0\">{}</pre>\n", escape(&results.scenario));
     page.section("Base scenario", folded("The complete scenario at the base point", &scenario));
@@ -249,6 +250,9 @@ fn failures(results: &Results) -> String {
             left_out.settings.join(" and "),
             left_out.why
         ));
+    }
+    for Ineffective { what, points } in &results.design.ineffective {
+        items.push(format!("without effect at {}: {what}", counted(*points)));
     }
     if results.design.missing > 0 {
         items.push(format!("{} points were not run: the comparison was interrupted", results.design.missing));

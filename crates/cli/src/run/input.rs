@@ -26,7 +26,8 @@ pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Resul
     Ok(())
 }
 
-fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
+/// Reads the same, and finds keys that were set and have no effect.
+pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
     let (source, settings) = (arguments.source()?, arguments.options.settings());
     let mut defaults = keys::list(scenario);
     scenario::read(scenario, source.clone(), &settings)?;

@@ -5,7 +5,7 @@ mod input;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
-pub use input::{read, read_and_warn, refuse, trace_failure};
+pub use input::{read, read_and_warn, read_with_warnings, refuse, trace_failure};
 pub use simulation::{
     Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
     simulate, simulate_and_keep,
