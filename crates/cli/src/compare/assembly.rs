@@ -202,6 +202,7 @@ mod tests {
             rank: None,
             pareto: false,
             quantities: BTreeMap::from([(a.to_string(), of_a), (b.to_string(), Some(of_b))]),
+            volatile_cache: false,
             unresolved: Vec::new(),
             runs: Vec::new(),
             error: None,

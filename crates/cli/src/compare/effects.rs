@@ -170,7 +170,9 @@ impl Grid<'_> {
         let over_all =
             mean_square(&squares).or_else(|| if how.clear == Clear::Pairs { clear() } else { None });
         let sign = if how.more_is_better { 1.0 } else { -1.0 };
-        let judged = at_base.or(over_all).map(|gains| gains.map(|gain| sign * gain));
+        // In other designs a verdict would stand there without its figures.
+        let over_part = over_all.filter(|_| how.clear == Clear::Pairs);
+        let judged = at_base.or(over_part).map(|gains| gains.map(|gain| sign * gain));
         let alone = |factor, level| Some(self.with(&base, &[(factor, level)])? - self.at(&base)?);
         Pair {
             factors,

@@ -11,7 +11,7 @@ pub fn apply(document: &mut Section, number: usize, source: &Source) -> Result<(
     let text = source.text();
     let start = text.strip_prefix(OPTION).map_or(0, |_| OPTION.len());
     let whole = || Place::new(number, start..text.len());
-    let example = "write it like --set device.flash.read=80us";
+    let example = "write it like --set workload.read=90%";
     let Some(equals) = text[start..].find('=').map(|at| at + start) else {
         return Err(Problem::at(whole(), "a setting needs a '=' between key and value").remedy(example));
     };
