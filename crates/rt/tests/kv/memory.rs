@@ -1,7 +1,7 @@
 //! Clients that would make the server keep more for them than there is memory.
 
 use crate::threads::told;
-use crate::{Client, Rig, SMALL, hit, set, value};
+use crate::{Client, Rig, SMALL, hit, memory_drive, set, value};
 use std::io::{ErrorKind, Write};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
@@ -82,6 +82,34 @@ fn who_reads_no_large_answers_takes_what_there_is_for_clients_and_others_are_ser
         check(threads, |client| push(client, &b"get big\r\n".repeat(1000)));
     }
 }
+
+/// Answers from a drive have the room that they were charged with, and not twice of it.
+#[test]
+fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
+    let settings = Settings { memory: 17 << 20, most_item: (1 << 20) + 1024, ..SMALL };
+    let rig = Rig::serving(Some(memory_drive()), settings, Doors::default(), Limits::default(), SERVICE);
+    let mut good = rig.client();
+    for item in 0..ITEMS {
+        good.say(set(&format!("big{item}"), &value(item, LARGE)), "STORED\r\n");
+    }
+    let mut bad: Vec<_> = (0..50).map(|_| rig.client()).collect();
+    for (number, client) in bad.iter_mut().enumerate() {
+        let keys: Vec<u8> =
+            (0..1000).flat_map(|item| format!(" big{}", (item + number) % ITEMS).into_bytes()).collect();
+        push(client, &[&b"get"[..], &keys, b"\r\n"].concat());
+    }
+    for _ in 0..3 {
+        good.say("get big0\r\n", [&hit("big0", &value(0, LARGE))[..], b"END\r\n"].concat());
+    }
+    let (most, limit) = (figure(&mut good, "client_memory_max"), figure(&mut good, "client_memory_limit"));
+    assert!(most <= limit, "{most} of {limit} bytes");
+    assert!(most > limit / 2, "only {most} of {limit} bytes: nobody attacks");
+    drop(bad);
+    rig.stop();
+}
+
+/// So many large items that most are on the drive alone.
+const ITEMS: usize = 50;
 
 #[test]
 fn who_half_sends_values_takes_what_there_is_for_clients_and_others_are_served() {

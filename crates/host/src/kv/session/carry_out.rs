@@ -482,8 +482,8 @@ impl Work<'_> {
     }
 }
 
-/// Bytes of an answer around its value, for nearly all.
-const AROUND_VALUE: usize = 512;
+/// Bytes of an answer around its value, for nearly all: who makes room for an answer makes room for so many.
+pub(super) const AROUND_VALUE: usize = 512;
 /// To whom there is nothing else to say.
 /// True for a verb that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
 /// but a hit: there it misses. What replaces an item, or deletes it, needs not know it.

@@ -1,6 +1,6 @@
 //! An engine, and what is asked of it: errands that are done at once, and those that wait for the disk.
 
-use super::carry_out::{Outcome, Work};
+use super::carry_out::{AROUND_VALUE, Outcome, Work};
 use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
 use super::latency::Source;
 use super::pool::LEAST_COMMANDS;
@@ -302,7 +302,7 @@ impl Shard {
     fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
         let changes = !kept.verb().only_looks();
         self.is_touched |= changes;
-        let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + MOST_AROUND);
+        let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + AROUND_VALUE);
         match self.work(kept.verb(), fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
             Outcome::Busy => return self.wait_for_disk(asker, kept),
             Outcome::OnFlash { counts, .. } => {
@@ -383,8 +383,6 @@ const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
 const AROUND_COMMAND: u64 = 40 << 10;
 /// Records of a step of recovery: some ten microseconds.
 const RECOVERED_AT_A_TIME: usize = 256;
-/// Bytes of an answer around the value, for most.
-const MOST_AROUND: usize = 128;
 /// Errands whose memory is kept.
 const MOST_SPARE: usize = 256;
 
