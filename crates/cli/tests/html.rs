@@ -316,7 +316,8 @@ fn names_from_outside_stay_text() {
     // With the slash of a path an end of the script element.
     std::fs::create_dir(place.path("<")).expect("the folder is writable");
     let name = place.put("</script><script>alert(1)<!--.csv", lines.as_bytes());
-    place.text(&["run", "small.toml", "--trace", &name, "--quiet", "--out", "out", "--html", "page.html"]);
+    let run = ["run", "small.toml", "--trace", &name, "--quiet", "--out", "out", "--html", "page.html"];
+    place.text(&[&run[..], &["--set", "run.ramp=0s"]].concat());
     let text = std::fs::read_to_string(place.path("page.html")).expect("a page");
     assert!(!text.contains("<script>alert"), "nothing that a file is called is run");
     assert!(text.contains("\\u003c/script>\\u003cscript>alert(1)\\u003c!--.csv"), "it is in the data");

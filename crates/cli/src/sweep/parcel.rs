@@ -63,7 +63,8 @@ mod tests {
     use crate::sweep::records::FILE;
 
     fn point() -> Point {
-        let sets = ["run.requests=20000", "run.duration=0", "device.preset=z-ssd"].map(str::to_owned);
+        let sets =
+            ["run.requests=20000", "run.duration=0", "run.ramp=0", "device.preset=z-ssd"].map(str::to_owned);
         let mut scenario = Scenario::default();
         scenario::read(&mut scenario, None, &sets).expect("a good scenario");
         Identities::default().point(scenario).expect("it reads no file")

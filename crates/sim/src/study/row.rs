@@ -50,7 +50,8 @@ pub struct Row {
     pub unit: &'static str,
     /// The figure of the paper.
     pub paper: Option<f64>,
-    /// Where that figure comes from, if the paper does not print it.
+    /// Where that figure comes from, if the paper does not print it; left out where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
