@@ -6,6 +6,7 @@ use crate::array::Members;
 use crate::workload::Problem;
 use std::path::Path;
 use tailcut_base::quantity::show_bytes;
+use tailcut_host::BLOCK_BYTES;
 use tailcut_ssd::precondition::PreparedState;
 
 /// Of the memory that is available, the percentage that advice fills at the most: others take some meanwhile.
@@ -82,6 +83,24 @@ impl Scenario {
         );
         let key = key.filter(|_| drives > 1).unwrap_or("device.geometry.blocks");
         Err(InputError::Memory(vec![Problem { key, message }]))
+    }
+
+    /// Refuses a key-value server whose log does not fit into memory: the simulation keeps what is in it.
+    pub(super) fn check_log_memory(&self, blocks: u64) -> Result<(), InputError> {
+        available(Path::new("/")).map_or(Ok(()), |there| self.log_fits(blocks * BLOCK_BYTES, there))
+    }
+
+    fn log_fits(&self, needed: u64, there: u64) -> Result<(), InputError> {
+        if needed <= there {
+            return Ok(());
+        }
+        let message = format!(
+            "the log keeps its content in memory: {} ({needed} bytes) are needed, and {} ({there} bytes) are available: set kv.space = \"{}MiB\"",
+            show_bytes(needed as f64),
+            show_bytes(there as f64),
+            (there / 100 * ADVISED) >> 20,
+        );
+        Err(InputError::Kv(vec![Problem { key: "space", message }]))
     }
 }
 
@@ -161,6 +180,20 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n"),
         ];
         assert_eq!(available(system(&first).path()), Some(1_500_000));
+    }
+
+    #[test]
+    fn a_log_that_does_not_fit_is_refused_with_the_key_that_makes_it_smaller() {
+        let scenario = Scenario::default();
+        assert!(scenario.log_fits(1 << 30, 1 << 30).is_ok());
+        let Err(InputError::Kv(problems)) = scenario.log_fits(30 << 30, 10 << 30) else {
+            panic!("it is refused")
+        };
+        assert_eq!(problems[0].key, "space");
+        let space =
+            problems[0].message.rsplit("kv.space = \"").next().expect("advice").trim_end_matches("MiB\"");
+        let space: u64 = space.parse().expect("a number");
+        assert!(scenario.log_fits(space << 20, 10 << 30).is_ok(), "{}", problems[0].message);
     }
 
     #[test]
