@@ -64,7 +64,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("workload.region_size", &["0", "512", "4KiB", "1TiB"]),
 ];
 
-/// A complaint: the key that is blamed, and what is said.
+/// The path of the key in error, and the message.
 type Complaint = (String, String);
 
 fn problems(settings: &[String]) -> (Vec<Problem>, Vec<Complaint>) {

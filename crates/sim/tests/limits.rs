@@ -112,29 +112,41 @@ fn reads_of_pages_that_were_never_written_do_not_pass_the_limit_of_the_queue() {
     assert_eq!(passed(&run(&scenario)), []);
 }
 
+/// The load of a chip with more requests than it can serve.
+struct Saturation {
+    read_ppm: u32,
+    requests: u64,
+    seed: u64,
+}
+
 /// One chip with one plane, and more requests than it can serve.
-fn saturated(read: u32, requests: u64, seed: u64) -> Report {
+fn saturated(load: &Saturation) -> Report {
     let mut scenario = small();
     let d = &mut scenario.device;
     (d.geometry.channels, d.geometry.chips, d.geometry.planes) = (1, 1, 1);
     d.buffer.size = 64 << 10;
     d.timing.read = vec![Nanos::micros(30), Nanos::micros(120)];
-    (scenario.seed, scenario.run.requests, scenario.run.ramp) = (seed, requests, Nanos::millis(5));
-    scenario.workload = SyntheticConfig { read, depth: 64, ..scenario.workload };
+    (scenario.seed, scenario.run.requests) = (load.seed, load.requests);
+    scenario.run.ramp = Nanos::millis(5);
+    scenario.workload = SyntheticConfig { read: load.read_ppm, depth: 64, ..scenario.workload };
     run(&scenario)
 }
 
 #[test]
 fn pages_that_are_quicker_than_the_mean_page_do_not_pass_the_limit_of_the_chips() {
     for seed in 1..=8 {
-        assert_eq!(passed(&saturated(1_000_000, 200, seed)), [], "seed {seed}");
+        assert_eq!(
+            passed(&saturated(&Saturation { read_ppm: 1_000_000, requests: 200, seed })),
+            [],
+            "seed {seed}"
+        );
     }
 }
 
 #[test]
 fn programs_and_erases_under_way_at_the_end_do_not_pass_the_limit_of_the_chips() {
     for seed in 1..=8 {
-        let report = saturated(0, 300, seed);
+        let report = saturated(&Saturation { read_ppm: 0, requests: 300, seed });
         assert!(report.drive.erases > 0, "{:?}", report.drive.programs);
         assert_eq!(passed(&report), [], "seed {seed}");
     }

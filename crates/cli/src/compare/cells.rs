@@ -63,9 +63,8 @@ impl Cells {
         found.impossible = conflicts.iter().map(|conflict| reader.impossible(conflict)).collect();
         Ok(found)
     }
-}
 
-impl Cells {
+    /// Counts a point at which keys have no effect.
     fn note_ineffective(&mut self, what: &str) {
         match self.ineffective.iter_mut().find(|known| known.what == what) {
             Some(known) => known.points += 1,

@@ -42,11 +42,11 @@ pub enum Clear {
 pub fn effects(quantity: &str, levels: &[usize], samples: &[Sample], how: Judgement) -> Effects {
     let grid = Grid::new(levels, samples);
     let tolerance = (1.0 + how.floor).ln().max(grid.least_certain());
-    let main = |(factor, level)| grid.main(factor, level, how.clear);
+    let main = |change| grid.main(change, how.clear);
     let mut pairs = Vec::new();
-    for (factor, level) in raised(levels) {
-        for (other, with) in raised(levels).filter(|&(other, _)| other > factor) {
-            pairs.push(grid.pair([factor, other], [level, with], tolerance, how));
+    for one in raised(levels) {
+        for other in raised(levels).filter(|other| other.factor > one.factor) {
+            pairs.push(grid.pair([one, other], tolerance, how));
         }
     }
     Effects {
@@ -58,9 +58,29 @@ pub fn effects(quantity: &str, levels: &[usize], samples: &[Sample], how: Judgem
     }
 }
 
+/// A factor set to one of its levels, both by index.
+#[derive(Clone, Copy)]
+struct FactorLevel {
+    factor: usize,
+    level: usize,
+}
+
+impl FactorLevel {
+    /// The same factor at its first level.
+    fn at_base(self) -> FactorLevel {
+        FactorLevel { level: 0, ..self }
+    }
+
+    fn is_in(self, levels: &[usize]) -> bool {
+        levels[self.factor] == self.level
+    }
+}
+
 /// Every level but the first of every factor.
-fn raised(levels: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    levels.iter().enumerate().flat_map(|(factor, &count)| (1..count).map(move |level| (factor, level)))
+fn raised(levels: &[usize]) -> impl Iterator<Item = FactorLevel> + '_ {
+    let of_factor =
+        |(factor, &count): (usize, &usize)| (1..count).map(move |level| FactorLevel { factor, level });
+    levels.iter().enumerate().flat_map(of_factor)
 }
 
 /// The logarithms of a quantity by point.
@@ -108,26 +128,25 @@ impl Grid<'_> {
     }
 
     /// The logarithm at `levels` with some factors changed.
-    fn with(&self, levels: &[usize], changed: &[(usize, usize)]) -> Option<f64> {
+    fn with(&self, levels: &[usize], changes: &[FactorLevel]) -> Option<f64> {
         let mut levels = levels.to_vec();
-        for &(factor, level) in changed {
-            levels[factor] = level;
+        for change in changes {
+            levels[change.factor] = change.level;
         }
         self.at(&levels)
     }
 
-    fn main(&self, factor: usize, level: usize, clear: Clear) -> Main {
-        let step =
-            |from: &[usize]| Some(self.with(from, &[(factor, level)])? - self.with(from, &[(factor, 0)])?);
+    fn main(&self, change: FactorLevel, clear: Clear) -> Main {
+        let step = |from: &[usize]| Some(self.with(from, &[change])? - self.with(from, &[change.at_base()])?);
         let base = vec![0; self.levels.len()];
         let last: Vec<usize> = self.levels.iter().map(|count| count - 1).collect();
-        let there = self.points.iter().filter(|(levels, _)| levels[factor] == level);
-        let steps: Vec<f64> = there.filter_map(|(levels, _)| step(levels)).collect();
-        let contrast = || if clear >= Clear::Mains { self.contrast(&[(factor, level)]) } else { None };
+        let changed = self.points.iter().filter(|(levels, _)| change.is_in(levels));
+        let steps: Vec<f64> = changed.filter_map(|(levels, _)| step(levels)).collect();
+        let contrast = || if clear >= Clear::Mains { self.contrast(change) } else { None };
         let average = mean(&steps).or_else(contrast);
         Main {
-            factor,
-            level,
+            factor: change.factor,
+            level: change.level,
             alone: step(&base).map(f64::exp),
             in_company: step(&last).map(f64::exp),
             average: average.map(f64::exp),
@@ -136,48 +155,43 @@ impl Grid<'_> {
         }
     }
 
-    /// The mean of the points with these levels less the mean of those with the first levels instead: what
-    /// orthogonal designs have in the place of points that differ in nothing else.
-    fn contrast(&self, changed: &[(usize, usize)]) -> Option<f64> {
-        let first: Vec<(usize, usize)> = changed.iter().map(|&(factor, _)| (factor, 0)).collect();
-        Some(self.mean_of(changed)? - self.mean_of(&first)?)
+    /// The mean of the points with this level less the mean of those with the factor's first level: the estimate of
+    /// an orthogonal design, in which no two points need differ in one factor only.
+    fn contrast(&self, change: FactorLevel) -> Option<f64> {
+        Some(self.mean_of(&[change])? - self.mean_of(&[change.at_base()])?)
     }
 
-    fn mean_of(&self, wanted: &[(usize, usize)]) -> Option<f64> {
-        let is_there = |levels: &[usize]| wanted.iter().all(|&(factor, level)| levels[factor] == level);
-        let logs: Vec<f64> =
-            self.points.iter().filter(|(levels, _)| is_there(levels)).map(|(_, log)| *log).collect();
-        mean(&logs)
+    /// The mean of the points that have all of these levels.
+    fn mean_of(&self, wanted: &[FactorLevel]) -> Option<f64> {
+        let matching =
+            self.points.iter().filter(|(levels, _)| wanted.iter().all(|setting| setting.is_in(levels)));
+        mean(&matching.map(|(_, log)| *log).collect::<Vec<f64>>())
     }
 
-    fn pair(&self, factors: [usize; 2], levels: [usize; 2], tolerance: f64, how: Judgement) -> Pair {
-        let [(f, l), (g, m)] = [(factors[0], levels[0]), (factors[1], levels[1])];
-        let corners = |from: &[usize]| {
-            let origin = self.with(from, &[(f, 0), (g, 0)])?;
-            let step = |level, other| Some(self.with(from, &[(f, level), (g, other)])? - origin);
-            Some([step(l, 0)?, step(0, m)?, step(l, m)?])
+    fn pair(&self, [one, other]: [FactorLevel; 2], tolerance: f64, how: Judgement) -> Pair {
+        // The gains of the first alone, of the second alone, and of both over neither.
+        let gains = |at: &dyn Fn(&[FactorLevel]) -> Option<f64>| {
+            let (first, second) = (one.at_base(), other.at_base());
+            let origin = at(&[first, second])?;
+            Some([at(&[one, second])? - origin, at(&[first, other])? - origin, at(&[one, other])? - origin])
         };
-        let there = self.points.iter().filter(|(at, _)| at[f] == l && at[g] == m);
-        let squares: Vec<[f64; 3]> = there.filter_map(|(at, _)| corners(at)).collect();
+        let corners = |from: &[usize]| gains(&|changes: &[FactorLevel]| self.with(from, changes));
+        let both = self.points.iter().filter(|(levels, _)| one.is_in(levels) && other.is_in(levels));
+        let squares: Vec<[f64; 3]> = both.filter_map(|(levels, _)| corners(levels)).collect();
         let interactions: Vec<f64> = squares.iter().map(|[a, b, both]| both - (a + b)).collect();
         let base = vec![0; self.levels.len()];
         let at_base = corners(&base);
-        let clear = || {
-            let mean = |level, other| self.mean_of(&[(f, level), (g, other)]);
-            let origin = mean(0, 0)?;
-            Some([mean(l, 0)? - origin, mean(0, m)? - origin, mean(l, m)? - origin])
-        };
-        let over_all =
-            mean_square(&squares).or_else(|| if how.clear == Clear::Pairs { clear() } else { None });
+        let is_clear = how.clear == Clear::Pairs;
+        let contrasts = || gains(&|wanted: &[FactorLevel]| self.mean_of(wanted));
+        let over_all = mean_square(&squares).or_else(|| if is_clear { contrasts() } else { None });
         let sign = if how.more_is_better { 1.0 } else { -1.0 };
-        // In other designs a verdict would stand there without its figures.
-        let over_part = over_all.filter(|_| how.clear == Clear::Pairs);
-        let judged = at_base.or(over_part).map(|gains| gains.map(|gain| sign * gain));
-        let alone = |factor, level| Some(self.with(&base, &[(factor, level)])? - self.at(&base)?);
+        // Without the base point the page has no effects to print beside a verdict; only in a design made for it is there one.
+        let judged = at_base.or(over_all.filter(|_| is_clear)).map(|gains| gains.map(|gain| sign * gain));
+        let alone = |change| Some(self.with(&base, &[change])? - self.at(&base)?);
         Pair {
-            factors,
-            levels,
-            alone: [alone(f, l).map(f64::exp), alone(g, m).map(f64::exp)],
+            factors: [one.factor, other.factor],
+            levels: [one.level, other.level],
+            alone: [alone(one).map(f64::exp), alone(other).map(f64::exp)],
             together: at_base.map(|[_, _, both]| both.exp()),
             interaction: at_base.map(|[a, b, both]| (both - (a + b)).exp()),
             average: mean(&interactions)

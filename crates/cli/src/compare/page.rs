@@ -133,7 +133,7 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     notes.iter().map(|note| wrapped("", note, width)).collect()
 }
 
-/// What is said where writes of points complete in a volatile cache.
+/// The footnote of latencies of writes that a volatile cache acknowledges; none if there are no such latencies in the table.
 pub fn volatile(results: &Results) -> Option<String> {
     let is_on_writes = |head: &Head| head.name.ends_with("(write)") || head.name.ends_with("(all)");
     let volatile = results.points.iter().filter(|point| point.volatile_cache).count();
@@ -229,7 +229,7 @@ fn pairs(results: &Results, effects: &Effects, width: usize, tone: Tone) -> Stri
     text
 }
 
-/// What is said of the pairs without a verdict.
+/// The line that counts pairs without a verdict and gives the reason; none if every pair has one.
 pub fn unjudged(results: &Results, effects: &Effects) -> Option<String> {
     let pairs = match effects.pairs.iter().filter(|pair| pair.verdict.is_none()).count() {
         0 => return None,

@@ -15,7 +15,7 @@ use tailcut_sim::columns::Columns;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end_observed};
 use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
-use tailcut_sim::report::{Detail, NOTHING_MEASURED};
+use tailcut_sim::report::Detail;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
 use tailcut_sim::world::{self, Observer, RunError, Stats, Witness, World};
@@ -46,8 +46,8 @@ pub enum Ending {
     Broken(String),
     /// The drive refused writes; why.
     ReadOnly(String),
-    /// Before anything was measured.
-    InRamp,
+    /// Nothing was measured; why.
+    Unmeasured(&'static str),
 }
 
 impl Ending {
@@ -60,7 +60,7 @@ impl Ending {
             Ending::ReadOnly(why) => {
                 Some(Failure::Operation(format!("the drive became read-only and refused writes: {why}")))
             }
-            Ending::InRamp => Some(Failure::Operation(NOTHING_MEASURED.into())),
+            Ending::Unmeasured(why) => Some(Failure::Operation((*why).into())),
         }
     }
 }
@@ -268,8 +268,7 @@ fn conclude<S: Storage, W: Witness>(
         (true, _, _) => Ending::Interrupted,
         (_, Some(why), _) => Ending::Broken(why),
         (_, _, Some(why)) if report.all().errors > 0 => Ending::ReadOnly(why.to_string()),
-        _ if report.all().requests + report.all().errors == 0 => Ending::InRamp,
-        _ => Ending::Complete,
+        _ => report.unmeasured().map_or(Ending::Complete, Ending::Unmeasured),
     };
     let detail = Detail::new(&world.stats);
     Simulated { report, detail, stats: world.stats, columns: None, ending }

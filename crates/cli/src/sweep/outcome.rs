@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_sim::report::NOTHING_MEASURED;
 use tailcut_sim::study::{Measured, NotMeasured};
 
 /// The percentiles that are kept of all requests, of reads and of writes: those of a report, and
@@ -78,10 +77,10 @@ impl Ended {
             Ok(Measured { read_only: Some(why), report, .. }) if report.all().errors > 0 => {
                 Some(Ended::Failed(format!("the drive became read-only and refused writes: {why}")))
             }
-            Ok(Measured { report, .. }) if report.all().requests + report.all().errors == 0 => {
-                Some(Ended::Failed(NOTHING_MEASURED.into()))
-            }
-            Ok(measured) => Some(Ended::Outcome(Box::new(Outcome::of(&measured)))),
+            Ok(measured) => Some(match measured.report.unmeasured() {
+                Some(why) => Ended::Failed(why.into()),
+                None => Ended::Outcome(Box::new(Outcome::of(&measured))),
+            }),
             Err(NotMeasured::Interrupted) => None,
             Err(NotMeasured::Input { error, .. }) => Some(Ended::Failed(error.in_full())),
             Err(NotMeasured::Failed { error, .. }) => Some(Ended::Failed(error.to_string())),

@@ -1,12 +1,10 @@
 //! Stores are found, made, or left alone.
 
+use crate::faulty::FailingReads;
 use crate::{SMALL, memory_drive};
-use tailcut_base::control::Control;
-use tailcut_base::device::Identify;
-use tailcut_base::{Class, Op, Status, Time};
+use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
 use tailcut_host::{Block, Bytes, Mirror, Request};
-use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
@@ -132,52 +130,6 @@ fn a_store_in_parts_is_where_it_was_when_its_drive_has_grown_and_refused_when_it
     assert!(why.contains(sizes), "{why}");
 }
 
-/// A drive with a block that it cannot read.
-struct Unreadable {
-    drive: MemoryDrive,
-    block: u64,
-    /// Reads of that block that are under way.
-    reads: Vec<u32>,
-}
-
-impl Steered for Unreadable {}
-
-impl Drive for Unreadable {
-    fn identify(&self) -> Identify {
-        self.drive.identify()
-    }
-
-    fn trims_to_zeros(&self) -> bool {
-        self.drive.trims_to_zeros()
-    }
-
-    fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        let blocks = request.block..request.block + u64::from(request.blocks);
-        if request.op == Op::Read && blocks.contains(&self.block) {
-            self.reads.push(request.id);
-        }
-        self.drive.submit(now, request);
-    }
-
-    fn control(&mut self, now: Time, call: Control) {
-        self.drive.control(now, call);
-    }
-
-    fn poll(&mut self, now: Time, answers: &mut Answers) {
-        self.drive.poll(now, answers);
-        for response in &mut answers.responses {
-            if let Some(at) = self.reads.iter().position(|&id| id == response.id) {
-                self.reads.swap_remove(at);
-                (response.status, response.data) = (Status::MediaError, Vec::new());
-            }
-        }
-    }
-
-    fn next_event(&self) -> Time {
-        self.drive.next_event()
-    }
-}
-
 #[test]
 fn one_superblock_that_can_be_read_is_enough() {
     for block in 0..2 {
@@ -185,7 +137,10 @@ fn one_superblock_that_can_be_read_is_enough() {
         // The other superblock is written when it is opened again.
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("the same");
-        let mut drive = Unreadable { drive, block, reads: Vec::new() };
+        let reads_it = move |request: &Request<Bytes>| {
+            (request.block..request.block + u64::from(request.blocks)).contains(&block)
+        };
+        let mut drive = FailingReads::new(drive, reads_it);
         assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 2);
         // Where nothing else is known, it may be a store.
         drive.drive = memory_drive();

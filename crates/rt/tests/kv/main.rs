@@ -5,6 +5,7 @@
 mod beginning;
 mod conversing;
 mod ending;
+mod faulty;
 mod flushing;
 mod hostile;
 mod memory;

@@ -108,7 +108,7 @@ fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     rig.stop();
 }
 
-/// So many large items that most are on the drive alone.
+/// Large items, of which the memory cache holds fewer than half.
 const ITEMS: usize = 50;
 
 #[test]

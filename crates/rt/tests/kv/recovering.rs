@@ -1,48 +1,31 @@
 //! A server that serves while it finds what is on its drive.
 
+use crate::faulty::FailingReads;
 use crate::{Client, Rig, hit, memory_drive, set, value};
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
-use tailcut_base::{Class, Nanos, Op, Status, Time};
+use tailcut_base::{Class, Nanos, Op, Time};
 use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
-/// What becomes of reads that nobody waits for, those of summaries; and of all reads once one of them has failed.
-#[derive(Default)]
-struct Fate(AtomicU8);
-
-const HELD: u8 = 1;
-const FAILED: u8 = 2;
-/// So many that there are full segments that were durable, in each part of the store.
+/// Enough for full segments that were durable, in each part of the store.
 const ITEMS: usize = 500;
 
-impl Fate {
-    fn new(fate: u8) -> Arc<Fate> {
-        Arc::new(Fate(AtomicU8::new(fate)))
-    }
-
-    fn is(&self, fate: u8) -> bool {
-        self.0.load(Ordering::SeqCst) == fate
-    }
-}
-
-/// A drive that holds some reads back, or lets them fail.
-struct Moody {
+/// A drive that does not start background reads while `is_holding` is set: those of the summaries that recovery reads ahead.
+struct HeldReads {
     drive: MemoryDrive,
-    fate: Arc<Fate>,
+    is_holding: Arc<AtomicBool>,
     held: Vec<Request<Bytes>>,
-    failing: Vec<u32>,
-    has_failed: bool,
     next: Time,
 }
 
-impl Steered for Moody {}
+impl Steered for HeldReads {}
 
-impl Drive for Moody {
+impl Drive for HeldReads {
     fn identify(&self) -> Identify {
         self.drive.identify()
     }
@@ -52,8 +35,7 @@ impl Drive for Moody {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        let is_background = request.class != Class::DEFAULT || self.has_failed;
-        match request.op == Op::Read && is_background {
+        match is_background_read(&request) {
             true => self.held.push(request),
             false => self.drive.submit(now, request),
         }
@@ -64,21 +46,10 @@ impl Drive for Moody {
     }
 
     fn poll(&mut self, now: Time, answers: &mut Answers) {
-        if !self.fate.is(HELD) {
-            for request in std::mem::take(&mut self.held) {
-                self.has_failed |= self.fate.is(FAILED);
-                self.failing.extend(self.has_failed.then_some(request.id));
-                self.drive.submit(now, request);
-            }
+        if !self.is_holding.load(Ordering::SeqCst) {
+            self.held.drain(..).for_each(|request| self.drive.submit(now, request));
         }
         self.drive.poll(now, answers);
-        for response in &mut answers.responses {
-            if self.failing.contains(&response.id) {
-                self.failing.retain(|&id| id != response.id);
-                response.status = Status::MediaError;
-                response.data.clear();
-            }
-        }
         self.next = if self.held.is_empty() { Time::NEVER } else { now + Nanos::millis(1) };
     }
 
@@ -87,23 +58,19 @@ impl Drive for Moody {
     }
 }
 
+fn is_background_read(request: &Request<Bytes>) -> bool {
+    request.op == Op::Read && request.class != Class::DEFAULT
+}
+
 /// A drive with a store in which some segments are full.
-fn moody(fate: &Arc<Fate>) -> Moody {
+fn drive_with_items() -> MemoryDrive {
     let rig = Rig::on(memory_drive());
     let mut client = rig.client();
     for number in 0..ITEMS {
         client.say(set(&format!("key{number}"), &value(number, 50_000)), "STORED\r\n");
     }
     drop(client);
-    let drive = rig.stop().drive.expect("it had one");
-    Moody {
-        drive,
-        fate: Arc::clone(fate),
-        held: Vec::new(),
-        failing: Vec::new(),
-        has_failed: false,
-        next: Time::NEVER,
-    }
+    rig.stop().drive.expect("it had one")
 }
 
 fn is_recovering(client: &Client) -> bool {
@@ -116,8 +83,11 @@ fn is_recovering(client: &Client) -> bool {
 
 #[test]
 fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
-    let fate = Fate::new(HELD);
-    let rig = Rig::on(moody(&fate));
+    let is_holding = Arc::new(AtomicBool::new(true));
+    let held = Arc::clone(&is_holding);
+    let drive =
+        HeldReads { drive: drive_with_items(), is_holding: held, held: Vec::new(), next: Time::NEVER };
+    let rig = Rig::on(drive);
     let (mut one, mut other, mut third) = (rig.client(), rig.client(), rig.client());
     third.say("mn\r\n", "MN\r\n");
     third.send("get key4\r\n");
@@ -129,7 +99,7 @@ fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
     other.say(set("key4", b"newer"), "STORED\r\n");
     other.say("delete new\r\nget new\r\n", "DELETED\r\nEND\r\n");
     assert!(is_recovering(&other));
-    fate.0.store(0, Ordering::SeqCst);
+    is_holding.store(false, Ordering::SeqCst);
     third.hear([&hit("key4", b"newer")[..], b"END\r\n"].concat());
     let found = [&hit("key0", &value(0, 50_000))[..], b"END\r\n"].concat();
     one.hear(found);
@@ -144,8 +114,13 @@ fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
 
 #[test]
 fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
-    let fate = Fate::new(FAILED);
-    let rig = Rig::on(moody(&fate));
+    // The drive fails with the first read of a summary.
+    let mut has_failed = false;
+    let fails = move |request: &Request<Bytes>| {
+        has_failed |= is_background_read(request);
+        has_failed
+    };
+    let rig = Rig::on(FailingReads::new(drive_with_items(), fails));
     let mut client = rig.client();
     // It comes too late, or is told.
     let _ = std::io::Write::write_all(&mut client.0, b"get key0\r\n");

@@ -240,6 +240,10 @@ mod tests {
     use tailcut_ssd::flash::geometry::ReadyBusy;
     use tailcut_ssd::flash::unit::Holder;
 
+    fn resource<'r>(resources: &'r [Resource], name: &str) -> &'r Resource {
+        resources.iter().find(|resource| resource.name == name).expect("it was used")
+    }
+
     #[test]
     fn a_bare_read_is_the_sum_of_its_phases() {
         // 7 cycles of 25 ns, 75 us, 4 KiB at 333 MB/s, 4 KiB at 3.938 GB/s.
@@ -263,8 +267,7 @@ mod tests {
         figures.served[Kind::UserRead as usize] = 100_000;
         figures.holders[Holder::UserRead as usize] = 64_000_000_000;
         let resources = Demand::new(&config, &figures).resources(100_000.0);
-        let limit =
-            |name: &str| resources.iter().find(|r| r.name == name).expect("it is there").requests_per_s;
+        let limit = |name| resource(&resources, name).requests_per_s;
         // 64 dies, two planes each, 75 us shared by two and 12.476 us of bus for each.
         assert!((limit("chips") - 64e9 / (37_500.0 + 12_476.0)).abs() < 1.0);
         assert!((limit("buses") - 8e9 / 12_476.0).abs() < 1.0);
@@ -287,10 +290,8 @@ mod tests {
         figures.served[Kind::Erase as usize] = 2;
         figures.holders[Holder::Erase as usize] = 500_000;
         let demand = Demand::new(&config, &figures);
-        let busy = |name: &str| {
-            let resources = demand.resources(1000.0);
-            resources.iter().find(|r| r.name == name).expect("it was used").busy
-        };
+        let resources = demand.resources(1000.0);
+        let busy = |name| resource(&resources, name).busy;
         assert!((busy("chips") - 0.5 / 64.0).abs() < 1e-9);
         assert!((busy("buses") - 250e-6 / 8.0).abs() < 1e-9);
         assert!((demand.die_share() - 0.499_750 / 64.0).abs() < 1e-9);

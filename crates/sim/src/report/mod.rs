@@ -39,9 +39,6 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Device, Op};
 use tailcut_ssd::Figures;
 
-/// Why a run has no figures.
-pub const NOTHING_MEASURED: &str = "no request fell into the measurement: lower run.ramp or run longer";
-
 /// What a run showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -195,6 +192,19 @@ impl Report {
         self.volatile_cache && kind == Op::Write.name()
     }
 
+    /// Why the report has no figures, if no request was answered within the measurement.
+    pub fn unmeasured(&self) -> Option<&'static str> {
+        let all = self.all();
+        match self.overload {
+            _ if all.requests + all.errors > 0 => None,
+            None => Some("no request fell into the measurement: lower run.ramp or run longer"),
+            Some(_) => Some(
+                "no request that fell due in the measurement was answered: the load exceeds what the drive sustains; \
+                 lower the rate, or run longer",
+            ),
+        }
+    }
+
     /// Length of the measurement in seconds.
     pub fn seconds(&self) -> f64 {
         (self.until_ns - self.from_ns) as f64 / 1e9
@@ -275,9 +285,6 @@ fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted
     }
     if all.errors > 0 {
         notes.push(format!("{} requests ended with an error", all.errors));
-    }
-    if all.latency.count() == 0 {
-        notes.push(NOTHING_MEASURED.into());
     }
     notes
 }

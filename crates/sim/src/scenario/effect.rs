@@ -1,7 +1,7 @@
-//! Keys that have no effect as the other keys are, and why.
+//! Keys that have no effect, because of the values of other keys.
 //!
-//! This is the one place that knows. Whoever has read a scenario compares it with what its user has set: a key that was set and
-//! has no effect answers a question that nobody has asked.
+//! All rules are here. The command line compares their result with the keys that the user set, and reports those as an error or
+//! a warning ([`Weight`]).
 
 use super::{ReplayTiming, Scenario};
 use crate::workload::SyntheticConfig;

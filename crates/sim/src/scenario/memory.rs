@@ -1,16 +1,43 @@
-//! Is there memory for the drives of a scenario? Asked before any of it is taken: a process that runs out of memory is ended
-//! without a word.
+//! Checks, before anything is allocated, that a scenario fits into memory: the kernel kills a process that runs out, without an
+//! error message.
 
 use super::{InputError, Scenario};
 use crate::array::Members;
 use crate::workload::Problem;
+use std::fmt;
 use std::path::Path;
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_ssd::precondition::PreparedState;
 
-/// Of the memory that is available, the percentage that advice fills at the most: others take some meanwhile.
+/// The share of the available memory that advice fills at most, in per cent: other processes allocate meanwhile.
 const ADVISED: u64 = 80;
+
+/// Memory that a run allocates, and memory that is available, in bytes.
+#[derive(Clone, Copy)]
+struct Demand {
+    needed: u64,
+    available: u64,
+}
+
+impl Demand {
+    fn is_met(self) -> bool {
+        self.needed <= self.available
+    }
+
+    /// Bytes that advice fills at most.
+    fn advised(self) -> u64 {
+        self.available / 100 * ADVISED
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Demand { needed, available } = *self;
+        let [least, most] = [needed, available].map(|bytes| show_bytes(bytes as f64));
+        write!(f, "at least {least} ({needed} bytes) of memory, and {most} ({available} bytes) are available")
+    }
+}
 
 impl Scenario {
     /// The drives of this scenario, and the key that says how many there are, if one does.
@@ -49,20 +76,20 @@ impl Scenario {
 
     /// Refuses drives for which there is no memory, as far as that can be known.
     pub(super) fn check_memory(&self) -> Result<(), InputError> {
-        available(Path::new("/")).map_or(Ok(()), |there| self.fits(there))
+        available(Path::new("/")).map_or(Ok(()), |available| self.fits(available))
     }
 
     /// # Errors
-    /// The drives take more memory than `there` is.
-    fn fits(&self, there: u64) -> Result<(), InputError> {
-        let needed = self.memory_least();
-        if needed <= there {
+    /// The drives need more memory than is available.
+    fn fits(&self, available: u64) -> Result<(), InputError> {
+        let demand = Demand { needed: self.memory_least(), available };
+        if demand.is_met() {
             return Ok(());
         }
         let (drives, key) = self.drives_and_key();
         let blocks = u64::from(self.device.geometry.blocks);
         let share_of = |count: u64| {
-            (u128::from(count) * u128::from(there / 100 * ADVISED) / u128::from(needed.max(1))) as u64
+            (u128::from(count) * u128::from(demand.advised()) / u128::from(demand.needed.max(1))) as u64
         };
         // A minimum of two drives and four blocks is worth naming.
         let fewer = key.filter(|_| share_of(drives) >= 2).map(|key| format!("{key} = {}", share_of(drives)));
@@ -75,33 +102,32 @@ impl Scenario {
         };
         let what = if drives == 1 { "a drive".into() } else { format!("{drives} drives") };
         let message = format!(
-            "{what} of {} pages{} need at least {} ({needed} bytes) of memory, and {} ({there} bytes) are available: {advice}",
+            "{what} of {} pages{} need{} {demand}: {advice}",
             self.device.geometry.page_count(),
             if drives == 1 { "" } else { " each" },
-            show_bytes(needed as f64),
-            show_bytes(there as f64),
+            if drives == 1 { "s" } else { "" },
         );
         let key = key.filter(|_| drives > 1).unwrap_or("device.geometry.blocks");
         Err(InputError::Memory(vec![Problem { key, message }]))
     }
+}
 
-    /// Refuses a key-value server whose log does not fit into memory: the simulation keeps what is in it.
-    pub(super) fn check_log_memory(&self, blocks: u64) -> Result<(), InputError> {
-        available(Path::new("/")).map_or(Ok(()), |there| self.log_fits(blocks * BLOCK_BYTES, there))
-    }
+/// Refuses a key-value server whose log does not fit into memory: the simulation stores the content of its blocks.
+///
+/// # Errors
+/// [`InputError::Kv`], with a `kv.space` that fits.
+pub(super) fn check_log(blocks: u64) -> Result<(), InputError> {
+    let fits = |available| log_fits(Demand { needed: blocks * BLOCK_BYTES, available });
+    available(Path::new("/")).map_or(Ok(()), fits)
+}
 
-    fn log_fits(&self, needed: u64, there: u64) -> Result<(), InputError> {
-        if needed <= there {
-            return Ok(());
-        }
-        let message = format!(
-            "the log keeps its content in memory: {} ({needed} bytes) are needed, and {} ({there} bytes) are available: set kv.space = \"{}MiB\"",
-            show_bytes(needed as f64),
-            show_bytes(there as f64),
-            (there / 100 * ADVISED) >> 20,
-        );
-        Err(InputError::Kv(vec![Problem { key: "space", message }]))
+fn log_fits(demand: Demand) -> Result<(), InputError> {
+    if demand.is_met() {
+        return Ok(());
     }
+    let space = demand.advised() >> 20;
+    let message = format!("the content of the simulated log needs {demand}: set kv.space = \"{space}MiB\"");
+    Err(InputError::Kv(vec![Problem { key: "space", message }]))
 }
 
 /// Bytes of memory that this process can still have, from the files of a system below `root`: what the machine has available, or
@@ -128,7 +154,7 @@ fn of_group(root: &Path, line: &str) -> Option<u64> {
     let groups = Path::new(path).ancestors().map(|path| mount.join(path));
     let left = |group: std::path::PathBuf| {
         let number = |file: &str| std::fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
-        // Files that nobody is using are given up first.
+        // Inactive page cache is reclaimed first.
         let cached = field(&group.join("memory.stat"), cache).unwrap_or(0);
         Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(cached)))
     };
@@ -184,16 +210,14 @@ mod tests {
 
     #[test]
     fn a_log_that_does_not_fit_is_refused_with_the_key_that_makes_it_smaller() {
-        let scenario = Scenario::default();
-        assert!(scenario.log_fits(1 << 30, 1 << 30).is_ok());
-        let Err(InputError::Kv(problems)) = scenario.log_fits(30 << 30, 10 << 30) else {
-            panic!("it is refused")
-        };
+        let demand = |needed| Demand { needed, available: 10 << 30 };
+        assert!(log_fits(demand(10 << 30)).is_ok());
+        let Err(InputError::Kv(problems)) = log_fits(demand(30 << 30)) else { panic!("it is refused") };
         assert_eq!(problems[0].key, "space");
-        let space =
-            problems[0].message.rsplit("kv.space = \"").next().expect("advice").trim_end_matches("MiB\"");
+        let message = &problems[0].message;
+        let space = message.rsplit("kv.space = \"").next().expect("advice").trim_end_matches("MiB\"");
         let space: u64 = space.parse().expect("a number");
-        assert!(scenario.log_fits(space << 20, 10 << 30).is_ok(), "{}", problems[0].message);
+        assert!(log_fits(demand(space << 20)).is_ok(), "{message}");
     }
 
     #[test]

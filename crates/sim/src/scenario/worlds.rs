@@ -1,6 +1,6 @@
 //! Worlds of a scenario: drives, arrays, hosts and servers, prepared and ready to run.
 
-use super::{InputError, Scenario};
+use super::{InputError, Scenario, memory};
 use crate::array::{Fill, Members, SimulatedArray};
 use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
@@ -134,7 +134,7 @@ impl Scenario {
             _ => disk.blocks * u64::from(self.precondition.fill) / 1_000_000,
         };
         let blocks = self.kv.blocks(prepared, &disk).map_err(|problem| InputError::Kv(vec![problem]))?;
-        self.check_log_memory(blocks)?;
+        memory::check_log(blocks)?;
         let mut loaded = load(&self.kv, &Disk { blocks, ..disk }, self.seed);
         let disk = ByteDisk::new(backing, checker, std::mem::take(&mut loaded.blocks));
         let path = match self.device.queue.protocol {

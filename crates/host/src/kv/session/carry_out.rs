@@ -482,9 +482,8 @@ impl Work<'_> {
     }
 }
 
-/// Bytes of an answer around its value, for nearly all: who makes room for an answer makes room for so many.
+/// Room reserved in a reply buffer for the header and trailer around a value, in bytes.
 pub(super) const AROUND_VALUE: usize = 512;
-/// To whom there is nothing else to say.
 /// True for a verb that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
 /// but a hit: there it misses. What replaces an item, or deletes it, needs not know it.
 fn says_so(verb: &Verb) -> bool {

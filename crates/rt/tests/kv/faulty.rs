@@ -1,0 +1,60 @@
+//! A drive with media errors.
+
+use tailcut_base::control::Control;
+use tailcut_base::device::Identify;
+use tailcut_base::{Op, Status, Time};
+use tailcut_host::{Bytes, Request};
+use tailcut_rt::ctl::Steered;
+use tailcut_rt::{Answers, Drive, MemoryDrive};
+
+/// A drive in memory that completes some reads with a media error.
+pub struct FailingReads<F> {
+    pub drive: MemoryDrive,
+    /// Decides, when a read is submitted, whether it fails.
+    fails: F,
+    /// Ids of the failing reads in flight.
+    failing: Vec<u32>,
+}
+
+impl<F: FnMut(&Request<Bytes>) -> bool> FailingReads<F> {
+    pub fn new(drive: MemoryDrive, fails: F) -> FailingReads<F> {
+        FailingReads { drive, fails, failing: Vec::new() }
+    }
+}
+
+impl<F> Steered for FailingReads<F> where FailingReads<F>: Drive {}
+
+impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
+    fn identify(&self) -> Identify {
+        self.drive.identify()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.drive.trims_to_zeros()
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        if request.op == Op::Read && (self.fails)(&request) {
+            self.failing.push(request.id);
+        }
+        self.drive.submit(now, request);
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.drive.control(now, call);
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        self.drive.poll(now, answers);
+        for response in &mut answers.responses {
+            if let Some(at) = self.failing.iter().position(|&id| id == response.id) {
+                self.failing.swap_remove(at);
+                (response.status, response.data) = (Status::MediaError, Vec::new());
+            }
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        self.drive.next_event()
+    }
+}
