@@ -1,4 +1,4 @@
-//! What an error advises is accepted, and its caret stands under a key that was given.
+//! Applying the advice of an error removes the error, and its caret is under a key that the user gave.
 
 use proptest::prelude::*;
 use tailcut::run::Scenario;
@@ -137,7 +137,7 @@ fn advice(complaint: &Complaint, all: &[keys::Key]) -> Vec<Vec<String>> {
     found
 }
 
-/// Whether two complaints are the same but for their figures.
+/// Whether two messages differ only in their numbers.
 fn is_same(one: &Complaint, other: &Complaint) -> bool {
     let plain = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).take(40).collect::<String>();
     one.0 == other.0 && plain(&one.1) == plain(&other.1)

@@ -114,7 +114,7 @@ fn all_are_found<R: Copy + std::fmt::Debug>(planted: &[R], search: impl Fn(R) ->
 /// the write, or checksums that make it a write that did not happen.
 const HURT_BY_TORN_BLOCKS: [&str; 3] = ["raid0", "raid5", "epochs"];
 
-/// Planted bugs on this side of the seam, in every layout. The table stands in the documentation of `torture`.
+/// Planted bugs of drives and hosts, in every layout: the first table in the documentation of `torture`.
 #[test]
 fn every_planted_bug_of_drives_and_hosts_is_found() {
     let is_hurt = |layout| HURT_BY_TORN_BLOCKS.contains(&layout);

@@ -27,9 +27,9 @@ pub struct Cells {
     pub base: Scenario,
     /// The points that can be run, in the order of the design.
     pub cells: Vec<Cell>,
-    /// Those that cannot, by what is wrong with them.
+    /// Refused points, grouped by conflict.
     pub impossible: Vec<Impossible>,
-    /// Keys without effect at points that can be run.
+    /// Keys without effect at points that can be run, with the number of points.
     pub ineffective: Vec<Ineffective>,
 }
 
@@ -122,8 +122,8 @@ impl Reader<'_> {
         arguments
     }
 
-    /// The fewest levels of a refused point that do not go together. Those of the base point count, too: a
-    /// technique may need one that is off there.
+    /// The smallest set of levels of a refused point that conflict. Base levels are included: a technique may require
+    /// another one that is off at the base point.
     fn conflict(&self, levels: &[usize], why: Failure) -> Conflict {
         let (mut fewest, mut why) = (levels.to_vec(), why);
         for factor in 0..levels.len() {

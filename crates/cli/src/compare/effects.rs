@@ -23,18 +23,18 @@ pub struct Judgement {
     pub floor: f64,
     /// Whether more of the quantity is better.
     pub more_is_better: bool,
-    /// Which effects the means over points that differ in other factors, too, can show.
+    /// Effects that can be estimated from means over points that differ in several factors.
     pub clear: Clear,
 }
 
-/// The effects that other factors do not distort in means over a part of the grid.
+/// Effects of a design that are not confounded with those of other factors ("clear" in the design of experiments).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Clear {
     /// None: points are missing, so that the levels of the other factors differ between the two means.
     Nothing,
     /// Those of one factor.
     Mains,
-    /// Those of two factors, too: orthogonal designs of resolution 5.
+    /// Those of one and of two factors: orthogonal designs of resolution 5.
     Pairs,
 }
 
@@ -66,7 +66,7 @@ struct FactorLevel {
 }
 
 impl FactorLevel {
-    /// The same factor at its first level.
+    /// This factor at its first level.
     fn at_base(self) -> FactorLevel {
         FactorLevel { level: 0, ..self }
     }

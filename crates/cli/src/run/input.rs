@@ -17,7 +17,7 @@ pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Fai
     read_with_warnings(scenario, arguments).map(|_| ())
 }
 
-/// The same for a user who looks at it: tells of keys that were set and have no effect.
+/// Reads the scenario as [`read`] does, and prints warnings about keys without effect on standard error.
 pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     let warnings = read_with_warnings(scenario, arguments)?;
     if !warnings.list().is_empty() {
@@ -26,7 +26,7 @@ pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Resul
     Ok(())
 }
 
-/// Reads the same, and finds keys that were set and have no effect.
+/// Reads the scenario as [`read`] does; returns warnings about keys without effect.
 pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
     let (source, settings) = (arguments.source()?, arguments.options.settings());
     let mut defaults = keys::list(scenario);

@@ -33,7 +33,7 @@ pub enum Weight {
 }
 
 impl Ineffective {
-    /// Whether a key, by its path with dots, is one of these.
+    /// Whether the key with this path (such as `workload.rate`) is covered.
     pub fn covers(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.path.as_str());
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) && !self.except.contains(&path)
@@ -158,7 +158,7 @@ impl Scenario {
         }
     }
 
-    /// The class of the reads that may do the most, and the key that says so.
+    /// The lowest class of any read (1 may reset, 2 may suspend), and the key that sets it.
     fn most_urgent_reads(&self) -> (u32, &'static str) {
         if self.lsm.enabled {
             let (gets, compaction) = (self.lsm.get_class, self.lsm.compaction_read_class);

@@ -40,7 +40,7 @@ impl fmt::Display for Demand {
 }
 
 impl Scenario {
-    /// The drives of this scenario, and the key that says how many there are, if one does.
+    /// The number of simulated drives, and the key that sets it, if there is one.
     fn drives_and_key(&self) -> (u64, Option<&'static str>) {
         if self.array.drives > 0 {
             return (u64::from(Members::drives(&self.array)), Some("array.drives"));
@@ -51,7 +51,7 @@ impl Scenario {
         }
     }
 
-    /// Bytes of memory that the drives of this scenario take at the very least, and the checker of what they hold.
+    /// A lower bound of the memory of the drives and of the content checker, in bytes.
     pub fn memory_least(&self) -> u64 {
         let (drives, _) = self.drives_and_key();
         let how = &self.precondition;

@@ -93,7 +93,7 @@ impl Synthetic {
         Synthetic { notes, ..self }
     }
 
-    /// The same source with other classes.
+    /// This source with other classes for its requests.
     pub fn with_classes(mut self, classes: RequestClasses) -> Synthetic {
         let [reads, writes, trims] = &mut self.lanes;
         reads.class = classes.reads;

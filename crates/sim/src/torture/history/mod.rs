@@ -117,7 +117,7 @@ impl History {
         self.may_miss = true;
     }
 
-    /// The same history in another line of events: what is written from now on is told from all that `other` has seen written.
+    /// A copy of this history that diverges from `other`: its later versions differ from every version that `other` has.
     pub fn apart_from(&self, other: &History) -> History {
         History { versions: self.versions.max(other.versions), ..self.clone() }
     }

@@ -127,7 +127,7 @@ impl Datacenter {
         })
     }
 
-    /// The same source with other classes.
+    /// This source with other classes for its requests.
     pub fn with_classes(self, classes: RequestClasses) -> Datacenter {
         Datacenter { classes, ..self }
     }
