@@ -261,7 +261,7 @@ impl<P: Probe> Ssd<P> {
         let members = t.members();
         let from = members.len() - usize::from(t.left);
         let to = members.len() - left as usize;
-        let page = self.phases.program_command + self.phases.transfer;
+        let page = self.program_page();
         let mut end = t.in_end;
         for (&id, nth) in members[from..to].iter().zip(1..) {
             end = end.max(t.bus_since + page * nth + self.cell_time(id, t.kind));
@@ -269,10 +269,15 @@ impl<P: Probe> Ssd<P> {
         end
     }
 
+    /// The time of a page of a program on the bus, with its command.
+    pub(crate) fn program_page(&self) -> Nanos {
+        self.phases.program_command + self.phases.transfer
+    }
+
     /// The rest of the pages of a program goes to its chip.
     #[cold]
     fn go_on_in(&mut self, now: Time, unit: u32, channel: u32) {
-        let page = self.phases.program_command + self.phases.transfer;
+        let page = self.program_page();
         let t = &mut self.units[unit].transaction;
         let left = t.left;
         t.in_end = t.cell_end;

@@ -82,7 +82,7 @@ impl<P: Probe> Ssd<P> {
                 return (false, Nanos::ZERO);
             }
             Phase::Cell if t.kind.is_read() => left(t.cell_end) + out,
-            Phase::Cell | Phase::AwaitIn => left(t.cell_end),
+            Phase::Cell | Phase::AwaitIn => left(self.cells_of(now, unit).1),
             Phase::AwaitOut => self.phases.transfer * u64::from(t.left),
             Phase::Out => left(t.out_start + t.gap + out),
         };

@@ -304,12 +304,26 @@ impl<P: Probe> Ssd<P> {
             return None;
         }
         let t = &self.units[unit].transaction;
-        // Cells that have not begun cannot be stopped: the command phase goes before.
-        let begin = now.max(t.started + t.command);
+        let (loaded, end) = self.cells_of(now, unit);
+        // Cells that have not begun cannot be stopped.
+        let begin = now.max(loaded);
         let takes = self.time_to_take(t.kind, step);
-        let is_slower = self.config.preempt.when_quicker && t.cell_end.since(begin) <= takes;
+        let is_slower = self.config.preempt.when_quicker && end.since(begin) <= takes;
         let waits = is_slower || self.is_in_vain(now, begin + takes, unit, step);
         (!waits).then_some((step, begin + takes))
+    }
+
+    /// When the command phase of the operation of a unit ends, and when its cells are done. The pages of a program that has lost
+    /// the bus cross it from now on, at the earliest.
+    pub(crate) fn cells_of(&self, now: Time, unit: u32) -> (Time, Time) {
+        let t = &self.units[unit].transaction;
+        if self.units[unit].phase != Phase::AwaitIn {
+            return (t.started + t.command, t.cell_end);
+        }
+        let loaded = now + self.program_page() * u64::from(t.left);
+        let left = &t.members()[t.members().len() - usize::from(t.left)..];
+        let longest = left.iter().map(|&id| self.cell_time(id, t.kind)).max().unwrap_or_default();
+        (loaded, t.cell_end.max(loaded + longest))
     }
 
     /// True when the chip, taken for a read at `at`, would go on with the operation, or begin it again or

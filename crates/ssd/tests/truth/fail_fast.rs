@@ -2,8 +2,9 @@
 //! the time that passes.
 
 use crate::drives;
-use crate::script::{Played, Sent, failing_fast, play_in_windows, read, write};
+use crate::script::{self, Played, Sent, failing_fast, play_in_windows, read, write};
 use tailcut_base::control::Windows;
+use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Nanos, Status, Time};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{ChipPolicy, FailFast};
@@ -252,4 +253,41 @@ fn a_read_of_several_pages_fails_as_a_whole() {
             assert!(played.first(Kind::GcRead, OPENS).start == OPENS);
         }
     }
+}
+
+/// Pages of a program that wait for the bus, behind commands of another chip, are part of what a read waits for.
+#[test]
+fn a_read_may_come_while_a_program_waits_for_the_bus() {
+    let mut waited = 0;
+    for seed in 0..200 {
+        let mut config = drives::plane(16, 8);
+        (config.geometry.chips, config.geometry.planes) = (8, 4);
+        // The bus is busy: a page takes as long on it as in the cells.
+        config.timing.bus /= 10;
+        config.timing.program = vec![Nanos::micros(20)];
+        config.ftl.spare = 400_000;
+        config.schedule.commit = CommitPolicy::Sos;
+        config.schedule.chip = ChipPolicy::ReadsFirst;
+        config.schedule.fail_fast = FailFast::Anything;
+        (config.preempt.program, config.preempt.when_quicker) = (Handling::Suspend, true);
+        config.timing.program_suspend = Nanos(3_000);
+        let mut random = Stream::new(seed, "test.bus");
+        let page = |random: &mut Stream| random.below(2000);
+        let mut script = Vec::new();
+        for burst in 0..10 {
+            let at = Time(1_000_000 + 2_000_000 * burst);
+            script.extend((0..80).map(|_| write(at, page(&mut random))));
+            for number in 0..80 {
+                let (at, page) = (at + Nanos(random.below(1_500_000)), page(&mut random));
+                script.push(if number % 2 == 0 {
+                    failing_fast(read(at, page, 2))
+                } else {
+                    read(at, page, 1)
+                });
+            }
+        }
+        let played = script::play(&config, PreparedState::Sequential, &script);
+        waited += played.counts().contended_reads;
+    }
+    assert!(waited > 0, "no read met a program");
 }
