@@ -149,9 +149,9 @@ impl Clients {
         self.pool.limit() as u64
     }
 
-    /// True if less than a quarter of the memory for clients is left.
+    /// True if more than half of the memory for clients is in use.
     pub fn is_short_of_memory(&self) -> bool {
-        self.pool.held() > self.pool.limit() / 4 * 3
+        self.pool.held() > self.pool.limit() / 2
     }
 
     /// How many of the clients that wait for memory find some.
