@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# How quick the block server is, against nbdkit's memory plugin with its defaults: 4 KiB random reads over a unix socket
-# from 256 MiB that were written before. Needs fio with its nbd engine, nbdkit, and a release build of tailcut.
+# How quick the block server is, against the quickest forms of two others: nbdkit's memory plugin with one thread (-t 1; its
+# default is 16 threads), and qemu-storage-daemon on a null-co node, which stores nothing and copies nothing. 4 KiB random reads
+# over a unix socket from 256 MiB that were written before. Needs fio with its nbd engine, nbdkit, qemu-storage-daemon, and a
+# release build of tailcut.
 #
 #     bench/nbd.sh [ROUNDS [SECONDS]]        7 rounds of 2 s each by default
 #
 # Rounds are interleaved: each measures every arrangement once. Of each, the median over the rounds is shown, and the
-# median of the ratios to nbdkit within a round. "others" is the processor time that everything else on the machine took,
+# medians of the ratios to nbdkit and to qemu within a round. "cpu" is the processor time that the server took for a read, which
+# other load on the machine disturbs less. "others" is the processor time that everything else on the machine took,
 # in cores. A round in which that was more than QUIET (0.2) is disturbed and does not count; if fewer than three are
 # left, all of them count, and the table says so.
 set -euo pipefail
 rounds=${1:-7} seconds=${2:-2} quiet=${QUIET:-0.2}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tailcut=${TAILCUT:-${CARGO_TARGET_DIR:-target}/release/tailcut}
-for tool in fio nbdkit "$tailcut"; do
+for tool in fio nbdkit qemu-storage-daemon "$tailcut"; do
     command -v "$tool" >/dev/null || { echo "$tool is missing" >&2; exit 1; }
 done
 
@@ -27,16 +30,23 @@ trap finish EXIT
 
 "$tailcut" serve block --quiet --size 256MiB --unix "$place/ours" >"$place/log" & pids+=($!)
 "$tailcut" serve block --quiet --size 256MiB --unix "$place/spin" --busy-poll 200us >>"$place/log" & pids+=($!)
-nbdkit --foreground --unix "$place/nbdkit" memory 256M & pids+=($!)
+nbdkit --foreground -t 1 --unix "$place/nbdkit" memory 256M & pids+=($!)
+qemu-storage-daemon --blockdev driver=null-co,node-name=null,size=268435456,read-zeroes=on \
+    --nbd-server addr.type=unix,addr.path="$place/qemu" \
+    --export type=nbd,id=null,node-name=null,name=,writable=on & pids+=($!)
+nbdkit --version
+qemu-storage-daemon --version | head -1
 
 with_fio() { # SOCKET DEPTH MORE…
     fio --name=nbd --ioengine=nbd --uri="nbd+unix:///?socket=$place/$1" --size=256m --iodepth="$2" "${@:3}" \
         --output-format=terse --output="$place/terse" >/dev/null
 }
-for server in ours spin nbdkit; do
+for server in ours spin nbdkit qemu; do
     until [ -S "$place/$server" ]; do :; done
     with_fio "$server" 4 --rw=write --bs=1m
 done
+
+declare -A pid_of=([ours]=${pids[0]} [spin]=${pids[1]} [nbdkit]=${pids[2]} [qemu]=${pids[3]})
 
 # Reads per second.
 fio_reads() {
@@ -58,22 +68,28 @@ ours() {
     echo "$sum"
 }
 
+# Ticks of one process.
+ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{print $12+$13}'; }
+
 # label, who measures, server, depth
 cases=(
-    "fio, depth 32|fio_reads|nbdkit|32" "fio, depth 32|fio_reads|ours|32"
-    "fio, depth 1|fio_reads|nbdkit|1" "fio, depth 1|fio_reads|ours|1" "fio, depth 1, busy polling|fio_reads|spin|1"
-    "batches, depth 32|our_reads|nbdkit|32" "batches, depth 32|our_reads|ours|32"
+    "fio, depth 32|fio_reads|nbdkit|32" "fio, depth 32|fio_reads|qemu|32" "fio, depth 32|fio_reads|ours|32"
+    "fio, depth 1|fio_reads|nbdkit|1" "fio, depth 1|fio_reads|qemu|1" "fio, depth 1|fio_reads|ours|1"
+    "fio, depth 1, busy polling|fio_reads|spin|1"
+    "batches, depth 32|our_reads|nbdkit|32" "batches, depth 32|our_reads|qemu|32" "batches, depth 32|our_reads|ours|32"
 )
 : >"$place/rows"
 for ((round = 1; round <= rounds; round++)); do
     for case in "${cases[@]}"; do
         IFS='|' read -r label measure server depth <<<"$case"
         busy_before=$(busy) ours_before=$(ours)
+        server_before=$(ticks "${pid_of[$server]}")
         begin=$(date +%s.%N)
         reads=$($measure "$server" "$depth")
         end=$(date +%s.%N)
         others=$(awk "BEGIN{o=(($(busy) - $busy_before) - ($(ours) - $ours_before)) / $(getconf CLK_TCK) / ($end - $begin); print o < 0 ? 0 : o}")
-        echo "$round|$label|$server|$reads|$others" >>"$place/rows"
+        cpu=$(awk "BEGIN{print ($(ticks "${pid_of[$server]}") - $server_before) / $(getconf CLK_TCK) / ($reads * $seconds) * 1e6}")
+        echo "$round|$label|$server|$reads|$others|$cpu" >>"$place/rows"
     done
 done
 
@@ -83,20 +99,19 @@ awk -F'|' -v quiet="$quiet" -v rounds="$rounds" '
         return n % 2 ? list[(n+1)/2] : (list[n/2] + list[n/2+1]) / 2
     }
     { key = $2 "|" $3; if (!(key in seen)) { seen[key] = ++count; keys[count] = key }
-      value[key, $1] = $4; others[$1] = others[$1] > $5 ? others[$1] : $5 }
+      value[key, $1] = $4; cpu[key, $1] = $6; others[$1] = others[$1] > $5 ? others[$1] : $5 }
     END {
         for (r = 1; r <= rounds; r++) if (others[r] <= quiet) left++
         all = left < 3
-        printf "%-28s %-8s %10s %10s  others %s\n", "4 KiB random reads", "server", "reads/s", "to nbdkit", all ? "" : "(quiet rounds only)"
+        printf "%-28s %-8s %10s %10s %10s %9s  others %s\n", "4 KiB random reads", "server", "reads/s", "to nbdkit", "to qemu", "cpu", all ? "" : "(quiet rounds only)"
         for (c = 1; c <= count; c++) {
             split(keys[c], part, "|"); n = 0
-            base = part[1] ~ /busy/ ? "fio, depth 1|nbdkit" : part[1] "|nbdkit"
-            for (r = 1; r <= rounds; r++) if (all || others[r] <= quiet) { n++; list[n] = value[keys[c], r]; ratio[n] = list[n] / value[base, r]; load[n] = others[r] }
-            printf "%-28s %-8s %10.0f %9.2fx  %.2f\n", part[1], part[2], median(list, n), median(ratio, n), median(load, n)
-            if (part[2] == "ours" && part[1] ~ /batches/) {
-                for (r = n = 0; r < rounds;) { r++; if (all || others[r] <= quiet) ratio[++n] = value[keys[c], r] / value["fio, depth 32|nbdkit", r] }
-                printf "%-28s %-8s %10s %9.2fx  of fio on nbdkit\n", "", "", "", median(ratio, n)
+            base = part[1] ~ /busy/ ? "fio, depth 1|" : part[1] "|"
+            for (r = 1; r <= rounds; r++) if (all || others[r] <= quiet) {
+                n++; list[n] = value[keys[c], r]; load[n] = others[r]; time[n] = cpu[keys[c], r]
+                nbdkit[n] = list[n] / value[base "nbdkit", r]; qemu[n] = list[n] / value[base "qemu", r]
             }
+            printf "%-28s %-8s %10.0f %9.2fx %9.2fx %6.1f us  %.2f\n", part[1], part[2], median(list, n), median(nbdkit, n), median(qemu, n), median(time, n), median(load, n)
         }
         if (all) printf "every round was disturbed by others (more than %s cores): all %d are shown\n", quiet, rounds
         else printf "%d of %d rounds counted\n", left, rounds

@@ -59,6 +59,28 @@ fn a_wrong_example_would_be_found() {
     assert_eq!(commands("    tailcut run --seed 3 &\n    cargo run --release -- show\n").len(), 2);
 }
 
+#[test]
+#[ignore = "ten million requests: for a release build (TAILCUT=PATH), as .ci/run does"]
+fn the_first_run_on_readme_is_what_it_prints() {
+    let command = std::env::var("TAILCUT").unwrap_or_else(|_| env!("CARGO_BIN_EXE_tailcut").into());
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let run = std::process::Command::new(command).arg("--quiet").current_dir(&folder).output();
+    let printed = String::from_utf8(run.expect("it starts").stdout).expect("a report is text");
+    let mut printed_lines = printed.lines();
+    let readme = pages().into_iter().find(|page| page.place == "README.md").expect("it is there").text;
+    let (_, behind) = readme.split_once("Part of what the first prints:").expect("it shows the first run");
+    let shown: Vec<&str> = behind.lines().skip(1).map_while(block_line).filter(|line| !line.is_empty()).collect();
+    assert!(shown.len() > 8, "{shown:?}");
+    for line in shown {
+        assert!(printed_lines.any(|printed| printed == line), "not printed, or not here: {line:?}\n{printed}");
+    }
+}
+
+/// A line of an indented block, without what indents it; none for a line behind the block.
+fn block_line(line: &str) -> Option<&str> {
+    if line.is_empty() { Some(line) } else { line.strip_prefix("    ") }
+}
+
 /// The help of the command and of every command below it.
 fn help_texts() -> Vec<Text> {
     let mut texts = Vec::new();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
+use tailcut_host::array::LayoutKind;
 use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::Report;
 use tailcut_sim::scenario::Scenario;
@@ -66,6 +67,11 @@ fn passed(report: &Report) -> Vec<(String, f64)> {
         if least > used + 1e-9 {
             passed.push((format!("{name}: at least {least}, but measured"), used));
         }
+    }
+    let life = &d.lifetime;
+    let written = life.bytes_written.unwrap_or(0.0);
+    if written > life.bytes_written_most * (1.0 + 1e-9) {
+        passed.push((String::from("writes of a lifetime"), written / life.bytes_written_most));
     }
     passed
 }
@@ -152,6 +158,54 @@ fn programs_and_erases_under_way_at_the_end_do_not_pass_the_limit_of_the_chips()
     }
 }
 
+#[test]
+fn each_drive_of_an_array_has_limits_of_its_own() {
+    let mut scenario = small();
+    scenario.array.drives = 2;
+    scenario.array.layout = LayoutKind::Raid0;
+    let report = run(&scenario);
+    let drive = &report.drive;
+    let busy = |name: &str| drive.resources.iter().find(|r| r.name == name).map_or(0.0, |r| r.busy);
+    for (name, used) in [
+        ("chips", drive.chip_utilisation),
+        ("buses", drive.bus_utilisation),
+        ("link to host", drive.link_utilisation[0]),
+        ("link to drive", drive.link_utilisation[1]),
+    ] {
+        let least = busy(name);
+        assert!(0.0 < least && least <= used + 1e-9, "{name}: at least {least}, but measured {used}");
+    }
+}
+
+#[test]
+fn writes_that_an_array_acknowledges_in_memory_need_no_time() {
+    let mut scenario = small();
+    (scenario.array.drives, scenario.array.groups) = (2, 2);
+    scenario.array.layout = LayoutKind::Epochs;
+    let report = run(&scenario);
+    let kind = |name: &str| report.kinds.iter().find(|kind| kind.kind == name).expect("it occurred");
+    assert_eq!((kind("write").latency.bare_ns, kind("write").latency.mean_ns), (0.0, 0.0));
+    assert!(kind("read").latency.bare_ns > 75_000.0);
+}
+
+#[test]
+fn overload_shows_what_was_sustained_and_asks_for_less() {
+    let mut scenario = small();
+    scenario.run =
+        Limits { duration: Nanos::millis(300), ramp: Nanos::millis(200), requests: 0, ..Limits::NONE };
+    scenario.workload = SyntheticConfig { read: 1_000_000, pace: PaceKind::Open, rate: 400_000, ..scenario.workload };
+    let report = run(&scenario);
+    let overload = report.overload.expect("twenty times what four chips can do");
+    // Two planes of four chips read one page at a time, 75 us each.
+    assert!((20_000.0..110_000.0).contains(&overload.sustained_per_s), "{overload:?}");
+    for resource in &report.resources {
+        assert!(resource.requests_per_s >= overload.sustained_per_s, "{resource:?}, {overload:?}");
+    }
+    assert_eq!(report.all().requests, 0, "those that were due before the measurement are not done");
+    let why = report.unmeasured().expect("it has no figures");
+    assert!(why.contains("lower the rate") && !why.contains("run longer"), "{why}");
+}
+
 #[derive(Clone, Debug)]
 struct Drawn {
     seed: u64,
@@ -232,7 +286,7 @@ impl Drawn {
         scenario.run = Limits { requests, ramp: Nanos::micros(ramp), ..Limits::NONE };
         if self.array {
             scenario.array.drives = 2;
-            scenario.array.layout = tailcut_host::array::LayoutKind::Raid0;
+            scenario.array.layout = LayoutKind::Raid0;
         }
         scenario
     }

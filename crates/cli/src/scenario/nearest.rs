@@ -1,12 +1,16 @@
 //! What a misspelt name was meant to be.
 
 /// The most similar of `names`, if one is similar enough to be meant: a third of the letters
-/// wrong, swapped or missing at most, or one name the start of the other.
+/// wrong, swapped or missing at most, or one name the start of the other. A name that differs in its
+/// digits alone is another thing (raid6 is not raid0) and is not suggested.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = plain(name);
     let mut best: Option<(usize, &str)> = None;
     for candidate in names {
         let other = plain(candidate);
+        if without_digits(&other) == without_digits(&wanted) && other != wanted {
+            continue;
+        }
         let distance = strsim::damerau_levenshtein(&wanted, &other);
         let tolerated = wanted.chars().count().max(other.chars().count()).div_ceil(3);
         let similar = distance <= tolerated.min(4) && distance < wanted.chars().count();
@@ -22,6 +26,10 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 /// Letter case and the kind of dash are not what a person gets wrong on purpose.
 fn plain(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
+}
+
+fn without_digits(name: &str) -> String {
+    name.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// Names for a sentence: `'a', 'b', 'c'`. All of them: the one that is looked for may be the last.
@@ -51,6 +59,7 @@ mod tests {
         assert_eq!(nearest("colour", ["read", "program", "erase"]), None);
         assert_eq!(nearest("a", ["b", "c"]), None);
         assert_eq!(nearest("x", []), None);
+        assert_eq!(nearest("raid6", ["raid0", "raid4", "raid5"]), None);
     }
 
     #[test]

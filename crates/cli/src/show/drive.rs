@@ -27,7 +27,7 @@ fn rows(report: &Report) -> Vec<Row> {
         "1",
         format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
     )];
-    rows.extend(utilisations(report));
+    rows.extend(utilisations(d));
     rows.push(queue_stall(report));
     if d.readdressed > 0 {
         rows.push(row("readdressed reads", count(d.readdressed), "-", String::new()));
@@ -142,10 +142,9 @@ fn preemptions(d: &DriveReport) -> Vec<Row> {
 }
 
 /// Utilisations beside what the work needs at least: the difference is lost to waiting.
-fn utilisations(report: &Report) -> Vec<Row> {
-    let d = &report.drive;
+fn utilisations(d: &DriveReport) -> Vec<Row> {
     let needed = |name: &str| {
-        let resource = report.resources.iter().find(|resource| resource.name == name);
+        let resource = d.resources.iter().find(|resource| resource.name == name);
         resource.map_or(String::from("0 %"), |resource| per_cent(resource.busy))
     };
     let [to_host, to_drive] = d.link_utilisation;
@@ -170,7 +169,7 @@ fn utilisations(report: &Report) -> Vec<Row> {
         row("planes at work", planes.clone(), &planes, String::new()),
         row("buses in use", per_cent(d.bus_utilisation), &needed("buses"), String::new()),
     ];
-    let half_duplex = report.resources.iter().any(|resource| resource.name == "link");
+    let half_duplex = d.resources.iter().any(|resource| resource.name == "link");
     if half_duplex {
         rows.push(row("link in use", per_cent(to_host + to_drive), &needed("link"), String::new()));
     } else {

@@ -19,6 +19,7 @@ use std::path::Path;
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::{Overload, SteadyReport, Tail};
+use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::precondition::PreparedState;
 
@@ -87,11 +88,13 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
 /// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of the run.
 fn overloaded(report: &Report, overload: Overload) -> String {
     format!(
-        "Overload: of about {} requests due {} were issued; {}/s were sustained. Latencies below count from the moment a \
-         request was due and grow with the length of the run.\n",
+        "Overload: of about {} requests due {} were issued; the drive sustained {}/s. The figures below are those of the \
+         {} requests that fell due in the measurement and were answered. Their latencies count from the moment a request \
+         was due and grow with the length of the run.\n",
         show_count(overload.due as f64),
         show_count(overload.issued as f64),
-        show_count(report.all().requests_per_s)
+        show_count(overload.sustained_per_s),
+        show_count(report.all().requests as f64),
     )
 }
 
@@ -127,13 +130,29 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
                     "{reads} gets of {} items, and sets; {pace}",
                     show_count(scenario.kv.items as f64)
                 ),
-                false => format!("{reads} reads of {}, writes of {}; {pace}", w.read_size, w.write_size),
+                false => format!("{}; {pace}", mix(w)),
             }
         }
         [one] => one.clone(),
         several if several.len() <= 3 => several.join("; "),
         several => format!("{} sources, {} and others", several.len(), several[0]),
     }
+}
+
+/// The kinds of requests that a synthetic workload has, with their sizes.
+fn mix(w: &SyntheticConfig) -> String {
+    let share = |ppm: u32| per_cent(f64::from(ppm) / 1e6);
+    let mut parts = Vec::new();
+    if w.read > 0 {
+        parts.push(format!("{} reads of {}", share(w.read), w.read_size));
+    }
+    if w.read + w.trim < 1_000_000 {
+        parts.push(format!("writes of {}", w.write_size));
+    }
+    if w.trim > 0 {
+        parts.push(format!("{} trims of {}", share(w.trim), w.trim_size));
+    }
+    parts.join(", ")
 }
 
 fn steady(steady: Option<&SteadyReport>) -> String {

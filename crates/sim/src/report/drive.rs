@@ -1,7 +1,7 @@
 //! The drive in a report.
 
 use super::lifetime::Lifetime;
-use super::{Demand, limits};
+use super::{Demand, Resource, limits};
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::controller::commit::CommitPolicy;
@@ -43,6 +43,9 @@ pub struct DriveReport {
     pub levelled_queues: u64,
     /// Reads of garbage collection that a read of the host for the same page has spared.
     pub merged_reads: u64,
+    /// What each resource of this drive had to do at least.
+    #[serde(default)]
+    pub resources: Vec<Resource>,
     /// Time of ready/busy lines held by a transaction.
     pub chip_utilisation: f64,
     /// Time of ready/busy lines by what held them.
@@ -182,11 +185,20 @@ pub struct ReadHits {
     pub pages_written: u64,
 }
 
+/// The measurement that the figures of a drive belong to.
+pub(super) struct Measurement {
+    /// Its length.
+    pub seconds: f64,
+    /// Share of it during which the busiest resource was needed.
+    pub busiest: f64,
+    /// Requests that ended in it, per second.
+    pub requests_per_s: f64,
+}
+
 impl DriveReport {
-    /// What `figures` say, measured over `seconds`, during a share `busiest` of which the busiest
-    /// resource was needed.
-    pub(super) fn new<P: Probe>(ssd: &Ssd<P>, figures: &Figures, seconds: f64, busiest: f64) -> DriveReport {
-        let f = figures;
+    /// What `figures` say.
+    pub(super) fn new<P: Probe>(ssd: &Ssd<P>, figures: &Figures, measurement: &Measurement) -> DriveReport {
+        let (f, &Measurement { seconds, busiest, requests_per_s }) = (figures, measurement);
         let demand = Demand::new(ssd.config(), f);
         let (least, mean, most) = ssd.wear();
         let elapsed = f.at.0 as f64;
@@ -208,6 +220,7 @@ impl DriveReport {
             preemptions: preemptions(f),
             levelled_queues: f.counts.levelled_queues,
             merged_reads: f.counts.merged_reads,
+            resources: demand.resources(requests_per_s),
             chip_utilisation: f.unit_utilisation(),
             chip_time: HOLDERS
                 .iter()

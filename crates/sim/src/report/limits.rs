@@ -1,5 +1,6 @@
 //! The limits that physics sets: `docs/model.md`, section "Limits", derives each.
 
+use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::Figures;
@@ -173,9 +174,18 @@ pub struct Bare {
     completion_ns: f64,
     firmware_ns: f64,
     write_back: bool,
+    /// Writes complete in the host's memory, before any drive has them.
+    in_host_memory: bool,
 }
 
 impl Bare {
+    /// For the drive or array of a scenario.
+    pub(super) fn of(scenario: &Scenario) -> Bare {
+        let array = &scenario.array;
+        let has_tokens = array.layout.is_mirrored() || array.log.tokens;
+        Bare { in_host_memory: array.drives > 0 && has_tokens, ..Bare::new(&scenario.device) }
+    }
+
     /// For a drive of this configuration.
     pub fn new(config: &SsdConfig) -> Bare {
         Bare {
@@ -187,6 +197,7 @@ impl Bare {
             completion_ns: Nanos::for_bytes(COMPLETION_BYTES, config.link.rate).0.max(1) as f64,
             firmware_ns: config.queue.firmware.0 as f64,
             write_back: config.buffer.size > 0,
+            in_host_memory: false,
         }
     }
 
@@ -196,6 +207,7 @@ impl Bare {
         let cost = self.link_command_ns + self.firmware_ns;
         match op {
             Op::Read => cost + self.read_ns(bytes),
+            Op::Write if self.in_host_memory => 0.0,
             Op::Write if self.write_back => cost + self.link_ns(bytes),
             Op::Write => cost + self.program_ns(bytes),
             Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),

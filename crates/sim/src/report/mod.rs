@@ -34,6 +34,7 @@ use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::workload::{Pace, Source};
 use crate::world::{OpStats, Witness, World};
+use drive::Measurement;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Device, Op};
@@ -106,12 +107,15 @@ pub struct Report {
 }
 
 /// An open loop that a drive could not keep up with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
     /// Requests issued, with those of the ramp.
     pub issued: u64,
     /// Requests due by the end of the run, about.
     pub due: u64,
+    /// Requests per second that ended in the measurement, whenever they were due.
+    #[serde(default)]
+    pub sustained_per_s: f64,
 }
 
 impl Report {
@@ -124,7 +128,7 @@ impl Report {
     ) -> Report {
         let stats = &world.stats;
         let seconds = stats.elapsed().as_secs_f64();
-        let bare = Bare::new(&scenario.device);
+        let bare = Bare::of(scenario);
         let all = stats.all();
         let mut kinds = vec![KindReport::all(stats, &bare, seconds)];
         for &op in Op::all() {
@@ -139,7 +143,7 @@ impl Report {
             }
         }
         let requests_per_s = kinds[0].requests_per_s;
-        let mut resources = limits::of_drives(&scenario.device, figures, requests_per_s);
+        let mut resources = limits::of_drives(&scenario.device, figures, stats.ended_per_s());
         let kv = world.device.kv_figures();
         if kv.is_none() {
             resources.extend(closed_loop(world, &bare, requests_per_s));
@@ -169,13 +173,21 @@ impl Report {
             from_ns: stats.from.0,
             until_ns: stats.until.0,
             steady: SteadyReport::of(&world.rounds),
-            overload: world.overload().map(|(issued, due)| Overload { issued, due }),
+            overload: world.overload().map(|(issued, due)| Overload {
+                issued,
+                due,
+                sustained_per_s: stats.ended_per_s(),
+            }),
             littles_ratio: stats.littles_ratio(),
             outstanding: in_flight(all.latency.sum(), stats.elapsed().0),
             in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
             queue_stall_ns: stats.queue_stall.0,
             kinds,
-            drive: DriveReport::new(&world.device.drives()[0], &figures[0], seconds, busiest),
+            drive: DriveReport::new(
+                &world.device.drives()[0],
+                &figures[0],
+                &Measurement { seconds, busiest, requests_per_s: stats.ended_per_s() },
+            ),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
             notes: notes(world, &all, interrupted),
@@ -200,7 +212,7 @@ impl Report {
             None => Some("no request fell into the measurement: lower run.ramp or run longer"),
             Some(_) => Some(
                 "no request that fell due in the measurement was answered: the load exceeds what the drive sustains; \
-                 lower the rate, or run longer",
+                 lower the rate",
             ),
         }
     }

@@ -150,6 +150,8 @@ pub struct World<D: Device, W: Witness = ()> {
     /// The most requests.
     most: u64,
     issued: u64,
+    /// Those among them that prepared the device.
+    preparing: u64,
     completed: u64,
     closed: bool,
     now: Time,
@@ -207,6 +209,7 @@ impl<D: Device, W: Witness> World<D, W> {
             most: u64::MAX,
             limits,
             issued: 0,
+            preparing: 0,
             completed: 0,
             closed: false,
             now: Time::ZERO,
@@ -381,6 +384,7 @@ impl<D: Device, W: Witness> World<D, W> {
     fn begin_counting(&mut self, now: Time) {
         let Limits { ramp, duration, requests, .. } = self.limits;
         self.prepared = Some(now);
+        self.preparing = self.issued;
         self.device.begin_counting();
         self.ramp_end = now + ramp;
         self.rounds.begin(now);
@@ -398,8 +402,9 @@ impl<D: Device, W: Witness> World<D, W> {
         let run = self.end.min(self.stats.until).since(self.prepared?);
         let kept_up = Nanos(run.0.saturating_sub(self.lateness.0));
         let is_late = self.lateness * 20 > run && kept_up > Nanos::ZERO;
-        let due = || (self.issued as f64 * run.0 as f64 / kept_up.0 as f64) as u64;
-        is_late.then(|| (self.issued, due()))
+        let issued = self.issued - self.preparing;
+        let due = || (issued as f64 * run.0 as f64 / kept_up.0 as f64) as u64;
+        is_late.then(|| (issued, due()))
     }
 
     /// When the sources that count began, once the device had been prepared.
@@ -606,6 +611,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.account_area(now);
         if self.measured_from.is_some() {
             self.stats.in_device += u128::from(now.since(flight.submitted).0);
+            self.stats.ended += 1;
         }
         self.in_flight -= 1;
         self.completed += 1;

@@ -120,6 +120,8 @@ pub struct Stats {
     /// From the moment at which the device took a request to its end, in ns, summed over all requests that ended in the
     /// measurement, those that were due before it included.
     pub(super) in_device: u128,
+    /// Requests that ended in the measurement, including those that were due before it.
+    pub ended: u64,
     /// Queue stall: time during which a request waited outside the device because every tag of its
     /// queue was taken.
     pub queue_stall: Nanos,
@@ -165,6 +167,7 @@ impl Stats {
             others: Default::default(),
             in_flight_area: 0,
             in_device: 0,
+            ended: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
             slowest: BinaryHeap::new(),
@@ -251,6 +254,13 @@ impl Stats {
     /// Length of the measurement.
     pub fn elapsed(&self) -> Nanos {
         self.until.since(self.from)
+    }
+
+    /// Requests per second that ended in the measurement: the rate at which the device worked. Under overload it exceeds that
+    /// of the requests counted, which were due in the measurement and wait behind those that were due before it.
+    pub fn ended_per_s(&self) -> f64 {
+        let seconds = self.elapsed().as_secs_f64();
+        if seconds > 0.0 { self.ended as f64 / seconds } else { 0.0 }
     }
 
     /// All kinds of requests together.
