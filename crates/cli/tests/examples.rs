@@ -69,10 +69,14 @@ fn the_first_run_on_readme_is_what_it_prints() {
     let mut printed_lines = printed.lines();
     let readme = pages().into_iter().find(|page| page.place == "README.md").expect("it is there").text;
     let (_, behind) = readme.split_once("Part of what the first prints:").expect("it shows the first run");
-    let shown: Vec<&str> = behind.lines().skip(1).map_while(block_line).filter(|line| !line.is_empty()).collect();
+    let shown: Vec<&str> =
+        behind.lines().skip(1).map_while(block_line).filter(|line| !line.is_empty()).collect();
     assert!(shown.len() > 8, "{shown:?}");
     for line in shown {
-        assert!(printed_lines.any(|printed| printed == line), "not printed, or not here: {line:?}\n{printed}");
+        assert!(
+            printed_lines.any(|printed| printed == line),
+            "not printed, or not here: {line:?}\n{printed}"
+        );
     }
 }
 

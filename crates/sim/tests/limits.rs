@@ -193,7 +193,8 @@ fn overload_shows_what_was_sustained_and_asks_for_less() {
     let mut scenario = small();
     scenario.run =
         Limits { duration: Nanos::millis(300), ramp: Nanos::millis(200), requests: 0, ..Limits::NONE };
-    scenario.workload = SyntheticConfig { read: 1_000_000, pace: PaceKind::Open, rate: 400_000, ..scenario.workload };
+    scenario.workload =
+        SyntheticConfig { read: 1_000_000, pace: PaceKind::Open, rate: 400_000, ..scenario.workload };
     let report = run(&scenario);
     let overload = report.overload.expect("twenty times what four chips can do");
     // Two planes of four chips read one page at a time, 75 us each.
