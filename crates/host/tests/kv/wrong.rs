@@ -13,7 +13,7 @@ use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 
 /// What is written with a right checksum.
 #[derive(Clone, Debug)]
-enum Wrong {
+pub enum Wrong {
     /// Some field of both superblocks gets another value.
     Superblock(u8, u64),
     /// The first or last bytes of a segment.
@@ -166,6 +166,21 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
     }
 }
 
+/// Writes `wrongs` to the disk of a closed store and uses it again, if it can be opened.
+pub fn use_again(store: &mut Store, wrongs: &[Wrong]) {
+    let name = superblock_of(store).store;
+    wrongs.iter().for_each(|wrong| make_wrong(store, name, wrong));
+    if store.reopen().is_ok() {
+        store.look_at_all();
+        (0..300).for_each(|_| store.step());
+        store.look_at_all();
+        store.close();
+        if store.reopen().is_ok() {
+            store.look_at_all();
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20 * cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -176,17 +191,7 @@ proptest! {
         wrongs in prop::collection::vec(any_wrong(), 1..6),
     ) {
         let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, seed);
-        let name = superblock_of(&store).store;
-        wrongs.iter().for_each(|wrong| make_wrong(&mut store, name, wrong));
-        if store.reopen().is_ok() {
-            store.look_at_all();
-            (0..300).for_each(|_| store.step());
-            store.look_at_all();
-            store.close();
-            if store.reopen().is_ok() {
-                store.look_at_all();
-            }
-        }
+        use_again(&mut store, &wrongs);
     }
 }
 

@@ -207,7 +207,11 @@ impl<B: Block> Raid<B> {
         journal.ring = Ring::new(journal.blocks, next);
         let mut in_place = BTreeMap::new();
         self.recovery.writes.clear();
-        for (&sequence, whole) in found.range(tail..) {
+        let place = |whole: &Whole<B>| (whole.header.position, whole.header.blocks());
+        let together =
+            Ring::together(journal.blocks, found.range(tail..).rev().map(|(_, whole)| place(whole)));
+        let oldest = found.keys().rev().take(together).last().copied().unwrap_or(next);
+        for (&sequence, whole) in found.range(oldest..) {
             journal.ring.restore(sequence, whole.header.position, whole.header.blocks());
             let mut content = whole.content.iter();
             for entry in &whole.header.entries {

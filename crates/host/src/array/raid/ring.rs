@@ -56,6 +56,27 @@ impl Ring {
         self.taken.front().map_or(self.next, |taken| taken.sequence)
     }
 
+    /// How many of the newest transactions on a ring of `blocks` blocks can be in it together, with the block left that
+    /// [`Ring::place`] promises. Each is given by its position and its length, the newest first. All of them, unless the
+    /// metadata is wrong: a tail that is too old names transactions whose blocks have been written over.
+    pub fn together(blocks: u64, newest_first: impl IntoIterator<Item = (u64, u64)>) -> usize {
+        let mut newest_first = newest_first.into_iter();
+        let Some((mut tail, length)) = newest_first.next() else { return 0 };
+        let head = tail + length;
+        let (mut count, mut has_wrapped) = (1, false);
+        for (position, length) in newest_first {
+            let end = position + length;
+            has_wrapped |= position >= head;
+            let limit = if tail < head && has_wrapped { blocks } else { tail };
+            let is_one_left = if has_wrapped { position > head } else { position > 0 || head < blocks };
+            if end > limit || !is_one_left {
+                return count;
+            }
+            (tail, count) = (position, count + 1);
+        }
+        count
+    }
+
     /// A transaction of an earlier life lies there.
     pub fn restore(&mut self, sequence: u64, position: u64, blocks: u64) {
         self.taken.push_back(Taken { sequence, position, blocks, pending: 0 });
@@ -146,6 +167,8 @@ mod tests {
                 let sequence = ring.take(position, blocks, 1);
                 ring.batch_done(sequence);
                 assert!(ring.place(1, 0).is_some());
+                let newest_first = || ring.taken.iter().rev().map(|taken| (taken.position, taken.blocks));
+                assert_eq!(Ring::together(20, newest_first()), ring.taken.len());
                 taken_over += 1;
             } else {
                 ring.flushed(ring.complete());
@@ -153,5 +176,16 @@ mod tests {
             }
         }
         assert!(taken_over > 5_000);
+    }
+
+    #[test]
+    fn transactions_that_were_written_over_are_not_in_it() {
+        assert_eq!(Ring::together(20, []), 0);
+        assert_eq!(Ring::together(20, [(4, 3), (0, 4)]), 2);
+        assert_eq!(Ring::together(20, [(4, 3), (0, 4), (8, 12)]), 3, "behind the head, with block 7 left");
+        assert_eq!(Ring::together(20, [(4, 3), (0, 4), (7, 13)]), 2, "no block would be left");
+        assert_eq!(Ring::together(20, [(4, 3), (0, 4), (6, 2)]), 2, "block 6 was written over");
+        assert_eq!(Ring::together(20, [(4, 3), (0, 4), (12, 8), (8, 5)]), 3, "block 12 was written over");
+        assert_eq!(Ring::together(20, [(15, 5), (0, 15)]), 1);
     }
 }

@@ -1,0 +1,71 @@
+//! Metadata of arrays that is wrong under a right checksum: records, checkpoints, descriptors, summaries, journals,
+//! bitmaps. Bytes of them are changed and their checksums are made right again; then the array is opened, read and
+//! written. It may refuse, and requests may fail; nothing may panic, and everything comes to an end.
+//!
+//! What is read is compared with what was written. Wrong data is excluded where metadata is a hint (summaries, bitmaps)
+//! and counted elsewhere: a map or a descriptor that names another block, and is possible, is believed, because nothing
+//! else on the drives says what it says.
+
+mod edits;
+mod machine;
+
+use edits::{Edit, rewrite};
+use machine::{Image, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tailcut_base::random::Stream;
+use tailcut_host::array::LayoutKind;
+use tailcut_host::array::raid::WriteHole;
+
+fn never_panics(layout: LayoutKind, hole: WriteHole, kinds: &str) {
+    let cases = std::env::var("TAILCUT_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let image = Image::new(layout, hole);
+    let mut missing: Vec<char> = kinds.chars().collect();
+    let mut panics = Vec::new();
+    for (kind, places) in &image.metadata() {
+        let letter = char::from(*kind);
+        missing.retain(|&other| other != letter);
+        let mut outcome = Outcome::default();
+        for case in 0..cases {
+            let mut random = Stream::new(case, &format!("{layout} {kind}"));
+            let place = places[random.below(places.len() as u64) as usize];
+            let mut machine = image.copy();
+            if !rewrite(&mut machine, place, &Edit::draw(&mut random), random.below(2) == 0) {
+                continue;
+            }
+            match catch_unwind(AssertUnwindSafe(|| image.use_again(&mut machine))) {
+                Ok(one) => outcome.add(one),
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().cloned();
+                    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+                    panics.push(format!("{layout} {letter} case {case}: {text:?}"));
+                }
+            }
+        }
+        println!("{layout} {hole} tailcut{letter}: {outcome:?}");
+        // Summaries and bitmaps are hints: whatever they say, no other data is read.
+        if "SI".contains(letter) {
+            assert_eq!(outcome.wrong, 0, "{layout} tailcut{letter}");
+        }
+    }
+    assert!(panics.is_empty(), "{}", panics.join("\n"));
+    assert!(missing.is_empty(), "{layout}: nothing of {missing:?} was on the drives");
+}
+
+#[test]
+fn wrong_records_and_journals_of_arrays_in_place() {
+    never_panics(LayoutKind::Raid0, WriteHole::Journal, "A");
+    never_panics(LayoutKind::Raid5, WriteHole::Journal, "A");
+    never_panics(LayoutKind::Raid4, WriteHole::Resync, "AI");
+}
+
+#[test]
+fn wrong_records_and_descriptors_of_copies() {
+    never_panics(LayoutKind::Epochs, WriteHole::Journal, "A");
+}
+
+#[test]
+fn wrong_records_checkpoints_descriptors_and_summaries_of_logs() {
+    for layout in [LayoutKind::LogRaid0, LayoutKind::LogRaid5, LayoutKind::Swan4] {
+        never_panics(layout, WriteHole::Journal, "ACMLS");
+    }
+}
