@@ -210,7 +210,7 @@ impl<B: Block> Raid<B> {
         let place = |whole: &Whole<B>| (whole.header.position, whole.header.blocks());
         let together =
             Ring::together(journal.blocks, found.range(tail..).rev().map(|(_, whole)| place(whole)));
-        let oldest = found.keys().rev().take(together).last().copied().unwrap_or(next);
+        let oldest = found.keys().rev().take(together).next_back().copied().unwrap_or(next);
         for (&sequence, whole) in found.range(oldest..) {
             journal.ring.restore(sequence, whole.header.position, whole.header.blocks());
             let mut content = whole.content.iter();
