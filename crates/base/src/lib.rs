@@ -16,6 +16,7 @@ pub mod planted;
 pub mod plm;
 pub mod quantity;
 pub mod random;
+pub mod slab;
 pub mod steady;
 pub mod table;
 pub mod time;

@@ -3,13 +3,18 @@
 use crate::block::Bytes;
 use crate::disk::{Disk, Mirror, Request};
 use std::collections::VecDeque;
-use tailcut_base::{Class, Op};
+use tailcut_base::slab::Slab;
+use tailcut_base::{Class, Op, id};
+
+id! {
+    /// A job that has a request, with the disk or waiting for it.
+    struct JobId;
+}
 
 /// What becomes of an answer is in a job of kind `J`.
 #[derive(Debug)]
 pub struct Jobs<J> {
-    jobs: Vec<Option<J>>,
-    vacant: Vec<u32>,
+    jobs: Slab<JobId, J>,
     depth: usize,
     most_blocks: u32,
     copies: u8,
@@ -35,8 +40,7 @@ impl<J> Jobs<J> {
     /// For a disk.
     pub fn new(disk: &Disk) -> Jobs<J> {
         Jobs {
-            jobs: Vec::new(),
-            vacant: Vec::new(),
+            jobs: Slab::new(),
             depth: disk.depth as usize,
             most_blocks: disk.most_blocks,
             copies: disk.copies,
@@ -94,11 +98,7 @@ impl<J> Jobs<J> {
 
     fn add(&mut self, job: J, haste: Haste, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) {
         debug_assert!(blocks <= self.most_blocks);
-        let id = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
-        if id as usize == self.jobs.len() {
-            self.jobs.push(None);
-        }
-        self.jobs[id as usize] = Some(job);
+        let id = self.jobs.insert(job).get();
         let class = if haste == Haste::Urgent { Class::DEFAULT } else { BACKGROUND };
         let request =
             Request { id, op, fua: false, class, fail_fast: false, mirror: Mirror::Any, block, blocks, data };
@@ -127,14 +127,13 @@ impl<J> Jobs<J> {
 
     /// What a request is for that is with the disk.
     pub fn job(&self, id: u32) -> Option<&J> {
-        self.jobs.get(id as usize)?.as_ref()
+        self.jobs.get(JobId::new(id))
     }
 
     /// What is to become of the answer to a request.
     pub fn end(&mut self, id: u32) -> J {
         self.under_way -= 1;
-        self.vacant.push(id);
-        self.jobs[id as usize].take().expect("the disk answers what it was asked")
+        self.jobs.try_remove(JobId::new(id)).expect("the disk answers what it was asked")
     }
 
     /// True when the disk is asked for nothing.

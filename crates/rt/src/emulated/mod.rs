@@ -31,7 +31,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
-use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time};
+use tailcut_base::slab::Slab;
+use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time, id};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;
 use timing::{Ask, Timing, Told};
@@ -41,8 +42,7 @@ use timing::{Ask, Timing, Told};
 pub struct EmulatedSsd {
     identity: Identify,
     contents: Contents,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    flights: Slab<FlightId, Flight>,
     model: Model,
     told: Vec<Told>,
 }
@@ -54,8 +54,13 @@ enum Model {
     OwnCore(Box<OwnCore>),
 }
 
+id! {
+    /// A request that the model has, which knows it under this number.
+    struct FlightId;
+}
+
 /// A request that the model has.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Flight {
     id: u32,
     data: Vec<Bytes>,
@@ -85,7 +90,7 @@ impl EmulatedSsd {
 
     fn new(identity: Identify, model: Model) -> EmulatedSsd {
         let contents = Contents::new(identity.sectors / BLOCK_SECTORS);
-        EmulatedSsd { identity, contents, flights: Vec::new(), free: Vec::new(), model, told: Vec::new() }
+        EmulatedSsd { identity, contents, flights: Slab::new(), model, told: Vec::new() }
     }
 
     /// How late its answers were: on its own core, when they were posted; inline, when they were taken.
@@ -125,20 +130,6 @@ impl EmulatedSsd {
         }
     }
 
-    /// A place for a request; its number is the command's name.
-    fn take_off(&mut self, flight: Flight) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.flights[slot as usize] = flight;
-                slot
-            }
-            None => {
-                self.flights.push(flight);
-                (self.flights.len() - 1) as u32
-            }
-        }
-    }
-
     /// Moves the data of a request.
     fn carry_out(&mut self, request: &mut Request<Bytes>) {
         let Request { op, block, blocks, data, .. } = request;
@@ -166,21 +157,20 @@ impl EmulatedSsd {
         if let Model::Inline(_, lateness) = &mut self.model {
             lateness.record(&completion, now);
         }
-        let slot = completion.id.0;
-        let flight = &mut self.flights[slot as usize];
+        let id = FlightId::new(completion.id.0);
+        let flight = &mut self.flights[id];
         flight.spans.extend(&completion.spans);
         // The thread of the drive may be ahead of the moment at which its user has begun to look.
         flight.spans.add(Cause::Poll, Nanos(now.0.saturating_sub(completion.at.0)));
         if flight.rest.is_empty() {
-            self.land(slot, &completion, answers);
+            self.land(id, &completion, answers);
         } else {
-            self.trim_more(now, slot);
+            self.trim_more(now, id);
         }
     }
 
-    fn land(&mut self, slot: u32, completion: &Completion, answers: &mut Answers) {
-        let Flight { id, mut data, spans, .. } = std::mem::take(&mut self.flights[slot as usize]);
-        self.free.push(slot);
+    fn land(&mut self, flight: FlightId, completion: &Completion, answers: &mut Answers) {
+        let Flight { id, mut data, spans, .. } = self.flights.remove(flight);
         let Completion { status, busy_for, .. } = *completion;
         if status != Status::Success {
             data.clear();
@@ -189,9 +179,9 @@ impl EmulatedSsd {
     }
 
     /// Asks for the next piece of a trim.
-    fn trim_more(&mut self, now: Time, slot: u32) {
+    fn trim_more(&mut self, now: Time, id: FlightId) {
         let most = self.most_blocks();
-        let rest = &mut self.flights[slot as usize].rest;
+        let rest = &mut self.flights[id].rest;
         let block = rest.start;
         let blocks = most.min(rest.end - block) as u32;
         rest.start += u64::from(blocks);
@@ -208,7 +198,7 @@ impl EmulatedSsd {
             blocks,
             data,
         };
-        self.ask(Ask::Command { asked: now, command: piece.command(CommandId(slot)) });
+        self.ask(Ask::Command { asked: now, command: piece.command(CommandId(id.get())) });
     }
 }
 
@@ -230,8 +220,8 @@ impl Drive for EmulatedSsd {
         request.blocks = u64::from(request.blocks).min(most) as u32;
         let rest = request.block + u64::from(request.blocks)..end;
         let data = std::mem::take(&mut request.data);
-        let slot = self.take_off(Flight { id: request.id, data, rest, spans: Spans::new() });
-        self.ask(Ask::Command { asked: now, command: request.command(CommandId(slot)) });
+        let id = self.flights.insert(Flight { id: request.id, data, rest, spans: Spans::new() });
+        self.ask(Ask::Command { asked: now, command: request.command(CommandId(id.get())) });
     }
 
     fn control(&mut self, now: Time, call: Control) {

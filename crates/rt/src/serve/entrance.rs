@@ -18,7 +18,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tailcut_base::{Class, Time};
+use tailcut_base::slab::Slab;
+use tailcut_base::{Class, Time, id};
 use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 
 /// Where the connections of an export go.
@@ -42,10 +43,9 @@ pub struct Entrance {
     limits: Limits,
     clock: Clock,
     epoll: OwnedFd,
-    guests: Vec<Option<Guest>>,
-    vacant: Vec<u32>,
-    /// Guests from the oldest on, by place and number; some have gone.
-    order: VecDeque<(u32, u64)>,
+    guests: Slab<GuestId, Guest>,
+    /// Guests from the oldest on, by id and number; some have gone.
+    order: VecDeque<(GuestId, u64)>,
     served: u64,
     turned_away: u64,
     /// The system has no room for more connections: until then none is taken.
@@ -53,6 +53,17 @@ pub struct Entrance {
     /// How often that was so.
     exhausted: Arc<AtomicU64>,
     buffer: Vec<u8>,
+}
+
+id! {
+    /// A connection in its handshake.
+    struct GuestId;
+}
+
+impl GuestId {
+    fn event(self) -> EventData {
+        EventData::new_u64(self.get().into())
+    }
 }
 
 /// A connection in its handshake.
@@ -104,8 +115,7 @@ impl Entrance {
             limits,
             clock,
             epoll,
-            guests: Vec::new(),
-            vacant: Vec::new(),
+            guests: Slab::new(),
             order: VecDeque::new(),
             served: 0,
             turned_away: 0,
@@ -130,7 +140,7 @@ impl Entrance {
                 match data.u64() {
                     STOP => return self.turned_away,
                     DOOR => self.receive_guests(),
-                    guest => self.attend(guest as u32),
+                    guest => self.attend(GuestId::new(guest as u32)),
                 }
             }
             self.see_off_the_late();
@@ -138,8 +148,8 @@ impl Entrance {
     }
 
     fn timeout(&self) -> Option<Timespec> {
-        let oldest = self.order.front().map(|&(place, _)| place);
-        let oldest = oldest.and_then(|place| self.guests[place as usize].as_ref());
+        let oldest = self.order.front().map(|&(id, _)| id);
+        let oldest = oldest.and_then(|id| self.guests.get(id));
         let until = [oldest.map(|guest| guest.deadline), self.closed_until].into_iter().flatten().min()?;
         let left = until.0.saturating_sub(self.clock.now().0);
         Some(Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 })
@@ -171,22 +181,13 @@ impl Entrance {
             self.turned_away += 1;
             return;
         }
-        if self.guests.len() - self.vacant.len() >= self.limits.handshakes {
+        if self.guests.len() >= self.limits.handshakes {
             self.turn_away_oldest();
         }
-        let place = self.vacant.pop().unwrap_or_else(|| {
-            self.guests.push(None);
-            self.guests.len() as u32 - 1
-        });
-        if epoll::add(&self.epoll, &socket, EventData::new_u64(place.into()), EventFlags::IN).is_err() {
-            self.vacant.push(place);
-            return;
-        }
-        self.served += 1;
         let mut out = Vec::new();
         let handshake = Handshake::begin(&mut out);
-        self.guests[place as usize] = Some(Guest {
-            number: self.served,
+        let id = self.guests.insert(Guest {
+            number: self.served + 1,
             socket,
             handshake,
             input: Vec::new(),
@@ -196,42 +197,46 @@ impl Entrance {
             waits_for_room: false,
             deadline: Time(self.clock.now().0 + self.limits.handshake.0),
         });
-        self.order.push_back((place, self.served));
-        self.attend(place);
+        let guest = &self.guests[id];
+        if epoll::add(&self.epoll, &guest.socket, id.event(), EventFlags::IN).is_err() {
+            self.guests.remove(id);
+            return;
+        }
+        self.served += 1;
+        self.order.push_back((id, self.served));
+        self.attend(id);
     }
 
-    fn attend(&mut self, place: u32) {
-        let Some(guest) = &mut self.guests[place as usize] else { return };
+    fn attend(&mut self, id: GuestId) {
+        let Some(guest) = self.guests.get_mut(id) else { return };
         match guest.attend(&self.offer, &mut self.buffer) {
             Fate::Stays => {
                 let flags = if guest.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
-                epoll::modify(&self.epoll, &guest.socket, EventData::new_u64(place.into()), flags)
+                epoll::modify(&self.epoll, &guest.socket, id.event(), flags)
                     .expect("a socket that is watched can be watched otherwise");
             }
-            Fate::Goes => self.release(place),
-            Fate::Encrypts => self.encrypt(place),
-            Fate::Enters(terms) => self.hand_over(place, terms),
+            Fate::Goes => self.release(id),
+            Fate::Encrypts => self.encrypt(id),
+            Fate::Enters(terms) => self.hand_over(id, terms),
         }
     }
 
     /// Goes on with a guest in the clear, behind the relay. The time that it has for its handshake stays what it was.
-    fn encrypt(&mut self, place: u32) {
+    fn encrypt(&mut self, id: GuestId) {
         let gate = self.gate.as_ref().expect("TLS is offered with a gate only");
-        let Some(guest) = &mut self.guests[place as usize] else { return };
+        let Some(guest) = self.guests.get_mut(id) else { return };
         let is_moved = epoll::delete(&self.epoll, &guest.socket).is_ok()
             && gate.cross(&mut guest.socket).is_ok()
-            && epoll::add(&self.epoll, &guest.socket, EventData::new_u64(place.into()), EventFlags::IN)
-                .is_ok();
+            && epoll::add(&self.epoll, &guest.socket, id.event(), EventFlags::IN).is_ok();
         guest.verdict = Step::More;
         if !is_moved {
             self.turned_away += 1;
-            self.release(place);
+            self.release(id);
         }
     }
 
-    fn hand_over(&mut self, place: u32, terms: Terms) {
-        let Some(guest) = self.guests[place as usize].take() else { return };
-        self.vacant.push(place);
+    fn hand_over(&mut self, id: GuestId, terms: Terms) {
+        let Some(guest) = self.guests.try_remove(id) else { return };
         let is_watched_no_more = epoll::delete(&self.epoll, &guest.socket).is_ok();
         let has_seat = self.seated.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
         if !has_seat || !is_watched_no_more {
@@ -251,17 +256,15 @@ impl Entrance {
         route.mailbox.post(Letter::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
     }
 
-    fn release(&mut self, place: u32) {
-        if self.guests[place as usize].take().is_some() {
-            self.vacant.push(place);
-        }
+    fn release(&mut self, id: GuestId) {
+        self.guests.try_remove(id);
     }
 
-    /// The place of the oldest guest that is still there.
-    fn oldest(&mut self) -> Option<u32> {
-        while let Some(&(place, number)) = self.order.front() {
-            if self.guests[place as usize].as_ref().is_some_and(|guest| guest.number == number) {
-                return Some(place);
+    /// The oldest guest that is still there.
+    fn oldest(&mut self) -> Option<GuestId> {
+        while let Some(&(id, number)) = self.order.front() {
+            if self.guests.get(id).is_some_and(|guest| guest.number == number) {
+                return Some(id);
             }
             self.order.pop_front();
         }
@@ -269,17 +272,16 @@ impl Entrance {
     }
 
     fn turn_away_oldest(&mut self) {
-        if let Some(place) = self.oldest() {
+        if let Some(id) = self.oldest() {
             self.turned_away += 1;
-            self.release(place);
+            self.release(id);
         }
     }
 
     fn see_off_the_late(&mut self) {
         let now = self.clock.now();
-        while let Some(place) = self.oldest() {
-            let is_late = self.guests[place as usize].as_ref().is_some_and(|guest| guest.deadline <= now);
-            if !is_late {
+        while let Some(id) = self.oldest() {
+            if self.guests[id].deadline > now {
                 break;
             }
             self.turn_away_oldest();

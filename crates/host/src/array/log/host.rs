@@ -12,7 +12,13 @@ use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
 use crate::planted::{Rule, holds};
-use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+use tailcut_base::slab::Slab;
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
+
+id! {
+    /// A run that is being read.
+    pub struct RunId;
+}
 
 /// Blocks that are read together: they follow each other on a drive, and come in equal steps in
 /// the request.
@@ -31,8 +37,7 @@ pub struct Run {
 /// Reads that are under way.
 #[derive(Debug, Default)]
 pub struct Runs {
-    runs: Vec<Run>,
-    free: Vec<u32>,
+    runs: Slab<RunId, Run>,
     /// The run that is being put together for each drive, and the drives that have one.
     building: Vec<Option<Run>>,
     touched: Vec<usize>,
@@ -42,24 +47,6 @@ impl Runs {
     /// None, over so many drives.
     pub fn new(drives: usize) -> Runs {
         Runs { building: vec![None; drives], ..Runs::default() }
-    }
-
-    fn keep(&mut self, run: Run) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                self.runs[id as usize] = run;
-                id
-            }
-            None => {
-                self.runs.push(run);
-                (self.runs.len() - 1) as u32
-            }
-        }
-    }
-
-    fn take(&mut self, id: u32) -> Run {
-        self.free.push(id);
-        self.runs[id as usize]
     }
 }
 
@@ -265,7 +252,7 @@ impl<B: Block> Log<B> {
                 Some(0) => Around::Later,
                 Some(_) => Around::Always,
             },
-            token: Token::Run(self.runs.keep(run)).into(),
+            token: Token::Run(self.runs.runs.insert(run)).into(),
         };
         core.reads.begin(now, &mut core.drives, wanted);
     }
@@ -281,8 +268,8 @@ impl<B: Block> Log<B> {
     }
 
     /// A run has been read, or cannot be.
-    pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: &Done<B>) {
-        let run = self.runs.take(id);
+    pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: RunId, done: &Done<B>) {
+        let run = self.runs.runs.remove(id);
         self.rows.get_mut(run.row).readers -= 1;
         self.count_read(run.row, done.spans.total());
         if done.status == Status::Success {

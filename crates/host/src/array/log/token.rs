@@ -1,5 +1,7 @@
 //! The names under which the log asks drives and reads.
 
+use super::host::RunId;
+
 /// What an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
@@ -16,7 +18,7 @@ pub enum Token {
         stream: u8,
     },
     /// A run of blocks for the host.
-    Run(u32),
+    Run(RunId),
     /// The summary of a victim.
     Summary {
         /// The collection.
@@ -54,7 +56,7 @@ impl From<Token> for u64 {
         let (kind, a, b) = match token {
             Token::Append { slab, member } => (0, u32::from(slab), member),
             Token::Flush { stream } => (1, 0, stream),
-            Token::Run(run) => (2, run, 0),
+            Token::Run(run) => (2, run.get(), 0),
             Token::Summary { job, k } => (3, u32::from(job), k),
             Token::Valid { job } => (4, u32::from(job), 0),
             Token::Trimmed { job } => (5, u32::from(job), 0),
@@ -74,7 +76,7 @@ impl From<u64> for Token {
         match bits >> 40 {
             0 => Token::Append { slab: a as u16, member: b },
             1 => Token::Flush { stream: b },
-            2 => Token::Run(a),
+            2 => Token::Run(RunId::new(a)),
             3 => Token::Summary { job: a as u8, k: b },
             4 => Token::Valid { job: a as u8 },
             5 => Token::Trimmed { job: a as u8 },

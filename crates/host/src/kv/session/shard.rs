@@ -11,7 +11,8 @@ use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
-use tailcut_base::Time;
+use tailcut_base::slab::Slab;
+use tailcut_base::{Time, id};
 
 /// What clients may, and what is promised to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,20 +40,24 @@ impl ServiceSettings {
     }
 }
 
+id! {
+    /// An errand that is under way.
+    struct PendingId;
+}
+
 /// An engine with the errands that are under way.
 #[derive(Debug)]
 pub struct Shard {
     engine: Engine,
     settings: ServiceSettings,
-    /// By the names under which their items are fetched.
-    under_way: Vec<Option<UnderWay>>,
-    vacant: Vec<u32>,
+    /// An item is fetched under the number of whoever wants it.
+    pending: Slab<PendingId, UnderWay>,
     /// Those that wait for a disk that is behind.
-    stuck: Vec<u32>,
+    stuck: Vec<PendingId>,
     /// What is done, and not on its way to be durable.
-    unsynced: Vec<u32>,
+    unsynced: Vec<PendingId>,
     /// What is on its way, with the point up to which the log has to be durable; points do not decrease.
-    syncing: VecDeque<(u64, u32)>,
+    syncing: VecDeque<(u64, PendingId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
     scratch: Vec<u8>,
@@ -88,8 +93,7 @@ impl Shard {
         Shard {
             engine,
             settings,
-            under_way: Vec::new(),
-            vacant: Vec::new(),
+            pending: Slab::new(),
             stuck: Vec::new(),
             unsynced: Vec::new(),
             syncing: VecDeque::new(),
@@ -141,7 +145,7 @@ impl Shard {
             return;
         }
         let point = self.engine.sync();
-        self.syncing.extend(self.unsynced.drain(..).map(|name| (point, name)));
+        self.syncing.extend(self.unsynced.drain(..).map(|id| (point, id)));
         // Without flash, or with a disk that has failed, there is nothing to wait for.
         self.has_moved |= self.engine.durable() >= point || self.engine.has_failed();
     }
@@ -173,8 +177,8 @@ impl Shard {
         if !std::mem::take(&mut self.has_moved) {
             return;
         }
-        for name in std::mem::take(&mut self.stuck) {
-            let Some(UnderWay { asker, stage: Stage::Disk(kept) }) = self.take(name) else {
+        for id in std::mem::take(&mut self.stuck) {
+            let UnderWay { asker, stage: Stage::Disk(kept) } = self.pending.remove(id) else {
                 panic!("whoever is stuck waits for the disk")
             };
             self.try_again(asker, kept, None);
@@ -273,24 +277,24 @@ impl Shard {
             return Progress::Done(source);
         }
         let bytes = text.capacity() as u32;
-        let name = self.name(UnderWay { asker, stage: Stage::Durable(text, source) });
-        self.unsynced.push(name);
+        self.unsynced.push(self.pending.insert(UnderWay { asker, stage: Stage::Durable(text, source) }));
         Progress::Later { is_open: false, bytes }
     }
 
     /// Returns how many bytes are under way.
     fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) -> u32 {
         self.is_touched = true;
-        let name = self.name(UnderWay { asker, stage: Stage::Item(kept) });
-        let Some(UnderWay { stage: Stage::Item(kept), .. }) = &self.under_way[name as usize] else {
+        let id = self.pending.insert(UnderWay { asker, stage: Stage::Item(kept) });
+        let UnderWay { stage: Stage::Item(kept), .. } = &self.pending[id] else {
             unreachable!("it was put there")
         };
-        u32::try_from(self.engine.fetch(kept.key().as_bytes(), name, counts)).unwrap_or(u32::MAX)
+        u32::try_from(self.engine.fetch(kept.key().as_bytes(), id.get(), counts)).unwrap_or(u32::MAX)
     }
 
     /// An item has come.
     fn note_fetched(&mut self, fetched: &Fetched) {
-        let Some(UnderWay { asker, stage: Stage::Item(kept) }) = self.take(fetched.ticket) else {
+        let id = PendingId::new(fetched.ticket);
+        let UnderWay { asker, stage: Stage::Item(kept) } = self.pending.remove(id) else {
             panic!("an item comes for who waits for it")
         };
         // Who has only looked gets what there was, whatever has changed since.
@@ -333,8 +337,7 @@ impl Shard {
     }
 
     fn wait_for_disk(&mut self, asker: Asker, kept: Box<Kept>) {
-        let name = self.name(UnderWay { asker, stage: Stage::Disk(kept) });
-        self.stuck.push(name);
+        self.stuck.push(self.pending.insert(UnderWay { asker, stage: Stage::Disk(kept) }));
         // An item that has left memory to make room for itself waits for nothing: with a disk that is idle nobody would try again.
         self.has_moved |= self.engine.is_idle();
     }
@@ -342,12 +345,12 @@ impl Shard {
     /// Answers what has become durable.
     fn note_durable(&mut self) {
         let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
-        while let Some(&(point, name)) = self.syncing.front() {
+        while let Some(&(point, id)) = self.syncing.front() {
             if point > durable && !has_failed {
                 return;
             }
             self.syncing.pop_front();
-            let Some(UnderWay { asker, stage: Stage::Durable(text, source) }) = self.take(name) else {
+            let UnderWay { asker, stage: Stage::Durable(text, source) } = self.pending.remove(id) else {
                 panic!("what is to be durable is done")
             };
             let content = if has_failed { Content::Failed } else { Content::Text(text, source) };
@@ -360,20 +363,6 @@ impl Shard {
         let (unix, most_item) = (*unix, settings.most_item);
         let may_miss = verb.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched, source: Source::Memory }
-    }
-
-    fn name(&mut self, under_way: UnderWay) -> u32 {
-        let name = self.vacant.pop().unwrap_or(self.under_way.len() as u32);
-        if name as usize == self.under_way.len() {
-            self.under_way.push(None);
-        }
-        self.under_way[name as usize] = Some(under_way);
-        name
-    }
-
-    fn take(&mut self, name: u32) -> Option<UnderWay> {
-        self.vacant.push(name);
-        self.under_way[name as usize].take()
     }
 }
 

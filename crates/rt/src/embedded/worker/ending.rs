@@ -71,6 +71,6 @@ impl<D: Steered> Worker<D> {
 
     /// Nobody waits for anything.
     fn is_empty(&self) -> bool {
-        self.waiting.len() == self.vacant.len() && self.undurable.is_empty() && self.calls.is_empty()
+        self.waiting.is_empty() && self.undurable.is_empty() && self.calls.is_empty()
     }
 }

@@ -29,7 +29,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tailcut_base::Time;
+use tailcut_base::slab::Slab;
+use tailcut_base::{Time, id};
 use tailcut_host::kv::{Engine, Fetched};
 
 /// What comes to the thread.
@@ -39,6 +40,11 @@ pub enum Letter {
     Operation(Operation, Asker),
     /// Something is to be known.
     Question(Question),
+}
+
+id! {
+    /// An operation that waits.
+    struct Ticket;
 }
 
 /// An engine, and the drive below it.
@@ -56,10 +62,9 @@ pub struct Worker<D> {
     /// What was taken from it.
     letters: Vec<Letter>,
     /// Operations that wait for an item on flash, or for a drive that is behind; by their tickets.
-    waiting: Vec<Option<(Operation, Asker)>>,
-    vacant: Vec<u32>,
+    waiting: Slab<Ticket, (Operation, Asker)>,
     /// Those of them that wait for a drive that is behind.
-    stuck: VecDeque<u32>,
+    stuck: VecDeque<Ticket>,
     /// Operations that are done, and wait until it is durable, in the order of their points; without one before the next sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Asker)>,
     /// Operations that have ended.
@@ -104,8 +109,7 @@ impl<D: Steered> Worker<D> {
             epoll,
             inbox: Closing(inbox),
             letters: Vec::new(),
-            waiting: Vec::new(),
-            vacant: Vec::new(),
+            waiting: Slab::new(),
             stuck: VecDeque::new(),
             undurable: VecDeque::new(),
             news: News::default(),
@@ -186,7 +190,7 @@ impl<D: Steered> Worker<D> {
 
     /// An item has come for who waits for it.
     fn go_on(&mut self, fetched: Fetched) {
-        let (operation, asker) = self.give_up_ticket(fetched.ticket);
+        let (operation, asker) = self.waiting.remove(Ticket::new(fetched.ticket));
         self.try_once(operation, asker, Some(&fetched));
         self.engine.give_back(fetched);
     }
@@ -200,7 +204,7 @@ impl<D: Steered> Worker<D> {
         }
         for _ in 0..before {
             let ticket = self.stuck.pop_front().expect("there were so many");
-            let (operation, asker) = self.give_up_ticket(ticket);
+            let (operation, asker) = self.waiting.remove(ticket);
             self.try_once(operation, asker, None);
         }
         self.stuck.len() < before
@@ -212,18 +216,15 @@ impl<D: Steered> Worker<D> {
             Attempt::Done(result) => self.tell(result, operation, asker),
             Attempt::Changed(outcome) => self.undurable.push_back((None, outcome, operation, asker)),
             Attempt::OnFlash { counts } => {
-                let ticket = self.ticket();
-                self.engine.fetch(operation.key(), ticket, counts);
-                self.waiting[ticket as usize] = Some((operation, asker));
+                let ticket = self.waiting.insert((operation, asker));
+                self.engine.fetch(self.waiting[ticket].0.key(), ticket.get(), counts);
             }
             // Where nothing is written any more, nobody waits for room.
             Attempt::Behind if self.engine.has_failed() => {
                 self.tell(Err(Error::DriveFailed), operation, asker)
             }
             Attempt::Behind => {
-                let ticket = self.ticket();
-                self.stuck.push_back(ticket);
-                self.waiting[ticket as usize] = Some((operation, asker));
+                self.stuck.push_back(self.waiting.insert((operation, asker)));
             }
         }
     }
@@ -254,18 +255,6 @@ impl<D: Steered> Worker<D> {
             let result = if is_durable { Ok(outcome) } else { Err(Error::DriveFailed) };
             self.tell(result, operation, asker);
         }
-    }
-
-    fn ticket(&mut self) -> u32 {
-        self.vacant.pop().unwrap_or_else(|| {
-            self.waiting.push(None);
-            self.waiting.len() as u32 - 1
-        })
-    }
-
-    fn give_up_ticket(&mut self, ticket: u32) -> (Operation, Asker) {
-        self.vacant.push(ticket);
-        self.waiting[ticket as usize].take().expect("whoever has a ticket waits")
     }
 }
 

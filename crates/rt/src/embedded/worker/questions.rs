@@ -88,7 +88,7 @@ impl<D: Steered> Worker<D> {
         Statistics {
             items: self.engine.items(),
             index_bytes: self.engine.index_bytes(),
-            waiting: (self.waiting.len() - self.vacant.len() + self.undurable.len()) as u64,
+            waiting: (self.waiting.len() + self.undurable.len()) as u64,
             drive_bytes: self.drive.as_ref().map_or(0, |drive| drive.bytes()),
             engine: *self.engine.figures(),
             ..self.statistics

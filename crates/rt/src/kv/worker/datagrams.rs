@@ -12,6 +12,8 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
+use tailcut_base::id;
+use tailcut_base::slab::Slab;
 use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
 
 /// A socket for datagrams.
@@ -44,8 +46,12 @@ impl Datagrams {
 #[derive(Debug)]
 pub(super) struct Letters {
     sockets: Vec<Datagrams>,
-    open: Vec<Option<Open>>,
-    vacant: Vec<u32>,
+    open: Slab<LetterId, Open>,
+}
+
+id! {
+    /// A request that is not answered.
+    pub(super) struct LetterId;
 }
 
 /// A request that is not answered.
@@ -61,7 +67,7 @@ struct Open {
 
 impl Letters {
     pub fn new(sockets: Vec<Datagrams>) -> Letters {
-        Letters { sockets, open: Vec::new(), vacant: Vec::new() }
+        Letters { sockets, open: Slab::new() }
     }
 
     /// Watches them.
@@ -77,17 +83,8 @@ impl Letters {
         self.sockets.clear();
     }
 
-    fn keep(&mut self, open: Open) -> u32 {
-        let place = self.vacant.pop().unwrap_or_else(|| {
-            self.open.push(None);
-            self.open.len() as u32 - 1
-        });
-        self.open[place as usize] = Some(open);
-        place
-    }
-
     fn is_full(&self) -> bool {
-        self.open.len() - self.vacant.len() >= MOST_OPEN
+        self.open.len() >= MOST_OPEN
     }
 
     /// Sends an answer; what the system does not take is lost, as it could be on the way.
@@ -136,23 +133,22 @@ impl<D: Steered> Worker<D> {
         let name = self.name(Origin::Nobody);
         self.clients.note_receipt(self.clock.now());
         let rest = content.to_vec();
-        let place = self.letters.keep(Open { socket, from, request: frame.request, name, rest });
-        self.origins[name as usize] = Origin::Letter(place);
-        self.guarded(Origin::Letter(place), |worker| worker.answer_letter(place));
+        let id = self.letters.open.insert(Open { socket, from, request: frame.request, name, rest });
+        self.origins[name as usize] = Origin::Letter(id);
+        self.guarded(Origin::Letter(id), |worker| worker.answer_letter(id));
     }
 
     /// A request's session has panicked: it is not answered.
-    pub(super) fn drop_letter(&mut self, place: u32) {
-        let Some(open) = self.letters.open[place as usize].take() else { return };
-        self.letters.vacant.push(place);
+    pub(super) fn drop_letter(&mut self, id: LetterId) {
+        let Some(open) = self.letters.open.try_remove(id) else { return };
         self.clients.discard(open.name);
         self.origins[open.name as usize] = Origin::Nobody;
         self.traffic.dropped += 1;
     }
 
     /// Goes on with a request; answers and forgets it if that was all.
-    pub(super) fn answer_letter(&mut self, place: u32) {
-        let Some(open) = &mut self.letters.open[place as usize] else { return };
+    pub(super) fn answer_letter(&mut self, id: LetterId) {
+        let Some(open) = self.letters.open.get_mut(id) else { return };
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
             self.clients.receive(open.name, &mut rest, &mut self.reach.visit());
@@ -165,8 +161,7 @@ impl<D: Steered> Worker<D> {
         let is_short_of_memory = self.clients.waits_for_memory(open.name);
         // A reply that does not end although nothing is waited for is larger than the service makes any.
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
-        let Some(open) = self.letters.open[place as usize].take() else { return };
-        self.letters.vacant.push(place);
+        let Some(open) = self.letters.open.try_remove(id) else { return };
         let mut answer = Vec::new();
         self.clients.outbox(open.name).empty_into(&mut answer);
         match is_short_of_memory {

@@ -29,7 +29,7 @@ use crate::drive::{Answers, Drive};
 use crate::path::placement;
 use crate::serve::spin::Spin;
 use crate::system;
-use datagrams::Letters;
+use datagrams::{LetterId, Letters};
 use ending::Stopping;
 use pressure::Pressure;
 use questions::Checkup;
@@ -127,7 +127,7 @@ enum Origin {
     /// The client on this seat.
     Seat(u32),
     /// A request that came as a datagram, by its place.
-    Letter(u32),
+    Letter(LetterId),
     /// Nobody any more.
     Nobody,
 }
@@ -301,7 +301,7 @@ impl<D: Steered> Worker<D> {
                 self.note_answer(seat);
                 self.list(seat);
             }
-            Origin::Letter(place) => self.answer_letter(place),
+            Origin::Letter(id) => self.answer_letter(id),
             Origin::Nobody => {}
         }
     }

@@ -34,7 +34,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use tailcut_base::{Class, Nanos, Time};
+use tailcut_base::slab::Slab;
+use tailcut_base::{Class, Nanos, Time, id};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
 use tailcut_host::{Pool, Unaligned};
 
@@ -78,8 +79,7 @@ pub struct Service<D> {
     vacant: Vec<u32>,
     /// Connections of the whole server.
     seated: Arc<AtomicUsize>,
-    pending: Vec<Pending>,
-    vacant_pending: Vec<u32>,
+    pending: Slab<PendingId, Pending>,
     /// To be received from.
     listed: VecDeque<u32>,
     /// Waiting for a share of the budget, or for trims of others.
@@ -119,6 +119,11 @@ struct Seat {
     held: u64,
     /// Its requests that are with the drive.
     with_drive: u32,
+}
+
+id! {
+    /// A request that is with the drive.
+    struct PendingId;
 }
 
 /// A request that is with the drive.
@@ -175,8 +180,7 @@ impl<D: Steered> Service<D> {
             seats: Vec::new(),
             vacant: Vec::new(),
             seated,
-            pending: Vec::new(),
-            vacant_pending: Vec::new(),
+            pending: Slab::new(),
             listed: VecDeque::new(),
             blocked: VecDeque::new(),
             awaiting_lookup: VecDeque::new(),

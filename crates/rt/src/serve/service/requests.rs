@@ -2,7 +2,7 @@
 
 use super::super::charge::{MOST_EXTENTS, MOST_LOOKED_AT, OVERHEAD, blocks_to_clear, charge};
 use super::super::figures::Kind;
-use super::{MOST_ROUNDS, MOST_WAITING_SEEN, NOBODY, Pending, Service, Stopping, THE_KERNEL};
+use super::{MOST_ROUNDS, MOST_WAITING_SEEN, NOBODY, Pending, PendingId, Service, Stopping, THE_KERNEL};
 use crate::ctl::Steered;
 use tailcut_base::{Class, Nanos, Status, Time};
 use tailcut_host::unaligned::{Answer, Ask};
@@ -68,16 +68,7 @@ impl<D: Steered> Service<D> {
     }
 
     pub(super) fn note(&mut self, pending: Pending) -> u32 {
-        match self.vacant_pending.pop() {
-            Some(name) => {
-                self.pending[name as usize] = pending;
-                name
-            }
-            None => {
-                self.pending.push(pending);
-                self.pending.len() as u32 - 1
-            }
-        }
+        self.pending.insert(pending).get()
     }
 
     /// What the drive takes, and what it has ready, as far as one turn goes.
@@ -122,8 +113,7 @@ impl<D: Steered> Service<D> {
     /// A request has ended. Returns the bytes that it moved.
     fn finish(&mut self, answer: Answer, now: Time) -> u64 {
         let Answer { name, status, data } = answer;
-        let Pending { seat, header, command, charge, since } = self.pending[name as usize];
-        self.vacant_pending.push(name);
+        let Pending { seat, header, command, charge, since } = self.pending.remove(PendingId::new(name));
         if seat == NOBODY {
             self.pool.take_back(data);
             self.stopping = Stopping::Done;
