@@ -12,11 +12,12 @@ pub mod device;
 pub mod digest;
 pub mod divisor;
 pub mod histogram;
+pub mod ids;
 pub mod planted;
 pub mod plm;
 pub mod quantity;
 pub mod random;
-pub mod slab;
+
 pub mod steady;
 pub mod table;
 pub mod time;

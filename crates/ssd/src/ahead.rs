@@ -153,7 +153,7 @@ impl<P: Probe> Ssd<P> {
             self.resume_erase(now, self.layout.block_of(physical));
         }
         let mut readers = self.cache.arrived(slot, content);
-        while readers != NONE {
+        while readers != RequestId::NONE {
             let MemoryRequest { next, tag, page, since, .. } = self.requests[readers];
             self.requests.remove(readers);
             readers = next;

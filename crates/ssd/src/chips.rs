@@ -468,7 +468,7 @@ impl<P: Probe> Ssd<P> {
     fn first_startable(&mut self, now: Time, unit: u32, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
             let id = self.units.first(unit, lane, place);
-            if id == NONE {
+            if id == RequestId::NONE {
                 return None;
             }
             if !self.is_void(id) {

@@ -77,7 +77,7 @@ impl<P: Probe> Ssd<P> {
     fn move_program(&mut self, now: Time, from: u32, to: u32) -> bool {
         let oldest = (0..self.places)
             .map(|place| self.units.first(from, Lane::USER_WRITE, place))
-            .filter(|&id| id != NONE)
+            .filter(|&id| id != RequestId::NONE)
             .min_by_key(|&id| self.requests[id].order);
         let Some(id) = oldest else { return false };
         let Some(place) = self.place_for(to, id) else { return false };

@@ -27,7 +27,7 @@ impl<P: Probe> Ssd<P> {
         if self.buffer[entry].whole {
             self.issue_program(now, entry, 0);
         } else {
-            self.read_rest(now, entry, NONE);
+            self.read_rest(now, entry, RequestId::NONE);
         }
     }
 
@@ -71,7 +71,7 @@ impl<P: Probe> Ssd<P> {
         MemoryRequest {
             since: now,
             order: 0,
-            next: NONE,
+            next: RequestId::NONE,
             owner,
             tag: NONE,
             page: 0,
@@ -91,7 +91,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Reads the rest of a page that is written in part; `program` is the write that waits for
-    /// it, or [`NONE`] when one is still to be made.
+    /// it, or [`RequestId::NONE`] when one is still to be made.
     pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
         let physical = self.buffer[entry].old;
         assert!(physical != NONE, "a page without an old version is whole");
@@ -102,7 +102,7 @@ impl<P: Probe> Ssd<P> {
         let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
         request.logical = self.buffer[entry].logical;
         request.physical = physical;
-        request.source = program;
+        request.source = program.get();
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
@@ -110,7 +110,8 @@ impl<P: Probe> Ssd<P> {
 
     /// The rest of a page that is written in part is in the buffer.
     pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { owner: entry, physical, source: program, .. } = self.requests[id];
+        let MemoryRequest { owner: entry, physical, source, .. } = self.requests[id];
+        let program = RequestId::new(source);
         let set = self.buffer.set_of(entry);
         self.set_mut(set).quiet.merges -= 1;
         self.medium.read(physical);
@@ -119,7 +120,7 @@ impl<P: Probe> Ssd<P> {
             self.resume_erase(now, self.layout.block_of(physical));
         }
         self.buffer[entry].whole = true;
-        if program != NONE {
+        if program != RequestId::NONE {
             self.commit_program(now, program);
         } else if self.buffer[entry].trimmed {
             self.forget(now, entry);
@@ -183,9 +184,9 @@ impl<P: Probe> Ssd<P> {
         let set = self.buffer.set_of(entry);
         self.settle(now, set, self.buffer.programmed_epoch(entry));
         self.release_waiters(now, e.programmed_waiters, Status::Success);
-        self.buffer[entry].programmed_waiters = NONE;
-        if e.readers != NONE {
-            self.buffer[entry].readers = NONE;
+        self.buffer[entry].programmed_waiters = RequestId::NONE;
+        if e.readers != RequestId::NONE {
+            self.buffer[entry].readers = RequestId::NONE;
             self.read_programmed(now, e.readers, physical);
         }
         if e.trimmed {
@@ -200,7 +201,7 @@ impl<P: Probe> Ssd<P> {
             self.buffer[entry].old = physical;
             self.buffer[entry].dirty_again = false;
             self.buffer.make_dirty(entry);
-            if self.buffer.is_write_through() || self.buffer[entry].waiters != NONE {
+            if self.buffer.is_write_through() || self.buffer[entry].waiters != RequestId::NONE {
                 self.issue(now, entry);
             }
         } else {
@@ -224,7 +225,7 @@ impl<P: Probe> Ssd<P> {
     /// Completes the pages of writes that waited for a program.
     pub(crate) fn release_waiters(&mut self, now: Time, mut list: RequestId, status: Status) {
         let cause = if self.buffer.is_write_through() { Cause::Hazard } else { Cause::Flush };
-        while list != NONE {
+        while list != RequestId::NONE {
             let MemoryRequest { next, tag, page, .. } = self.requests[list];
             self.requests.remove(list);
             list = next;
@@ -260,10 +261,10 @@ impl<P: Probe> Ssd<P> {
     /// An entry that was trimmed before it was programmed leaves the buffer.
     pub(crate) fn forget(&mut self, now: Time, entry: u32) {
         let e = &mut self.buffer[entry];
-        let waiters = std::mem::replace(&mut e.waiters, NONE);
-        let has_readers = e.readers != NONE;
+        let waiters = std::mem::replace(&mut e.waiters, RequestId::NONE);
+        let has_readers = e.readers != RequestId::NONE;
         // A program that failed and was to be repeated has an epoch and waiters of its own.
-        let failed = std::mem::replace(&mut e.programmed_waiters, NONE);
+        let failed = std::mem::replace(&mut e.programmed_waiters, RequestId::NONE);
         let epoch = if e.state == EntryState::Programming {
             self.buffer.programmed_epoch(entry)
         } else {

@@ -19,7 +19,7 @@
 use crate::flash::unit::Phase;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{Kind, Lane, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::ControlReply;
@@ -178,7 +178,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn has_only_resting_work(&self, unit: u32) -> bool {
         let rests = |place| {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
-            first == NONE || self.is_put_off(first)
+            first == RequestId::NONE || self.is_put_off(first)
         };
         self.is_quiet(self.sets.of_unit(unit))
             && self.units[unit].lanes_with_work(!Lane::USER_WRITE.mask()).next().is_none()

@@ -95,7 +95,7 @@ impl<P: Probe> Ssd<P> {
         let request = MemoryRequest {
             since: now,
             order,
-            next: NONE,
+            next: RequestId::NONE,
             owner: tag,
             tag,
             page,
@@ -152,7 +152,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: u32) {
         let (unit, place) = self.unit_of(physical);
-        while list != NONE {
+        while list != RequestId::NONE {
             let id = list;
             list = self.requests[id].next;
             self.set_mut(self.sets.of_unit(unit)).quiet.followers -= 1;
@@ -171,9 +171,9 @@ impl<P: Probe> Ssd<P> {
 
     /// The program that reads have waited for will not be: they are answered from the buffer.
     pub(crate) fn read_given_up(&mut self, now: Time, entry: u32) {
-        let mut list = std::mem::replace(&mut self.buffer[entry].readers, NONE);
+        let mut list = std::mem::replace(&mut self.buffer[entry].readers, RequestId::NONE);
         let content = self.buffer[entry].base;
-        while list != NONE {
+        while list != RequestId::NONE {
             let MemoryRequest { next, tag, page, .. } = self.requests[list];
             self.requests.remove(list);
             list = next;

@@ -2,12 +2,20 @@
 
 use crate::flash::unit::Account;
 use std::ops::{Index, IndexMut};
-use tailcut_base::Time;
+use tailcut_base::ids::IdVec;
+use tailcut_base::{Time, id};
 
-/// The place of a memory request in [`Requests`].
-pub type RequestId = u32;
+id! {
+    /// A memory request in [`Requests`].
+    pub struct RequestId;
+}
 
-/// No request, no tag, no page.
+impl RequestId {
+    /// No request.
+    pub const NONE: RequestId = RequestId(u32::MAX);
+}
+
+/// No tag, no page, no entry.
 pub const NONE: u32 = u32::MAX;
 
 /// What a memory request does, as the chips keep it apart.
@@ -161,7 +169,8 @@ pub struct MemoryRequest {
     /// Physical page; [`NONE`] for a program until its transaction is composed. For an erase any
     /// page of the block.
     pub physical: u32,
-    /// For a copy the page that it came from.
+    /// For a copy the page that it came from; for the read of the rest of a page ([`Role::Merge`]) the number of the program that
+    /// waits for it, or [`NONE`].
     pub source: u32,
     /// Fingerprint to be programmed.
     pub content: u32,
@@ -198,8 +207,8 @@ impl MemoryRequest {
 /// again, so after the first moments nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    requests: Vec<MemoryRequest>,
-    accounts: Vec<Account>,
+    requests: IdVec<RequestId, MemoryRequest>,
+    accounts: IdVec<RequestId, Account>,
     free: Vec<RequestId>,
     order: u64,
 }
@@ -210,13 +219,12 @@ impl Requests {
     pub fn add(&mut self, request: MemoryRequest) -> RequestId {
         match self.free.pop() {
             Some(id) => {
-                self.requests[id as usize] = request;
+                self.requests[id] = request;
                 id
             }
             None => {
-                self.requests.push(request);
                 self.accounts.push(Account::default());
-                (self.requests.len() - 1) as RequestId
+                self.requests.push(request)
             }
         }
     }
@@ -237,13 +245,13 @@ impl Requests {
     /// Remembers the account of the unit at the moment when `id` began to wait for it.
     #[inline]
     pub fn snapshot(&mut self, id: RequestId, account: Account) {
-        self.accounts[id as usize] = account;
+        self.accounts[id] = account;
     }
 
     /// Turns the remembered account into what the unit did while `id` waited.
     #[inline]
     pub fn settle(&mut self, id: RequestId, account: &Account) {
-        for (waited, now) in self.accounts[id as usize].iter_mut().zip(account) {
+        for (waited, now) in self.accounts[id].iter_mut().zip(account) {
             *waited = now.wrapping_sub(*waited);
         }
     }
@@ -251,7 +259,7 @@ impl Requests {
     /// `id`, which had begun, waits again for the unit whose account is `account`: what it has seen before
     /// it began stays counted.
     pub fn wait_again(&mut self, id: RequestId, account: &Account) {
-        for (waited, now) in self.accounts[id as usize].iter_mut().zip(account) {
+        for (waited, now) in self.accounts[id].iter_mut().zip(account) {
             *waited = now.wrapping_sub(*waited);
         }
     }
@@ -259,7 +267,7 @@ impl Requests {
     /// `id` goes on waiting at another unit, whose account is `to`: what it has seen at the one before,
     /// with account `from`, stays counted.
     pub fn change_unit(&mut self, id: RequestId, from: &Account, to: &Account) {
-        for (remembered, (from, to)) in self.accounts[id as usize].iter_mut().zip(from.iter().zip(to)) {
+        for (remembered, (from, to)) in self.accounts[id].iter_mut().zip(from.iter().zip(to)) {
             *remembered = remembered.wrapping_add(to.wrapping_sub(*from));
         }
     }
@@ -267,7 +275,7 @@ impl Requests {
     /// What the unit did while `id` waited; only after [`Requests::settle`].
     #[inline]
     pub fn waited(&self, id: RequestId) -> &Account {
-        &self.accounts[id as usize]
+        &self.accounts[id]
     }
 
     /// How many are in flight.
@@ -280,13 +288,13 @@ impl Index<RequestId> for Requests {
     type Output = MemoryRequest;
     #[inline]
     fn index(&self, id: RequestId) -> &MemoryRequest {
-        &self.requests[id as usize]
+        &self.requests[id]
     }
 }
 
 impl IndexMut<RequestId> for Requests {
     #[inline]
     fn index_mut(&mut self, id: RequestId) -> &mut MemoryRequest {
-        &mut self.requests[id as usize]
+        &mut self.requests[id]
     }
 }

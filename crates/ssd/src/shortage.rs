@@ -13,7 +13,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
         for place in 0..self.places {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
-            if first == NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
+            if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
                 continue;
             }
             self.relocate_writes(now, unit, place);
@@ -26,7 +26,7 @@ impl<P: Probe> Ssd<P> {
             return self.recovers_at_once(now, plane);
         }
         let copy = self.units.first(unit, Lane::GC_WRITE, place);
-        if copy != NONE {
+        if copy != RequestId::NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
         }
         if self.is_erase_deferred(plane) {
@@ -37,7 +37,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units.first(unit, Lane::USER_WRITE, place) != NONE {
+        while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.first(unit, Lane::USER_WRITE, place);
             if self.can_start(id, unit, place) {
                 // It stood behind a write of another stream, whose block is full.
@@ -86,7 +86,7 @@ impl<P: Probe> Ssd<P> {
         }
         for entry in self.buffer.filling(set) {
             // The write whose data it waits for has just been refused.
-            let waiters = std::mem::replace(&mut self.buffer[entry].waiters, NONE);
+            let waiters = std::mem::replace(&mut self.buffer[entry].waiters, RequestId::NONE);
             self.release_waiters(now, waiters, Status::WriteProtected);
         }
         let mut flushes = Vec::new();
@@ -120,7 +120,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     pub(crate) fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
-        while self.units.first(unit, Lane::USER_WRITE, place) != NONE {
+        while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
             self.strand(now, id);
         }
@@ -143,8 +143,10 @@ impl<P: Probe> Ssd<P> {
         self.read_given_up(now, request.owner);
         let e = &mut self.buffer[request.owner];
         e.state = EntryState::Stranded;
-        let lists =
-            [std::mem::replace(&mut e.waiters, NONE), std::mem::replace(&mut e.programmed_waiters, NONE)];
+        let lists = [
+            std::mem::replace(&mut e.waiters, RequestId::NONE),
+            std::mem::replace(&mut e.programmed_waiters, RequestId::NONE),
+        ];
         for list in lists {
             self.release_waiters(now, list, Status::WriteProtected);
         }

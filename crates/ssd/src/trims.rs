@@ -4,7 +4,7 @@ use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::NONE;
+use crate::request::{NONE, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::{Status, Time};
 
@@ -61,7 +61,7 @@ impl<P: Probe> Ssd<P> {
         self.buffer[entry].trimmed = true;
         if e.dirty_again {
             self.buffer[entry].dirty_again = false;
-            self.buffer[entry].waiters = NONE;
+            self.buffer[entry].waiters = RequestId::NONE;
             self.settle(now, self.buffer.set_of(entry), self.buffer.epoch(entry));
             self.release_waiters(now, e.waiters, Status::Success);
         }

@@ -139,7 +139,7 @@ impl<P: Probe> Ssd<P> {
                 && self.buffer[entry].state == EntryState::Filling
             {
                 self.buffer.make_dirty(entry);
-                if self.buffer[entry].waiters != NONE {
+                if self.buffer[entry].waiters != RequestId::NONE {
                     // A write before this one must be durable, and found its page taken over.
                     self.issue(now, entry);
                 }

@@ -3,7 +3,7 @@
 use crate::block::Bytes;
 use crate::disk::{Disk, Mirror, Request};
 use std::collections::VecDeque;
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Op, id};
 
 id! {

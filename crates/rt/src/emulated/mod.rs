@@ -31,7 +31,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time, id};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;

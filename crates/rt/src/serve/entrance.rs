@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Time, id};
 use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 

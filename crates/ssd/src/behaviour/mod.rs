@@ -23,7 +23,7 @@ mod drain;
 pub use accuracy::Accuracy;
 
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, Role};
+use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use accuracy::LastThree;
 use drain::{Drain, LOOKS};
@@ -238,7 +238,7 @@ impl<P: Probe> Ssd<P> {
     fn track_programs(&mut self, now: Time, unit: u32) {
         let members = self.units[unit].transaction.members();
         let bits = self.config.timing.cell.bits();
-        let kind = |&id: &u32| self.layout.offset_of(self.requests[id].physical) as usize % bits;
+        let kind = |&id: &RequestId| self.layout.offset_of(self.requests[id].physical) as usize % bits;
         let (kind, pages) = (members.iter().map(kind).max().unwrap_or(0), members.len() as u32);
         self.tracker.drain.began(now, unit, self.sets.of_unit(unit), kind, pages);
     }

@@ -267,9 +267,9 @@ impl Buffer {
             set: set as u16,
             epoch: self.share_mut(set).join_epoch(),
             programmed_epoch: 0,
-            waiters: NONE,
-            programmed_waiters: NONE,
-            readers: NONE,
+            waiters: RequestId::NONE,
+            programmed_waiters: RequestId::NONE,
+            readers: RequestId::NONE,
             prev: NONE,
             next: NONE,
         };
@@ -367,7 +367,7 @@ impl Buffer {
         entry.whole = true;
         entry.programmed_epoch = entry.epoch;
         entry.programmed_waiters = entry.waiters;
-        entry.waiters = NONE;
+        entry.waiters = RequestId::NONE;
         entry.base
     }
 
@@ -402,7 +402,7 @@ impl Buffer {
     pub fn release(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
-        assert!(entry.waiters == NONE, "an entry was freed while somebody waited for it");
+        assert!(entry.waiters == RequestId::NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
         self.shares[usize::from(entry.set)].used -= usize::from(entry.has_room);
         self.free.push(id);

@@ -287,7 +287,7 @@ impl ReadCache {
     /// A page that was read ahead is here. Returns the reads that have waited for it.
     pub fn arrived(&mut self, slot: u32, content: u32) -> RequestId {
         let s = &mut self.slots[slot as usize];
-        let readers = std::mem::replace(&mut s.readers, NONE);
+        let readers = std::mem::replace(&mut s.readers, RequestId::NONE);
         if s.state == State::Outdated {
             self.release(slot);
             return readers;
@@ -339,8 +339,8 @@ impl ReadCache {
             state,
             is_ahead: false,
             set: set as u16,
-            request: NONE,
-            readers: NONE,
+            request: RequestId::NONE,
+            readers: RequestId::NONE,
             prev: NONE,
             next: NONE,
         };
@@ -362,7 +362,7 @@ impl ReadCache {
     /// Gives a slot back that stands in no list.
     fn release(&mut self, slot: u32) {
         let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot as usize];
-        assert_eq!(readers, NONE, "a page was given up while a read waited for it");
+        assert_eq!(readers, RequestId::NONE, "a page was given up while a read waited for it");
         if state != State::Outdated {
             self.places[logical as usize] = 0;
         }
@@ -470,18 +470,18 @@ mod tests {
         let mut cache = cache(8);
         let plan = |cache: &mut ReadCache, page| {
             let slot = cache.plan(0, page).expect("there is room");
-            cache.set_request(slot, 100 + page);
+            cache.set_request(slot, RequestId::new(100 + page));
             slot
         };
         let late = plan(&mut cache, 1);
-        assert_eq!(cache.look_up(1), Found::No(Some(101)), "it had not begun");
+        assert_eq!(cache.look_up(1), Found::No(Some(RequestId::new(101))), "it had not begun");
         let met = plan(&mut cache, 2);
         cache.begin(met);
         assert_eq!(cache.look_up(2), Found::UnderWay(met));
-        assert_eq!(cache.wait(met, 55), NONE);
+        assert_eq!(cache.wait(met, RequestId::new(55)), RequestId::NONE);
         assert_eq!(cache.forget(2), None);
         assert_eq!(cache.look_up(2), Found::No(None), "what a chip still reads of it is for older reads");
-        assert_eq!(cache.arrived(met, 9), 55);
+        assert_eq!(cache.arrived(met, 9), RequestId::new(55));
         let lost = plan(&mut cache, 3);
         cache.begin(lost);
         cache.arrived(lost, 9);

@@ -1,5 +1,6 @@
 //! The link between host and device: bandwidth and a cost per command, first come first served.
 
+use crate::request::RequestId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::{Nanos, Time};
@@ -68,7 +69,7 @@ pub enum Arrival {
         pages: u32,
     },
     /// The data of one memory request is with the device.
-    Page(u32),
+    Page(RequestId),
 }
 
 /// The link: each direction is reserved by arithmetic, and what is under way stands in a queue

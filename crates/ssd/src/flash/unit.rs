@@ -120,7 +120,7 @@ impl Transaction {
     fn none() -> Transaction {
         Transaction {
             kind: Kind::UserRead,
-            members: [NONE; PLACES_MAX],
+            members: [RequestId::NONE; PLACES_MAX],
             count: 0,
             parallelism: 0,
             started: Time::ZERO,
@@ -389,7 +389,10 @@ impl Units {
     pub fn new(geometry: &Geometry) -> Units {
         Units {
             units: vec![Unit::new(); geometry.units() as usize],
-            lists: vec![List { first: NONE, last: NONE }; geometry.plane_count() as usize * Lane::COUNT],
+            lists: vec![
+                List { first: RequestId::NONE, last: RequestId::NONE };
+                geometry.plane_count() as usize * Lane::COUNT
+            ],
             on_link: vec![0; geometry.plane_count() as usize],
             places: geometry.places_per_unit() as usize,
             die_busy: Nanos::ZERO,
@@ -475,11 +478,11 @@ impl Units {
     #[inline(always)]
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
         let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
-        requests[id].next = NONE;
+        requests[id].next = RequestId::NONE;
         self.units[unit as usize].waiting[lane.index()] += 1;
         let at = self.list(unit, lane, place);
         match self.lists[at].last {
-            NONE => self.begin_list(at, id, unit, lane, place),
+            RequestId::NONE => self.begin_list(at, id, unit, lane, place),
             last => requests[last].next = id,
         }
         self.lists[at].last = id;
@@ -492,7 +495,7 @@ impl Units {
         let first = self.lists[at].first;
         self.units[unit as usize].waiting[lane.index()] += 1;
         requests[id].next = first;
-        if first == NONE {
+        if first == RequestId::NONE {
             self.begin_list(at, id, unit, lane, place);
             self.lists[at].last = id;
         } else {
@@ -528,12 +531,12 @@ impl Units {
     pub fn take(&mut self, requests: &Requests, unit: u32, lane: Lane, place: u32) -> RequestId {
         let at = self.list(unit, lane, place);
         let id = self.lists[at].first;
-        assert!(id != NONE, "took a request that was not committed");
+        assert!(id != RequestId::NONE, "took a request that was not committed");
         self.lists[at].first = requests[id].next;
         let u = &mut self.units[unit as usize];
         u.waiting[lane.index()] -= 1;
-        if requests[id].next == NONE {
-            self.lists[at].last = NONE;
+        if requests[id].next == RequestId::NONE {
+            self.lists[at].last = RequestId::NONE;
             u.occupied[lane.index()] &= !(1 << place);
             u.lanes &= !(u8::from(u.occupied[lane.index()] == 0) << lane.index());
         }
@@ -550,20 +553,20 @@ impl Units {
         is_meant: impl Fn(&MemoryRequest) -> bool,
     ) -> Option<RequestId> {
         let at = self.list(unit, lane, place);
-        let mut before = NONE;
+        let mut before = RequestId::NONE;
         let mut id = self.lists[at].first;
-        while id != NONE && !is_meant(&requests[id]) {
+        while id != RequestId::NONE && !is_meant(&requests[id]) {
             before = id;
             id = requests[id].next;
         }
-        if id == NONE {
+        if id == RequestId::NONE {
             return None;
         }
-        if before == NONE {
+        if before == RequestId::NONE {
             return Some(self.take(requests, unit, lane, place));
         }
         requests[before].next = requests[id].next;
-        if requests[id].next == NONE {
+        if requests[id].next == RequestId::NONE {
             self.lists[at].last = before;
         }
         self.units[unit as usize].waiting[lane.index()] -= 1;

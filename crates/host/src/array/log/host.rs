@@ -12,7 +12,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
 use crate::planted::{Rule, holds};
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
 
 id! {

@@ -11,7 +11,7 @@ use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Time, id};
 
 /// What clients may, and what is promised to them.

@@ -13,7 +13,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use tailcut_base::id;
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
 
 /// A socket for datagrams.

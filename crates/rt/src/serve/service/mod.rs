@@ -34,7 +34,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use tailcut_base::slab::Slab;
+use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Time, id};
 use tailcut_host::wire::nbd::{Command, Header, Rules};
 use tailcut_host::{Pool, Unaligned};

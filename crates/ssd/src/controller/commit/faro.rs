@@ -7,7 +7,7 @@ use crate::flash::Geometry;
 use crate::flash::geometry::PLACES_MAX;
 use crate::flash::unit::Unit;
 use crate::planted::looked;
-use crate::request::{Kind, Lane, NONE, RequestId};
+use crate::request::{Kind, Lane, RequestId};
 use std::cmp::Reverse;
 
 /// Requests for one chip, at most one for each place.
@@ -18,7 +18,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) const EMPTY: Set = Set { members: [NONE; PLACES_MAX], len: 0 };
+    pub(super) const EMPTY: Set = Set { members: [RequestId::NONE; PLACES_MAX], len: 0 };
 
     #[inline]
     pub(super) fn push(&mut self, id: RequestId) {
@@ -95,7 +95,7 @@ impl Faro {
         looked();
         let u = &chips.units[unit];
         let (reads, writes) = committed(u);
-        if anchor != NONE {
+        if anchor != RequestId::NONE {
             return match chips.requests[anchor].kind {
                 Kind::UserRead => self.reads(waiting, chips, unit, 0, anchor),
                 _ => self.writes(waiting, chips, unit, 0, anchor),
@@ -105,32 +105,32 @@ impl Faro {
             return self.fresh(waiting, chips, unit);
         }
         if writes != 0 && self.reads_first && waiting.reads(unit) != 0 && reads == 0 {
-            return self.reads(waiting, chips, unit, reads, NONE);
+            return self.reads(waiting, chips, unit, reads, RequestId::NONE);
         }
         match writes {
-            0 => self.reads(waiting, chips, unit, reads, NONE),
-            _ => self.writes(waiting, chips, unit, writes, NONE),
+            0 => self.reads(waiting, chips, unit, reads, RequestId::NONE),
+            _ => self.writes(waiting, chips, unit, writes, RequestId::NONE),
         }
     }
 
     /// Reads for a unit that is busy with something which they may preempt.
     pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
         let (taken, _) = committed(&chips.units[unit]);
-        self.reads(waiting, chips, unit, taken, NONE)
+        self.reads(waiting, chips, unit, taken, RequestId::NONE)
     }
 
     /// The best set for a unit to which nothing is committed.
     fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
         let reads = match waiting.reads(unit) {
             0 => Set::EMPTY,
-            _ => self.reads(waiting, chips, unit, 0, NONE),
+            _ => self.reads(waiting, chips, unit, 0, RequestId::NONE),
         };
         // Write after read: a write does not pass a read that waits for the same plane.
         let contested = waiting.reads(unit) & waiting.writes(unit) != 0;
         if waiting.writes(unit) == 0 || (contested || self.reads_first) && !reads.is_empty() {
             return reads;
         }
-        let writes = self.writes(waiting, chips, unit, 0, NONE);
+        let writes = self.writes(waiting, chips, unit, 0, RequestId::NONE);
         if reads.merit(chips) > writes.merit(chips) { reads } else { writes }
     }
 
@@ -146,7 +146,7 @@ impl Faro {
         let mut set = Set::EMPTY;
         let mut free = waiting.writes(unit) & !taken;
         let mut dies = 0u32;
-        if anchor != NONE {
+        if anchor != RequestId::NONE {
             set.push(anchor);
             let place = u32::from(chips.requests[anchor].place);
             free &= !(1 << place);
@@ -169,10 +169,11 @@ impl Faro {
     /// Reads for places where none is committed, each die at the page offset that serves most.
     fn reads(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, taken: u16, anchor: RequestId) -> Set {
         let mut best = Set::EMPTY;
-        if anchor != NONE {
+        if anchor != RequestId::NONE {
             best.push(anchor);
         }
-        let anchor_die = (anchor != NONE).then(|| u32::from(chips.requests[anchor].place) / self.planes);
+        let anchor_die =
+            (anchor != RequestId::NONE).then(|| u32::from(chips.requests[anchor].place) / self.planes);
         // The anchor's die comes first: another may be left out.
         let dies = anchor_die.into_iter().chain((0..self.dies).filter(|&die| Some(die) != anchor_die));
         for die in dies {
@@ -192,7 +193,7 @@ impl Faro {
                 Some(offset) => self.with_offset(best, waiting, chips, unit, free, offset),
                 None if !self.die_interleaving && (taken != 0 || !best.is_empty()) => {
                     let alone = self.with_best_offset(Set::EMPTY, waiting, chips, unit, free);
-                    if taken == 0 && anchor == NONE && alone.len > best.len { alone } else { best }
+                    if taken == 0 && anchor == RequestId::NONE && alone.len > best.len { alone } else { best }
                 }
                 None => self.with_best_offset(best, waiting, chips, unit, free),
             };
@@ -230,7 +231,7 @@ impl Faro {
             let place = free.trailing_zeros();
             free &= free - 1;
             let id = waiting.read_at(chips.layout.plane_at(unit, place), offset);
-            if id != NONE {
+            if id != RequestId::NONE {
                 set.push(id);
             }
         }

@@ -4,7 +4,8 @@ use super::Chips;
 use super::waiting::Waiting;
 use crate::flash::Geometry;
 use crate::planted::looked;
-use crate::request::{Kind, NONE, RequestId};
+use crate::request::{Kind, RequestId};
+use tailcut_base::ids::IdVec;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -24,7 +25,7 @@ pub(super) struct ChipLayout {
     pub(super) ages: Waiting,
     /// First request of each slot; its `prev` is the last.
     slots: Vec<RequestId>,
-    links: Vec<Link>,
+    links: IdVec<RequestId, Link>,
     /// Occupied page offsets of each plane.
     offsets: Vec<u64>,
     /// The places of each chip where reads wait, and where writes do.
@@ -40,8 +41,8 @@ impl ChipLayout {
         let words = geometry.pages.div_ceil(64);
         ChipLayout {
             ages: Waiting::new(geometry.units()),
-            slots: vec![NONE; planes * (geometry.pages as usize + 1)],
-            links: Vec::new(),
+            slots: vec![RequestId::NONE; planes * (geometry.pages as usize + 1)],
+            links: IdVec::new(),
             offsets: vec![0; planes * words as usize],
             places: vec![[0; 2]; geometry.units() as usize],
             pages: geometry.pages,
@@ -61,7 +62,7 @@ impl ChipLayout {
         self.places[unit as usize][1]
     }
 
-    /// The oldest read of page offset `offset` in a plane; [`NONE`] when none waits.
+    /// The oldest read of page offset `offset` in a plane; [`RequestId::NONE`] when none waits.
     #[inline]
     pub(super) fn read_at(&self, plane: u32, offset: u32) -> RequestId {
         self.slots[self.slot(plane, offset)]
@@ -121,14 +122,12 @@ impl ChipLayout {
     pub(super) fn enter_slot(&mut self, chips: Chips<'_>, id: RequestId) {
         looked();
         let (plane, place, offset) = self.whereabouts(chips, id);
-        if self.links.len() <= id as usize {
-            self.links.resize(id as usize + 1, Link { prev: NONE, next: NONE });
-        }
+        self.links.extend_to(id, Link { prev: RequestId::NONE, next: RequestId::NONE });
         let slot = self.slot(plane, offset);
         match self.slots[slot] {
-            NONE => {
+            RequestId::NONE => {
                 self.slots[slot] = id;
-                self.links[id as usize] = Link { prev: id, next: NONE };
+                self.links[id] = Link { prev: id, next: RequestId::NONE };
                 let is_write = offset == self.pages;
                 self.places[chips.requests[id].unit as usize][usize::from(is_write)] |= 1 << place;
                 if !is_write {
@@ -136,9 +135,9 @@ impl ChipLayout {
                 }
             }
             first => {
-                let last = std::mem::replace(&mut self.links[first as usize].prev, id);
-                self.links[last as usize].next = id;
-                self.links[id as usize] = Link { prev: last, next: NONE };
+                let last = std::mem::replace(&mut self.links[first].prev, id);
+                self.links[last].next = id;
+                self.links[id] = Link { prev: last, next: RequestId::NONE };
             }
         }
     }
@@ -148,17 +147,17 @@ impl ChipLayout {
         looked();
         let (plane, place, offset) = self.whereabouts(chips, id);
         let slot = self.slot(plane, offset);
-        let Link { prev, next } = self.links[id as usize];
+        let Link { prev, next } = self.links[id];
         let first = self.slots[slot];
         if first != id {
-            self.links[prev as usize].next = next;
-            let behind = if next == NONE { first } else { next };
-            self.links[behind as usize].prev = prev;
+            self.links[prev].next = next;
+            let behind = if next == RequestId::NONE { first } else { next };
+            self.links[behind].prev = prev;
             return;
         }
         self.slots[slot] = next;
-        if next != NONE {
-            self.links[next as usize].prev = prev;
+        if next != RequestId::NONE {
+            self.links[next].prev = prev;
             return;
         }
         let unit = chips.requests[id].unit as usize;
@@ -172,10 +171,10 @@ impl ChipLayout {
         }
     }
 
-    /// The next request of the slot that `id` stands in; [`NONE`] behind the last.
+    /// The next request of the slot that `id` stands in; [`RequestId::NONE`] behind the last.
     #[inline]
     pub(super) fn next_in_slot(&self, id: RequestId) -> RequestId {
         looked();
-        self.links[id as usize].next
+        self.links[id].next
     }
 }

@@ -5,6 +5,7 @@ use super::{Chips, CommitScheduler, is_open};
 use crate::planted::looked;
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
 
 /// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O
 /// request, among those of several memory requests, that is not committed entirely: what it has for
@@ -19,7 +20,7 @@ pub(super) struct Pas {
     /// For each tag its I/O request, if it has several memory requests.
     ios: Vec<Io>,
     /// For each memory request the next of the same I/O request.
-    siblings: Vec<RequestId>,
+    siblings: IdVec<RequestId, RequestId>,
     /// I/O requests in order of arrival, with those that are committed already in between.
     order: VecDeque<(u32, u64)>,
     arrivals: u64,
@@ -43,7 +44,7 @@ struct Io {
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
-    /// Its memory request whose unit was busy when it was last asked; [`NONE`] before. Looked at first:
+    /// Its memory request whose unit was busy when it was last asked; [`RequestId::NONE`] before. Looked at first:
     /// most often that is busy still, and no other needs to be looked at.
     obstacle: RequestId,
 }
@@ -57,12 +58,12 @@ impl Pas {
         Pas {
             waiting: Waiting::new(units),
             ios: Vec::new(),
-            siblings: Vec::new(),
+            siblings: IdVec::new(),
             order: VecDeque::new(),
             arrivals: 0,
             lead: NONE,
             untried: NONE,
-            arrived: NONE,
+            arrived: RequestId::NONE,
             candidate: NONE,
             chosen: VecDeque::new(),
         }
@@ -71,22 +72,26 @@ impl Pas {
     /// Enters a request among those of its I/O request.
     fn join(&mut self, tag: u32, id: RequestId) {
         if self.ios.len() <= tag as usize {
-            let none = Io { first: NONE, last: NONE, waiting: 0, arrival: 0, obstacle: NONE };
+            let none = Io {
+                first: RequestId::NONE,
+                last: RequestId::NONE,
+                waiting: 0,
+                arrival: 0,
+                obstacle: RequestId::NONE,
+            };
             self.ios.resize(tag as usize + 1, none);
         }
-        if self.siblings.len() <= id as usize {
-            self.siblings.resize(id as usize + 1, NONE);
-        }
-        self.siblings[id as usize] = NONE;
+        self.siblings.extend_to(id, RequestId::NONE);
+        self.siblings[id] = RequestId::NONE;
         let io = &mut self.ios[tag as usize];
         io.waiting += 1;
         if io.waiting > 1 {
             let last = std::mem::replace(&mut io.last, id);
-            self.siblings[last as usize] = id;
+            self.siblings[last] = id;
             return;
         }
         self.arrivals += 1;
-        *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals, obstacle: NONE };
+        *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals, obstacle: RequestId::NONE };
         self.order.push_back((tag, self.arrivals));
         self.untried = tag;
         if self.lead == NONE {
@@ -103,7 +108,7 @@ impl Pas {
     /// The memory requests of an I/O request of which none is committed.
     fn members(&self, tag: u32) -> impl Iterator<Item = RequestId> + '_ {
         let first = Some(self.ios[tag as usize].first);
-        std::iter::successors(first, |&id| Some(self.siblings[id as usize]).filter(|&next| next != NONE))
+        std::iter::successors(first, |&id| Some(self.siblings[id]).filter(|&next| next != RequestId::NONE))
     }
 
     /// Chooses from an I/O request of which nothing is committed yet: from the lead what its
@@ -112,11 +117,11 @@ impl Pas {
         let is_lead = tag == self.lead;
         looked();
         let obstacle = self.ios[tag as usize].obstacle;
-        if !is_lead && obstacle != NONE && !is_open(chips.units, &chips.requests[obstacle]) {
+        if !is_lead && obstacle != RequestId::NONE && !is_open(chips.units, &chips.requests[obstacle]) {
             return false;
         }
         let mut chosen = std::mem::take(&mut self.chosen);
-        let mut obstacle = NONE;
+        let mut obstacle = RequestId::NONE;
         for id in self.members(tag) {
             looked();
             if is_open(chips.units, &chips.requests[id]) {
@@ -138,7 +143,7 @@ impl Pas {
         let mut id = self.waiting.first(unit);
         for _ in 0..LOOK_AHEAD {
             looked();
-            if id == NONE {
+            if id == RequestId::NONE {
                 return false;
             }
             let tag = chips.requests[id].tag;
@@ -168,7 +173,7 @@ impl Pas {
     /// The first request behind `id`, in the queue of its chip, of another I/O request.
     fn next_io(&self, chips: Chips<'_>, mut id: RequestId) -> RequestId {
         let tag = chips.requests[id].tag;
-        while id != NONE && chips.requests[id].tag == tag {
+        while id != RequestId::NONE && chips.requests[id].tag == tag {
             id = self.waiting.after(id);
         }
         id
@@ -223,10 +228,10 @@ impl CommitScheduler for Pas {
 
     #[inline(always)]
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
-        if self.arrived != NONE {
-            let id = std::mem::replace(&mut self.arrived, NONE);
+        if self.arrived != RequestId::NONE {
+            let id = std::mem::replace(&mut self.arrived, RequestId::NONE);
             let request = &chips.requests[id];
-            if self.waiting.first(request.unit) == NONE && is_open(chips.units, request) {
+            if self.waiting.first(request.unit) == RequestId::NONE && is_open(chips.units, request) {
                 return Some(id);
             }
             self.waiting.add(request.unit, id);
@@ -243,7 +248,7 @@ impl CommitScheduler for Pas {
         // the oldest there.
         let unit = self.candidate;
         let id = self.waiting.first(unit);
-        if id == NONE || !is_open(chips.units, &chips.requests[id]) {
+        if id == RequestId::NONE || !is_open(chips.units, &chips.requests[id]) {
             self.candidate = NONE;
             return None;
         }

@@ -45,7 +45,7 @@ pub struct Script(VecDeque<RequestId>);
 #[derive(Clone, Debug)]
 enum Answers {
     Scheduler(Scheduler),
-    /// The scheduler, and what it has answered since the recording began; [`NONE`] for none.
+    /// The scheduler, and what it has answered since the recording began; [`RequestId::NONE`] for none.
     Recorded(Scheduler, Script),
     Script(Script),
 }
@@ -249,7 +249,7 @@ impl Rig {
         MemoryRequest {
             since: Time::ZERO,
             order: self.requests.next_order(),
-            next: NONE,
+            next: RequestId::NONE,
             owner: tag,
             tag,
             page,
@@ -284,12 +284,12 @@ impl Answers {
             Answers::Scheduler(scheduler) => scheduler.next(chips),
             Answers::Recorded(scheduler, script) => {
                 let next = scheduler.next(chips);
-                script.0.push_back(next.unwrap_or(NONE));
+                script.0.push_back(next.unwrap_or(RequestId::NONE));
                 next
             }
             Answers::Script(script) => {
                 let next = script.0.pop_front().expect("the script is as long as what follows it");
-                (next != NONE).then_some(next)
+                (next != RequestId::NONE).then_some(next)
             }
         }
     }

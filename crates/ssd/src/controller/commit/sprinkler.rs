@@ -6,7 +6,7 @@ use super::visits::Visits;
 use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
 use crate::flash::Geometry;
 use crate::planted::{Rule, holds, looked};
-use crate::request::{Kind, NONE, RequestId};
+use crate::request::{Kind, RequestId};
 use std::collections::VecDeque;
 
 /// Sprinkler (section 4): requests are laid out by the chip that they go to as they arrive, and
@@ -79,7 +79,7 @@ impl Sprinkler {
     fn visit(&mut self, chips: Chips<'_>, unit: u32) -> Set {
         looked();
         let oldest = self.waiting.ages.first(unit);
-        if oldest == NONE {
+        if oldest == RequestId::NONE {
             return Set::EMPTY;
         }
         if !self.in_order && !is_waiting_to_start(chips.units[unit].phase) {
@@ -88,7 +88,7 @@ impl Sprinkler {
         match &self.faro {
             Some(faro) => {
                 let is_due = self.passed[unit as usize] >= self.passes && holds(Rule::BoundedWait);
-                faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { NONE })
+                faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { RequestId::NONE })
             }
             None => self.oldest(chips, unit, oldest),
         }
@@ -122,10 +122,10 @@ impl Sprinkler {
     pub(super) fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
         let plane = chips.layout.plane_of_block(chips.layout.block_of(physical));
         let mut id = self.waiting.read_at(plane, chips.layout.offset_of(physical));
-        while id != NONE && chips.requests[id].physical != physical {
+        while id != RequestId::NONE && chips.requests[id].physical != physical {
             id = self.waiting.next_in_slot(id);
         }
-        (id != NONE).then_some(id)
+        (id != RequestId::NONE).then_some(id)
     }
 
     /// Takes a waiting read out of the place where its address has put it.
@@ -146,7 +146,7 @@ impl Sprinkler {
     /// A committed request of a unit has started.
     #[inline]
     pub(super) fn left(&mut self, unit: u32) {
-        if self.in_order && self.waiting.ages.first(unit) != NONE {
+        if self.in_order && self.waiting.ages.first(unit) != RequestId::NONE {
             // Its place can take the next one while the chip is busy.
             self.visits.add(unit);
         }
@@ -165,7 +165,7 @@ impl CommitScheduler for Sprinkler {
 
     #[inline]
     fn released(&mut self, unit: u32) {
-        if self.waiting.ages.first(unit) != NONE {
+        if self.waiting.ages.first(unit) != RequestId::NONE {
             self.passed[unit as usize] += 1;
             self.visits.add(unit);
         }

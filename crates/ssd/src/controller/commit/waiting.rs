@@ -1,7 +1,8 @@
 //! What waits for each chip, in order of arrival.
 
 use crate::planted::looked;
-use crate::request::{NONE, RequestId};
+use crate::request::RequestId;
+use tailcut_base::ids::IdVec;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -9,20 +10,20 @@ struct Link {
     next: RequestId,
 }
 
-const ALONE: Link = Link { prev: NONE, next: NONE };
+const ALONE: Link = Link { prev: RequestId::NONE, next: RequestId::NONE };
 
 /// A list for each unit, oldest first, from which any request can be taken out.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     ends: Vec<Link>,
-    links: Vec<Link>,
+    links: IdVec<RequestId, Link>,
     len: usize,
 }
 
 impl Waiting {
     /// Empty lists for `units` units.
     pub(super) fn new(units: u32) -> Waiting {
-        Waiting { ends: vec![ALONE; units as usize], links: Vec::new(), len: 0 }
+        Waiting { ends: vec![ALONE; units as usize], links: IdVec::new(), len: 0 }
     }
 
     /// How many requests wait.
@@ -31,33 +32,31 @@ impl Waiting {
         self.len
     }
 
-    /// The oldest request of a unit; [`NONE`] when none waits.
+    /// The oldest request of a unit; [`RequestId::NONE`] when none waits.
     #[inline]
     pub(super) fn first(&self, unit: u32) -> RequestId {
         self.ends[unit as usize].next
     }
 
-    /// The next younger request of the same unit; [`NONE`] behind the last.
+    /// The next younger request of the same unit; [`RequestId::NONE`] behind the last.
     #[inline]
     pub(super) fn after(&self, id: RequestId) -> RequestId {
         looked();
-        self.links[id as usize].next
+        self.links[id].next
     }
 
     /// Appends a request.
     #[inline(always)]
     pub(super) fn add(&mut self, unit: u32, id: RequestId) {
         looked();
-        if self.links.len() <= id as usize {
-            self.links.resize(id as usize + 1, ALONE);
-        }
+        self.links.extend_to(id, ALONE);
         let ends = &mut self.ends[unit as usize];
         let last = std::mem::replace(&mut ends.prev, id);
         match last {
-            NONE => ends.next = id,
-            last => self.links[last as usize].next = id,
+            RequestId::NONE => ends.next = id,
+            last => self.links[last].next = id,
         }
-        self.links[id as usize] = Link { prev: last, next: NONE };
+        self.links[id] = Link { prev: last, next: RequestId::NONE };
         self.len += 1;
     }
 
@@ -65,15 +64,15 @@ impl Waiting {
     #[inline(always)]
     pub(super) fn remove(&mut self, unit: u32, id: RequestId) {
         looked();
-        let Link { prev, next } = self.links[id as usize];
+        let Link { prev, next } = self.links[id];
         let ends = &mut self.ends[unit as usize];
         match prev {
-            NONE => ends.next = next,
-            prev => self.links[prev as usize].next = next,
+            RequestId::NONE => ends.next = next,
+            prev => self.links[prev].next = next,
         }
         match next {
-            NONE => ends.prev = prev,
-            next => self.links[next as usize].prev = prev,
+            RequestId::NONE => ends.prev = prev,
+            next => self.links[next].prev = prev,
         }
         self.len -= 1;
     }

@@ -1,4 +1,4 @@
-//! Tables whose entries come and go, each under an id of its own type.
+//! Ids of their own types, tables indexed by them, and tables whose entries come and go.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,7 +44,7 @@ macro_rules! id {
             }
         }
 
-        impl $crate::slab::Id for $name {
+        impl $crate::ids::Id for $name {
             #[inline]
             fn at(index: usize) -> $name {
                 $name(u32::try_from(index).expect("a table has fewer than 2^32 entries"))
@@ -56,6 +56,72 @@ macro_rules! id {
             }
         }
     };
+}
+
+/// A table with an entry for each id.
+#[derive(Clone, Debug)]
+pub struct IdVec<I, T> {
+    entries: Vec<T>,
+    id: PhantomData<fn(I) -> I>,
+}
+
+impl<I: Id, T> IdVec<I, T> {
+    /// An empty table, which takes no memory yet.
+    pub const fn new() -> IdVec<I, T> {
+        IdVec { entries: Vec::new(), id: PhantomData }
+    }
+
+    /// Adds an entry; returns its id.
+    #[inline]
+    pub fn push(&mut self, entry: T) -> I {
+        self.entries.push(entry);
+        I::at(self.entries.len() - 1)
+    }
+
+    /// Adds copies of `entry` until `id` has one.
+    #[inline]
+    pub fn extend_to(&mut self, id: I, entry: T)
+    where
+        T: Clone,
+    {
+        if self.entries.len() <= id.index() {
+            self.entries.resize(id.index() + 1, entry);
+        }
+    }
+
+    /// How many entries there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True without any entry.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl<I, T> Default for IdVec<I, T> {
+    fn default() -> IdVec<I, T> {
+        IdVec { entries: Vec::new(), id: PhantomData }
+    }
+}
+
+impl<I: Id, T> Index<I> for IdVec<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: I) -> &T {
+        &self.entries[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
+    #[inline]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.entries[id.index()]
+    }
 }
 
 /// A table of entries that come and go. An id is used again once its entry is gone, the one that was vacated last first, so
