@@ -71,6 +71,14 @@ impl<I: Id, T> IdVec<I, T> {
         IdVec { entries: Vec::new(), id: PhantomData }
     }
 
+    /// So many copies of `entry`.
+    pub fn filled(len: usize, entry: T) -> IdVec<I, T>
+    where
+        T: Clone,
+    {
+        IdVec { entries: vec![entry; len], id: PhantomData }
+    }
+
     /// Adds an entry; returns its id.
     #[inline]
     pub fn push(&mut self, entry: T) -> I {

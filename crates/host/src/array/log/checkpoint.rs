@@ -14,7 +14,7 @@
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
-use super::geometry::{DUMP_ENTRIES, Geometry};
+use super::geometry::{DUMP_ENTRIES, Geometry, Row};
 use super::map::pack;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
@@ -106,7 +106,7 @@ const DEPTH_KEPT: u32 = 1024;
 impl Checkpoint {
     /// The checkpoint that an empty log starts from is number 1.
     pub fn new(drives: usize, every: usize) -> Checkpoint {
-        let start = Start { here: Aged { row: 0, age: 0 }, batch: 0 };
+        let start = Start { here: Aged { row: Row::FIRST, age: 0 }, batch: 0 };
         let header = Header {
             array: 0,
             number: 0,
@@ -155,7 +155,7 @@ impl Header {
         bytes.extend(self.segment.to_le_bytes());
         bytes.extend(self.host_blocks.to_le_bytes());
         for start in &self.starts {
-            bytes.extend(start.here.row.to_le_bytes());
+            bytes.extend(start.here.row.get().to_le_bytes());
             bytes.extend(start.here.age.to_le_bytes());
             bytes.extend(start.batch.to_le_bytes());
         }
@@ -166,7 +166,9 @@ impl Header {
     /// True when all that it names can be.
     pub fn is_possible(&self, geometry: &Geometry) -> bool {
         let is_start = |start: &Start| {
-            start.here.row < geometry.all_rows() && start.here.age < self.opened && start.batch < COUNT_MAX
+            start.here.row.get() < geometry.all_rows()
+                && start.here.age < self.opened
+                && start.batch < COUNT_MAX
         };
         self.number < COUNT_MAX
             && self.pieces == geometry.dump_blocks
@@ -181,7 +183,7 @@ impl Header {
         let (number, pieces) = (fields.u64()?, fields.u64()?);
         let (opened, segment, host_blocks) = (fields.u32()?, fields.u32()?, fields.u64()?);
         let mut start = || {
-            let here = Aged { row: fields.u32()?, age: fields.u32()? };
+            let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
             Some(Start { here, batch: fields.u64()? })
         };
         let starts = [start()?, start()?];
@@ -304,7 +306,7 @@ impl<B: Block> Log<B> {
         if row >= u64::from(self.geometry.all_rows()) {
             return 0;
         }
-        let info = self.rows.get(row as u32);
+        let info = self.rows.get(Row::new(row as u32));
         if info.state == RowState::Free { 0 } else { u64::from(info.age) + 1 }
     }
 
@@ -418,7 +420,7 @@ mod tests {
 
     #[test]
     fn headers_come_back_as_they_were() {
-        let start = |row| Start { here: Aged { row, age: row * 2 }, batch: 1 << 40 };
+        let start = |row| Start { here: Aged { row: Row::new(row), age: row * 2 }, batch: 1 << 40 };
         let header = Header {
             array: 9,
             number: 3,

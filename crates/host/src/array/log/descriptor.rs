@@ -95,15 +95,15 @@ impl Descriptor {
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
-        bytes.extend(self.here.row.to_le_bytes());
+        bytes.extend(self.here.row.get().to_le_bytes());
         bytes.extend(self.here.age.to_le_bytes());
         bytes.extend([self.stream, u8::from(self.next.is_some())]);
         bytes.extend((self.entries.len() as u16).to_le_bytes());
         bytes.extend((self.trims.len() as u16).to_le_bytes());
         bytes.extend([0; 2]);
         bytes.extend(self.batch.to_le_bytes());
-        let next = self.next.unwrap_or(Aged { row: 0, age: 0 });
-        for number in [self.first, self.position, next.row, next.age] {
+        let next = self.next.unwrap_or(Aged { row: Row::FIRST, age: 0 });
+        for number in [self.first, self.position, next.row.get(), next.age] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.resize(HEADER, 0);
@@ -125,13 +125,13 @@ impl Descriptor {
     pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
         let mut fields = Fields::checked(bytes, DESCRIPTOR)?;
         let array = u128::from_le_bytes(fields.take()?);
-        let here = Aged { row: fields.u32()?, age: fields.u32()? };
+        let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
         let [stream, is_final] = fields.take()?;
         let (entries, trims) = (fields.u16()?, fields.u16()?);
         fields.take::<2>()?;
         let batch = u64::from_le_bytes(fields.take()?);
         let (first, position) = (fields.u32()?, fields.u32()?);
-        let next = Aged { row: fields.u32()?, age: fields.u32()? };
+        let next = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
         fields.at = HEADER;
         let entries = (0..entries).map(|_| fields.entry()).collect::<Option<Vec<_>>>()?;
         let trims = (0..trims).map(|_| fields.trim()).collect::<Option<Vec<_>>>()?;
@@ -161,7 +161,7 @@ impl Summary {
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
-        for number in [self.here.row, self.here.age, self.member, self.blocks.len() as u32] {
+        for number in [self.here.row.get(), self.here.age, self.member, self.blocks.len() as u32] {
             bytes.extend(number.to_le_bytes());
         }
         assert_eq!(bytes.len(), SUMMARY_HEADER);
@@ -174,7 +174,7 @@ impl Summary {
     pub fn decode(bytes: &[u8]) -> Option<Summary> {
         let mut fields = Fields::checked(bytes, SUMMARY)?;
         let array = u128::from_le_bytes(fields.take()?);
-        let here = Aged { row: fields.u32()?, age: fields.u32()? };
+        let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
         let (member, entries) = (fields.u32()?, fields.u32()?);
         let blocks = (0..entries).map(|_| fields.number()).collect::<Option<Vec<_>>>()?;
         Some(Summary { array, here, member, blocks })
@@ -257,12 +257,12 @@ mod tests {
         let trim = |at: u32| Trim { after: at as u16, block: u64::from(at), blocks: at + 1 };
         Descriptor {
             array: 1 << 100,
-            here: Aged { row: 3, age: 9 },
+            here: Aged { row: Row::new(3), age: 9 },
             stream: 1,
             batch: 1 << 40,
             first: 5,
             position: 5 + entries,
-            next: (entries > 2).then_some(Aged { row: 8, age: 10 }),
+            next: (entries > 2).then_some(Aged { row: Row::new(8), age: 10 }),
             entries: (0..entries).map(entry).collect(),
             trims: (0..trims).map(trim).collect(),
         }
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(Descriptor::decode(&descriptor.encode()), Some(descriptor));
         }
         let blocks = (0..255).collect();
-        let summary = Summary { array: 5, here: Aged { row: 1, age: 2 }, member: 3, blocks };
+        let summary = Summary { array: 5, here: Aged { row: Row::new(1), age: 2 }, member: 3, blocks };
         assert_eq!(Summary::decode(&summary.encode()), Some(summary));
     }
 

@@ -9,8 +9,18 @@ use crate::array::config::ArrayConfig;
 use crate::array::record::RECORD_BLOCKS;
 use crate::disk::BLOCK_BYTES;
 
-/// A row, numbered through all groups.
-pub type Row = u32;
+tailcut_base::id! {
+    /// A row, numbered through all groups.
+    pub struct Row;
+}
+
+impl Row {
+    /// No row.
+    pub const NONE: Row = Row(u32::MAX);
+
+    /// The first one.
+    pub const FIRST: Row = Row(0);
+}
 
 /// A block on the drives, numbered through rows, members and stripes; fits 40 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -262,19 +272,19 @@ impl Geometry {
 
     /// The group of a row.
     pub fn group_of(&self, row: Row) -> u32 {
-        row / self.rows
+        row.get() / self.rows
     }
 
     /// First block of a row on each of its drives.
     pub fn address(&self, row: Row) -> u64 {
-        self.first + u64::from(row % self.rows) * u64::from(self.segment)
+        self.first + u64::from(row.get() % self.rows) * u64::from(self.segment)
     }
 
     /// The row that a block of a drive is part of.
     pub fn row_at(&self, drive: usize, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
         let group = drive as u32 / self.width;
-        (within < u64::from(self.rows)).then(|| group * self.rows + within as u32)
+        (within < u64::from(self.rows)).then(|| Row::new(group * self.rows + within as u32))
     }
 
     /// The member that holds the parity of a row, if there is one.
@@ -282,7 +292,7 @@ impl Geometry {
         if self.data == self.width {
             None
         } else if self.rotates {
-            Some(row % self.rows % self.width)
+            Some(row.get() % self.rows % self.width)
         } else {
             Some(self.width - 1)
         }
@@ -309,7 +319,7 @@ impl Geometry {
 
     /// The place of a stripe's block on a member.
     pub fn place_of(&self, row: Row, member: u32, stripe: u32) -> Place {
-        let segment = u64::from(row) * u64::from(self.width) + u64::from(member);
+        let segment = u64::from(row.get()) * u64::from(self.width) + u64::from(member);
         Place(segment * u64::from(self.segment) + u64::from(stripe))
     }
 
@@ -326,7 +336,8 @@ impl Geometry {
     /// Row, member and stripe of a place.
     pub fn locate(&self, place: Place) -> (Row, u32, u32) {
         let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
-        ((segment / u64::from(self.width)) as u32, (segment % u64::from(self.width)) as u32, stripe as u32)
+        let (row, member) = (segment / u64::from(self.width), segment % u64::from(self.width));
+        (Row::new(row as u32), member as u32, stripe as u32)
     }
 }
 
@@ -386,7 +397,7 @@ mod tests {
             (LayoutKind::Swan0, 4),
         ] {
             let geometry = geometry(layout, groups);
-            for row in [0, 1, geometry.rows, geometry.all_rows() - 1] {
+            for row in [0, 1, geometry.rows, geometry.all_rows() - 1].map(Row::new) {
                 for position in [0, 1, geometry.data, geometry.positions() - 1] {
                     let place = geometry.place(row, position);
                     let (found, member, stripe) = geometry.locate(place);
@@ -409,7 +420,7 @@ mod tests {
                 assert_eq!(places[0].0 / 4, places[1].0 / 4);
                 for (drive, block) in places {
                     assert!(seen.insert((drive, block)));
-                    assert!(block > geometry.header_block(region) && block < geometry.address(0));
+                    assert!(block > geometry.header_block(region) && block < geometry.address(Row::FIRST));
                     assert!(block < geometry.header_block(region) + geometry.region_blocks);
                 }
             }

@@ -1,7 +1,7 @@
 //! A row that is being written: what has been appended to it, and how much of that is on the drives.
 
 use super::descriptor::Aged;
-use super::geometry::Geometry;
+use super::geometry::{Geometry, Row};
 use crate::Block;
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -80,7 +80,7 @@ impl<B: Block> OpenRow<B> {
     pub fn new(geometry: &Geometry) -> OpenRow<B> {
         let slots = (geometry.segment * geometry.width) as usize;
         OpenRow {
-            here: Aged { row: 0, age: 0 },
+            here: Aged { row: Row::FIRST, age: 0 },
             stream: 0,
             next: 0,
             complete: 0,

@@ -176,10 +176,10 @@ impl<B: Block> Log<B> {
         let (before, checkpoint) = (self.rows.opened, self.checkpoint.next());
         if let Some(drive) = self.to_rebuild.pop_front() {
             let first = drive as u32 / self.geometry.width * self.geometry.rows;
-            let rows = first..first + self.geometry.rows;
+            let rows = Row::new(first)..Row::new(first + self.geometry.rows);
             self.patrol = Some(Box::new(Patrol::new(Task::Rebuild { drive }, rows, before, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
-            let rows = 0..self.geometry.all_rows();
+            let rows = Row::FIRST..Row::new(self.geometry.all_rows());
             self.patrol = Some(Box::new(Patrol::new(Task::Scrub, rows, before, checkpoint)));
         }
     }
@@ -229,7 +229,7 @@ impl<B: Block> Log<B> {
         let is_blank = |info: &RowInfo| info.slab.is_some_and(|slab| open_rows[slab as usize].next == 0);
         while patrol.next < patrol.end {
             let row = patrol.next;
-            patrol.next += 1;
+            patrol.next = Row::new(row.get() + 1);
             let info = *self.rows.get(row);
             match info.state {
                 RowState::Free => {}

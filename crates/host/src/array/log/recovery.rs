@@ -21,6 +21,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted};
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// What a recovery did.
@@ -95,7 +96,7 @@ impl<B: Block> Recovery<B> {
             ages: vec![0; rows],
             unfinished: Vec::new(),
             stream: MOVED,
-            here: Aged { row: 0, age: 0 },
+            here: Aged { row: Row::FIRST, age: 0 },
             asked: 0,
             content: Vec::new(),
             expected: None,
@@ -259,7 +260,7 @@ impl<B: Block> Log<B> {
         (recovery.here, recovery.asked) = (here, 0);
         recovery.content.clear();
         recovery.content.resize(blocks, None);
-        recovery.ages[here.row as usize] = here.age + 1;
+        recovery.ages[here.row.index()] = here.age + 1;
         recovery.report.rows_scanned += 1;
         self.scan(now, core);
     }
@@ -347,7 +348,7 @@ impl<B: Block> Log<B> {
             }
             if let Some(next) = descriptor.next {
                 // Ages grow from row to row, so there is an end. Past it none can have been given.
-                let is_possible = next.row < self.geometry.all_rows()
+                let is_possible = next.row.get() < self.geometry.all_rows()
                     && next.age > recovery.here.age
                     && next.age < recovery.header().opened.saturating_add(AGES_AHEAD);
                 return is_possible.then_some(next);
@@ -381,7 +382,9 @@ impl<B: Block> Log<B> {
         let (data, width) = (self.geometry.data, self.geometry.width);
         let stripes = descriptor.first / data..=descriptor.position / data;
         let mut slots = stripes.flat_map(|stripe| stripe * width..(stripe + 1) * width);
-        if self.geometry.parity(0).is_some() && !slots.all(|slot| recovery.content[slot as usize].is_some()) {
+        if self.geometry.parity(Row::FIRST).is_some()
+            && !slots.all(|slot| recovery.content[slot as usize].is_some())
+        {
             return false;
         }
         (descriptor.first..).zip(&descriptor.entries).all(|(position, entry)| {
@@ -460,15 +463,15 @@ impl<B: Block> Log<B> {
         for block in 0..self.geometry.host_blocks {
             let Some(place) = self.map.get(block) else { continue };
             let (row, _, stripe) = self.geometry.locate(Place(place.0));
-            valid[row as usize] += 1;
-            reach[row as usize] = reach[row as usize].max(stripe + 1);
+            valid[row.index()] += 1;
+            reach[row.index()] = reach[row.index()].max(stripe + 1);
         }
-        for (row, (&age, &count)) in (0..).zip(ages.iter().zip(&valid)) {
+        for (row, (&age, &count)) in (0..).map(Row::new).zip(ages.iter().zip(&valid)) {
             if count > 0 {
                 if age == 0 || count > self.geometry.positions() {
                     return false;
                 }
-                let (stripes, has_summary) = (reach[row as usize], !unfinished.contains(&row));
+                let (stripes, has_summary) = (reach[row.index()], !unfinished.contains(&row));
                 self.rows.restore(row, age - 1, count, stripes, has_summary);
             }
         }

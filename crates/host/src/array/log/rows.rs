@@ -3,6 +3,7 @@
 use super::config::VictimChoice;
 use super::geometry::{Geometry, Row};
 use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
 use tailcut_base::random;
 
 /// What a row is being used for.
@@ -37,8 +38,8 @@ pub struct RowInfo {
     pub stripes: u32,
     /// It has a summary.
     pub has_summary: bool,
-    before: u32,
-    after: u32,
+    before: Row,
+    after: Row,
     /// Its place among the collectable rows of its group.
     index: u32,
 }
@@ -52,14 +53,13 @@ struct Group {
     /// that are gone are passed over.
     order: VecDeque<(Row, u32)>,
     /// First and last collectable row by valid blocks; the first has been there for longest.
-    buckets: Vec<(u32, u32)>,
+    buckets: Vec<(Row, Row)>,
     /// Which buckets are not empty.
     present: [u64; BUCKETS / 64],
     valid: u64,
 }
 
 const BUCKETS: usize = 1024;
-const NONE: u32 = u32::MAX;
 
 /// Old rows that are looked at for one victim.
 const LOOKS: u32 = 4;
@@ -67,7 +67,7 @@ const LOOKS: u32 = 4;
 /// All rows.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    rows: Vec<RowInfo>,
+    rows: IdVec<Row, RowInfo>,
     groups: Vec<Group>,
     rows_of_group: u32,
     positions: u32,
@@ -94,20 +94,20 @@ impl Rows {
             slab: None,
             stripes: 0,
             has_summary: false,
-            before: NONE,
-            after: NONE,
+            before: Row::NONE,
+            after: Row::NONE,
             index: 0,
         };
         let group = |group: u32| Group {
-            free: (group * geometry.rows..(group + 1) * geometry.rows).collect(),
+            free: (group * geometry.rows..(group + 1) * geometry.rows).map(Row::new).collect(),
             collectable: Vec::new(),
             order: VecDeque::new(),
-            buckets: vec![(NONE, NONE); BUCKETS],
+            buckets: vec![(Row::NONE, Row::NONE); BUCKETS],
             present: [0; BUCKETS / 64],
             valid: 0,
         };
         Rows {
-            rows: vec![row; geometry.all_rows() as usize],
+            rows: IdVec::filled(geometry.all_rows() as usize, row),
             groups: (0..geometry.groups).map(group).collect(),
             rows_of_group: geometry.rows,
             positions: geometry.positions(),
@@ -123,13 +123,13 @@ impl Rows {
     /// A row.
     #[inline]
     pub fn get(&self, row: Row) -> &RowInfo {
-        &self.rows[row as usize]
+        &self.rows[row]
     }
 
     /// A row.
     #[inline]
     pub fn get_mut(&mut self, row: Row) -> &mut RowInfo {
-        &mut self.rows[row as usize]
+        &mut self.rows[row]
     }
 
     /// Free rows of a group.
@@ -148,11 +148,11 @@ impl Rows {
     }
 
     fn group_of(&self, row: Row) -> &Group {
-        &self.groups[(row / self.rows_of_group) as usize]
+        &self.groups[(row.get() / self.rows_of_group) as usize]
     }
 
     fn group_mut(&mut self, row: Row) -> &mut Group {
-        &mut self.groups[(row / self.rows_of_group) as usize]
+        &mut self.groups[(row.get() / self.rows_of_group) as usize]
     }
 
     /// Opens a free row of a group.
@@ -226,7 +226,7 @@ impl Rows {
     pub fn rebuild_free(&mut self) {
         let rows = &self.rows;
         for group in &mut self.groups {
-            group.free.retain(|&row| rows[row as usize].state == RowState::Free);
+            group.free.retain(|&row| rows[row].state == RowState::Free);
         }
     }
 
@@ -265,7 +265,7 @@ impl Rows {
                 let mut row = this.buckets[word * 64 + bits.trailing_zeros() as usize].0;
                 bits &= bits - 1;
                 let before = sum;
-                while row != NONE {
+                while row != Row::NONE {
                     sum += gain(self.get(row).valid);
                     if sum >= needed {
                         return true;
@@ -336,7 +336,7 @@ impl Rows {
     fn oldest(&mut self, group: u32) -> Option<Row> {
         let (rows, order) = (&self.rows, &mut self.groups[group as usize].order);
         let is_gone = |&(row, age): &(Row, u32)| {
-            let info = &rows[row as usize];
+            let info = &rows[row];
             info.state != RowState::Collectable || info.age != age
         };
         while order.front().is_some_and(is_gone) {
@@ -348,7 +348,7 @@ impl Rows {
     /// Of the rows that have been in their buckets for longest, the one with the best ratio.
     fn most_beneficial(&self, group: u32) -> Option<Row> {
         let buckets = &self.groups[group as usize].buckets;
-        let firsts = buckets.iter().map(|&(first, _)| first).filter(|&first| first != NONE);
+        let firsts = buckets.iter().map(|&(first, _)| first).filter(|&first| first != Row::NONE);
         let score = |row: &Row| {
             let info = self.get(*row);
             let (valid, all) = (u64::from(info.valid), u64::from(self.positions));
@@ -377,29 +377,29 @@ impl Rows {
     fn link(&mut self, row: Row) {
         let bucket = self.bucket_of(row);
         let (_, last) = self.group_of(row).buckets[bucket];
-        (self.get_mut(row).before, self.get_mut(row).after) = (last, NONE);
-        if last != NONE {
+        (self.get_mut(row).before, self.get_mut(row).after) = (last, Row::NONE);
+        if last != Row::NONE {
             self.get_mut(last).after = row;
         }
         let group = self.group_mut(row);
         let slot = &mut group.buckets[bucket];
-        *slot = if last == NONE { (row, row) } else { (slot.0, row) };
+        *slot = if last == Row::NONE { (row, row) } else { (slot.0, row) };
         group.present[bucket / 64] |= 1 << (bucket % 64);
     }
 
     fn unlink(&mut self, row: Row) {
         let bucket = self.bucket_of(row);
         let RowInfo { before, after, .. } = *self.get(row);
-        if before != NONE {
+        if before != Row::NONE {
             self.get_mut(before).after = after;
         }
-        if after != NONE {
+        if after != Row::NONE {
             self.get_mut(after).before = before;
         }
         let group = self.group_mut(row);
         let slot = &mut group.buckets[bucket];
         *slot = (if slot.0 == row { after } else { slot.0 }, if slot.1 == row { before } else { slot.1 });
-        if slot.0 == NONE {
+        if slot.0 == Row::NONE {
             group.present[bucket / 64] &= !(1 << (bucket % 64));
         }
     }

@@ -1,5 +1,6 @@
 //! The names under which the log asks drives and reads.
 
+use super::geometry::Row;
 use super::host::RunId;
 
 /// What an answer is for.
@@ -39,7 +40,7 @@ pub enum Token {
     /// A block that was found damaged is written again.
     Repaired {
         /// The row that it is part of.
-        row: u32,
+        row: Row,
     },
     /// A part of a checkpoint.
     Checkpoint,
@@ -64,7 +65,7 @@ impl From<Token> for u64 {
             Token::Recovery(what) => (7, what, 0),
             Token::Rebuild => (8, 0, 0),
             Token::Scrub(part) => (9, part, 0),
-            Token::Repaired { row } => (10, row, 0),
+            Token::Repaired { row } => (10, row.get(), 0),
         };
         kind << 40 | u64::from(b) << 32 | u64::from(a)
     }
@@ -84,7 +85,7 @@ impl From<u64> for Token {
             7 => Token::Recovery(a),
             8 => Token::Rebuild,
             9 => Token::Scrub(a),
-            10 => Token::Repaired { row: a },
+            10 => Token::Repaired { row: Row::new(a) },
             _ => unreachable!("no token has this kind"),
         }
     }

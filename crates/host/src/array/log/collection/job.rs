@@ -54,7 +54,7 @@ impl<B: Block> Job<B> {
     /// Nothing to do.
     pub fn idle() -> Job<B> {
         Job {
-            row: 0,
+            row: Row::FIRST,
             phase: Phase::Idle,
             blocks: Vec::new(),
             is_blind: false,
