@@ -137,7 +137,9 @@ fn what_drives_make_up_is_noticed() {
     }
     assert!(lost > 0 && lost < ITEMS, "{lost}");
     let stats = server.stats();
-    assert!(stats["badcrc_from_extstore"].parse::<usize>().is_ok_and(|count| count >= lost), "{stats:?}");
+    // A drive whose own records were hit is left out meanwhile: then some reads fail before anything can be compared.
+    let count = |name: &str| stats[name].parse::<usize>().expect("a number");
+    assert!(count("badcrc_from_extstore") + count("flash_failed_reads") >= lost, "{stats:?}");
     let status = server.tell(&["status", "kv.ctl"]);
     assert!(status.contains("\nwarning: ") && status.contains("items could not be read"), "{status}");
 }
