@@ -35,6 +35,8 @@ tailcut_base::planted_rules! {
         DurableIsMarked,
         /// The other superblock is written, too, once the first one is durable.
         SuperblocksAreTwo,
+        /// The superblock that is durable is not written again before the other one is durable.
+        DurableSuperblockStays,
         /// What cannot be copied from a segment that is reclaimed leaves a record that says so.
         LossesAreRecorded,
         /// A record that is not what was written is looked for in another copy.

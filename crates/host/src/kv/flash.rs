@@ -27,6 +27,10 @@ pub(super) struct Flash {
     pub has_dirty_superblock: bool,
     /// The superblock was written by this write: when that is durable, the other one is written.
     pub mirrored_after: Option<u64>,
+    /// The last write of a superblock, and the block that it goes to.
+    pub last_superblock: (u64, u64),
+    /// The block with the superblock that is durable: it stays until the other one is.
+    pub durable_superblock: u64,
     /// Blocks that are written when the superblock is durable.
     pub repairs: Vec<(u64, Bytes)>,
     /// The last of their writes.
@@ -284,8 +288,8 @@ impl Flash {
         self.send_writes();
     }
 
-    /// Writes the superblock in one place if it has changed, and in the other when that is durable: at any moment one of them is
-    /// complete, and when nothing happens, both are.
+    /// Writes the superblock in one place if it has changed, and in the other when that is durable. At any moment one of them is
+    /// complete and durable, even if a write fails and the power is lost after it; when nothing happens, both are.
     fn send_superblock(&mut self, pool: &mut Pool) {
         let durable = self.log.durable();
         let is_mirror = self.mirrored_after.take_if(|number| *number <= durable).is_some();
@@ -304,12 +308,19 @@ impl Flash {
         self.superblock.count += 1;
         let mut data = pool.list();
         data.push(self.superblock.encode());
-        let number = self.log.count_write();
+        let (before, block) = self.last_superblock;
+        if before <= durable || !holds(Rule::DurableSuperblockStays) {
+            self.durable_superblock = block;
+        }
+        let place = 1 - self.durable_superblock;
+        // Two writes of the same block would end in any order.
+        let after = if place == block { before } else { 0 };
+        let number = self.log.write(place, data, after);
+        self.last_superblock = (number, place);
         self.wanted = self.wanted.max(number);
         if is_dirty {
             self.mirrored_after = Some(number);
         }
-        self.write(number, self.superblock.count % 2, data);
     }
 
     /// A segment, which is used or free, gets its ends back. `first` is what is in its first block.

@@ -85,6 +85,8 @@ pub struct Opening {
     jobs: Jobs<Job>,
     superblocks: [Option<Result<Superblock, NotOurs>>; 2],
     superblock: Option<Superblock>,
+    /// The block with the newest one.
+    newest: u64,
     /// By their sequences: segments that hold something.
     found: BTreeMap<u64, Found>,
     next_head: u32,
@@ -153,6 +155,7 @@ impl Opening {
             jobs,
             superblocks: [None, None],
             superblock: None,
+            newest: 0,
             found: BTreeMap::new(),
             next_head: 1,
             blank: Vec::new(),
@@ -293,6 +296,11 @@ impl Opening {
             let block = u64::from(first.is_ok());
             self.damages.push(Damage { block, what: DamageKind::Superblock });
         }
+        let is_second = match (first, second) {
+            (Ok(first), Ok(second)) => second.count > first.count,
+            (first, _) => first.is_err(),
+        };
+        self.newest = u64::from(is_second && second.is_ok());
         let newest = match (first, second) {
             (Ok(first), Ok(second)) => Ok(if first.count >= second.count { first } else { second }),
             (Ok(one), _) | (_, Ok(one)) => Ok(one),
@@ -601,6 +609,8 @@ impl Opening {
             wanted: 0,
             has_dirty_superblock: true,
             mirrored_after: None,
+            last_superblock: (0, self.newest),
+            durable_superblock: self.newest,
             repairs: Vec::new(),
             repaired_after: 0,
             stalled: Vec::new(),

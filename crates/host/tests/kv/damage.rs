@@ -498,6 +498,29 @@ fn what_was_flushed_stays_so_with_one_superblock() {
     finds(Rule::SuperblocksAreTwo, check);
 }
 
+/// The second superblock is on its way when the next one is written: what the first one says must not depend on either.
+#[test]
+fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
+    let check = || {
+        for answers in 0..40 {
+            let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);
+            (0..100).for_each(|number| store.put(number));
+            store.sync();
+            store.engine.flush_all();
+            store.last.clear();
+            store.sync();
+            (0..answers).for_each(|_| store.run());
+            store.engine.flush_all();
+            store.engine.sync();
+            store.run();
+            store.disk.fail_writes(0..2);
+            store.reopen().expect("one superblock is enough");
+            assert_eq!(store.check(), (0, 0), "after {answers} answers");
+        }
+    };
+    finds(Rule::DurableSuperblockStays, check);
+}
+
 /// A record that is damaged when its segment is reclaimed, with an older version in an older segment.
 #[test]
 fn what_is_damaged_when_its_segment_is_reclaimed_does_not_leave_an_older_version() {

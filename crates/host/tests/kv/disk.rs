@@ -138,6 +138,14 @@ impl TestDisk {
         self.media.insert(block, bytes);
     }
 
+    /// Writes of these blocks fail and leave nothing of them; then the power goes, with all that was not flushed.
+    #[allow(dead_code, reason = "not all who have a disk break it")]
+    pub fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
+        self.cache.clear();
+        let failed = std::mem::take(&mut self.waiting).into_iter().filter(|request| request.op == Op::Write);
+        self.unreadable.extend(failed.map(|request| request.block).filter(|block| blocks.contains(block)));
+    }
+
     /// The power goes: requests that were not answered are carried out or not, block by block, and so is what was acknowledged and not
     /// flushed.
     #[allow(dead_code, reason = "not all who have a disk break it")]

@@ -267,7 +267,8 @@ impl Log {
         self.settling.issue()
     }
 
-    fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
+    /// Writes blocks when write `after` has ended; returns the number of this one.
+    pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
         let number = self.settling.issue();
         self.writes.push_back(Write { number, block, data, after });
         number
