@@ -1,14 +1,14 @@
 //! What a misspelt name was meant to be.
 
 /// The most similar of `names`, if one is similar enough to be meant: a third of the letters
-/// wrong, swapped or missing at most, or one name the start of the other. A name that differs in its
-/// digits alone is another thing (raid6 is not raid0) and is not suggested.
+/// wrong, swapped or missing at most, or one name the start of the other. Another RAID
+/// level is another thing (raid6 is not raid0) and is not suggested.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = plain(name);
     let mut best: Option<(usize, &str)> = None;
     for candidate in names {
         let other = plain(candidate);
-        if without_digits(&other) == without_digits(&wanted) && other != wanted {
+        if is_raid_level(&other) && is_raid_level(&wanted) && other != wanted {
             continue;
         }
         let distance = strsim::damerau_levenshtein(&wanted, &other);
@@ -28,8 +28,9 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
 }
 
-fn without_digits(name: &str) -> String {
-    name.chars().filter(|c| !c.is_ascii_digit()).collect()
+fn is_raid_level(name: &str) -> bool {
+    let level = name.strip_prefix("raid");
+    level.is_some_and(|level| !level.is_empty() && level.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// Names for a sentence: `'a', 'b', 'c'`. All of them: the one that is looked for may be the last.
@@ -60,6 +61,7 @@ mod tests {
         assert_eq!(nearest("a", ["b", "c"]), None);
         assert_eq!(nearest("x", []), None);
         assert_eq!(nearest("raid6", ["raid0", "raid4", "raid5"]), None);
+        assert_eq!(nearest("g-2g", ["m-32g", "g-1g"]), Some("g-1g"));
     }
 
     #[test]
