@@ -317,6 +317,7 @@ impl Flash {
         let after = if place == block { before } else { 0 };
         let number = self.log.write(place, data, after);
         self.last_superblock = (number, place);
+        self.send_writes();
         self.wanted = self.wanted.max(number);
         if is_dirty {
             self.mirrored_after = Some(number);

@@ -512,7 +512,9 @@ fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
             (0..answers).for_each(|_| store.run());
             store.engine.flush_all();
             store.engine.sync();
-            store.run();
+            while let Some(request) = store.engine.next_request() {
+                store.disk.submit(request);
+            }
             store.disk.fail_writes(0..2);
             store.reopen().expect("one superblock is enough");
             assert_eq!(store.check(), (0, 0), "after {answers} answers");
