@@ -2,10 +2,13 @@
 
 use crate::server::{Client, Server};
 use crate::support::Place;
+use rustix::fs::OFlags;
 use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 const FILE_BYTES: u64 = 64 << 20;
+const PAGE: usize = 4096;
 const ITEMS: usize = 200;
 
 /// A store on four files with two copies of everything, and so little memory that most items are on the files.
@@ -37,6 +40,18 @@ fn start(more: &[&'static str]) -> Server {
     let mut words = arguments(more);
     words.push("--create");
     Server::start_in(place, &words)
+}
+
+/// Fills `bytes` bytes of a file at each of these offsets, past the page cache as the server writes: a direct write that meets a dirty
+/// page of the same file fails the file's next fsync with EIO (Linux, "Page cache invalidation failure on direct I/O").
+fn overwrite(path: &Path, offsets: impl Iterator<Item = u64>, bytes: usize) {
+    let room = vec![0x5a; bytes + PAGE];
+    let start = room.as_ptr().align_offset(PAGE);
+    let content = &room[start..start + bytes];
+    let open = |flags: OFlags| OpenOptions::new().write(true).custom_flags(flags.bits() as i32).open(path);
+    // A file system without direct I/O has the server write through the page cache, too.
+    let file = open(OFlags::DIRECT).or_else(|_| open(OFlags::empty())).expect("a file that can be written");
+    offsets.for_each(|offset| file.write_all_at(content, offset).expect("room for the content"));
 }
 
 /// Asks until `stats` says so: it looks at the drives ten times a second.
@@ -122,11 +137,9 @@ fn what_drives_make_up_is_noticed() {
     let server = server.start_again(&arguments(&[]));
     let mut client = server.client();
     // One drive of each group, as reads avoid the group that writes; all but the array's own record.
-    let lie = vec![0x5a; (1 << 20) - (1 << 16)];
     for name in ["a", "c"] {
-        let file = OpenOptions::new().write(true).open(server.place.path(name)).expect("it is there");
         let places = (0..FILE_BYTES >> 20).map(|part| (part << 20) + (1 << 16));
-        places.for_each(|place| file.write_all_at(&lie, place).expect("a file"));
+        overwrite(&server.place.path(name), places, (1 << 20) - (1 << 16));
     }
     let mut lost = 0;
     for number in 0..ITEMS {
@@ -137,9 +150,7 @@ fn what_drives_make_up_is_noticed() {
     }
     assert!(lost > 0 && lost < ITEMS, "{lost}");
     let stats = server.stats();
-    // A drive whose own records were hit is left out meanwhile: then some reads fail before anything can be compared.
-    let count = |name: &str| stats[name].parse::<usize>().expect("a number");
-    assert!(count("badcrc_from_extstore") + count("flash_failed_reads") >= lost, "{stats:?}");
+    assert!(stats["badcrc_from_extstore"].parse::<usize>().is_ok_and(|count| count >= lost), "{stats:?}");
     let status = server.tell(&["status", "kv.ctl"]);
     assert!(status.contains("\nwarning: ") && status.contains("items could not be read"), "{status}");
 }
