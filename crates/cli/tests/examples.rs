@@ -60,6 +60,23 @@ fn a_wrong_example_would_be_found() {
 }
 
 #[test]
+fn links_on_pages_lead_to_files() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for path in paths_of_pages() {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let targets = text.split("](").skip(1).filter_map(|behind| behind.split([')', '#', ' ']).next());
+        for target in targets.filter(|target| !target.is_empty() && !target.contains("://")) {
+            count += 1;
+            if !path.parent().expect("it is in a folder").join(target).exists() {
+                wrong.push(format!("{}: there is no {target}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 50, "only {count} links were found: the search for them is broken");
+}
+
+#[test]
 #[ignore = "ten million requests: for a release build (TAILCUT=PATH), as .ci/run does"]
 fn the_first_run_on_readme_is_what_it_prints() {
     let command = std::env::var("TAILCUT").unwrap_or_else(|_| env!("CARGO_BIN_EXE_tailcut").into());
@@ -104,22 +121,27 @@ fn collect(command: &mut Command, path: &str, texts: &mut Vec<Text>) {
     }
 }
 
-/// README and what it leads to.
+/// Pages of Markdown outside of the guide, as texts.
 fn pages() -> Vec<Text> {
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        Text { place: path.file_name().expect("it has one").to_string_lossy().into_owned(), text }
+    };
+    paths_of_pages().into_iter().map(read).collect()
+}
+
+/// README first, then the other pages of Markdown outside of the guide.
+fn paths_of_pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths: Vec<PathBuf> =
         ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root.join(name)).to_vec();
-    for folder in ["docs", "docs/decisions", "docs/results"] {
+    for folder in ["docs", "docs/decisions", "docs/reference", "docs/results"] {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         paths.extend(entries.map(|entry| entry.expect("it can be listed").path()));
     }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     paths.sort();
-    let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).expect("it can be read");
-        Text { place: path.file_name().expect("it has one").to_string_lossy().into_owned(), text }
-    };
-    paths.into_iter().map(read).collect()
+    paths
 }
 
 /// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…` or with a
