@@ -37,6 +37,7 @@ mod runs;
 pub mod sets;
 mod shortage;
 mod ssd;
+mod transactions;
 mod trims;
 mod unqueued;
 mod windows;

@@ -1,0 +1,214 @@
+//! Composes transactions: which committed requests of a LUN run together, and how long their bus and cell phases take.
+
+use crate::chips::bits;
+use crate::controller::buffer::EntryState;
+use crate::probe::Probe;
+use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
+use crate::ssd::Ssd;
+use tailcut_base::{Nanos, Time};
+
+impl<P: Probe> Ssd<P> {
+    /// Composes a transaction: the oldest request of `lane`, and what can go with it in other
+    /// places. Planes of one die share a transaction when their page offsets are equal; dies
+    /// interleave freely. Returns the time on the bus, and the time until all cells are done.
+    pub(crate) fn compose(&mut self, now: Time, unit: u32, lane: Lane) -> (Nanos, Nanos) {
+        let kind = lane.kind();
+        let mut offsets = [NONE; 16];
+        let mut left = self.units[unit].places_with(lane);
+        if left.is_power_of_two() && matches!(kind, Kind::UserRead | Kind::GcRead) {
+            let place = left.trailing_zeros();
+            let id = self.units.first(unit, lane, place);
+            self.board(now, unit, lane, place, id);
+            return self.durations(unit, kind);
+        }
+        let mut first = true;
+        let levels = self.config.schedule.level_frontiers && matches!(kind, Kind::UserWrite | Kind::GcWrite);
+        while left != 0 {
+            let place = if first { self.oldest_place(unit, lane, left) } else { left.trailing_zeros() };
+            let place = if levels { self.place_behind(unit, lane, left, place, &offsets) } else { place };
+            left &= !(1 << place);
+            let Some(id) = self.first_startable(now, unit, lane, place) else { continue };
+            let die = self.layout.planes.quotient(place) as usize;
+            let offset = self.offset(id, unit, place);
+            if !first && !self.fits(&offsets, die, offset, kind) {
+                continue;
+            }
+            first = false;
+            offsets[die] = offset;
+            self.board(now, unit, lane, place, id);
+        }
+        self.durations(unit, kind)
+    }
+
+    /// The place to program instead of `place`, if nothing of its die is in the transaction yet: the
+    /// one of its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction of programs only while their frontiers
+    /// stand at one page offset; random writes let them drift apart, and this brings them together.
+    #[cold]
+    fn place_behind(&self, unit: u32, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
+        let die = self.layout.planes.quotient(place);
+        if offsets[die as usize] != NONE {
+            return place;
+        }
+        let planes = self.layout.planes.get();
+        let of_die = (((1u32 << planes) - 1) << (die * planes)) as u16;
+        let offset = |place| self.offset(self.units.first(unit, lane, place), unit, place);
+        let pages = self.geometry.pages;
+        let mut behind = place;
+        for other in bits(left & of_die) {
+            let gap = (offset(behind) + pages - offset(other)) % pages;
+            let id = self.units.first(unit, lane, other);
+            if gap > 0 && gap < pages / 2 && self.can_start(id, unit, other) {
+                behind = other;
+            }
+        }
+        behind
+    }
+
+    #[inline]
+    fn oldest_place(&self, unit: u32, lane: Lane, places: u16) -> u32 {
+        if places & (places - 1) == 0 {
+            return places.trailing_zeros();
+        }
+        bits(places)
+            .filter(|&place| self.can_start(self.units.first(unit, lane, place), unit, place))
+            .min_by_key(|&place| self.requests[self.units.first(unit, lane, place)].order)
+            .unwrap_or(places.trailing_zeros())
+    }
+
+    /// May a request of page offset `offset` in `die` join a transaction that has `offsets`?
+    #[inline]
+    fn fits(&self, offsets: &[u32; 16], die: usize, offset: u32, kind: Kind) -> bool {
+        if offsets[die] != NONE {
+            return self.config.schedule.plane_sharing && (offsets[die] == offset || kind == Kind::Erase);
+        }
+        self.config.schedule.die_interleaving
+            && (!self.config.schedule.match_cell_times || self.takes_as_long(offsets, offset, kind))
+    }
+
+    /// True unless a program of page offset `offset` would take longer, or less long, than those at
+    /// `offsets`: dies behind one ready/busy line end together, so a fast page beside a slow one is
+    /// busy for as long as the slow one, and a slow one could have had a slow one beside it.
+    #[cold]
+    fn takes_as_long(&self, offsets: &[u32; 16], offset: u32, kind: Kind) -> bool {
+        let time = |offset| self.phases.program_cell(offset);
+        let is_program = matches!(kind, Kind::UserWrite | Kind::GcWrite);
+        !is_program || offsets.iter().all(|&other| other == NONE || time(other) == time(offset))
+    }
+
+    /// The page offset that a request has, or would get, in its block.
+    #[inline(always)]
+    fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
+        let request = &self.requests[id];
+        match request.kind {
+            Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
+                self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
+            }
+            Kind::Erase => 0,
+            _ => self.layout.offset_of(request.physical),
+        }
+    }
+
+    /// The first request of a list that can start; programs and reads ahead that became pointless are dropped.
+    fn first_startable(&mut self, now: Time, unit: u32, lane: Lane, place: u32) -> Option<RequestId> {
+        loop {
+            let id = self.units.first(unit, lane, place);
+            if id == RequestId::NONE {
+                return None;
+            }
+            if !self.is_void(id) {
+                return self.can_start(id, unit, place).then_some(id);
+            }
+            self.units.take(&self.requests, unit, lane, place);
+            self.left_committed(unit, id);
+            self.drop_program(now, id);
+        }
+    }
+
+    /// A request joins the transaction of its unit.
+    #[inline(always)]
+    fn board(&mut self, now: Time, unit: u32, lane: Lane, place: u32, id: RequestId) {
+        let kind = lane.kind();
+        self.units.take(&self.requests, unit, lane, place);
+        self.left_committed(unit, id);
+        let account = self.units[unit].account(now);
+        self.requests.settle(id, &account);
+        if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
+            // Block-level mapping has chosen the page already.
+            if self.requests[id].physical == NONE {
+                let plane = self.layout.plane_at(unit, place);
+                self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
+            }
+            if self.requests[id].role == Role::Program
+                && self.buffer[self.requests[id].owner].state == EntryState::Issued
+            {
+                self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
+            }
+        }
+        self.units[unit].transaction.push(id);
+    }
+
+    /// A host request is not committed any more, but on its way.
+    #[inline(always)]
+    pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
+        if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
+            return;
+        }
+        if self.requests[id].rank != REGULAR {
+            return self.scheduler.hastened_left();
+        }
+        self.units[unit].uncommit();
+        self.scheduler.left(unit);
+    }
+
+    /// Bus time of the command phase, and time until the last cell is done. Dies interleave: each
+    /// begins its cell work when its own part of the command phase is over.
+    #[inline]
+    fn durations(&mut self, unit: u32, kind: Kind) -> (Nanos, Nanos) {
+        let p = &self.phases;
+        let command = match kind {
+            Kind::UserRead | Kind::GcRead | Kind::ReadAhead => p.read_command,
+            Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
+            Kind::Erase => p.erase_command,
+        };
+        if let &[id] = self.units[unit].transaction.members() {
+            let cell = self.cell_time(id, kind);
+            let cell = if kind.is_read() { self.jitter.of(cell) } else { cell };
+            self.units.count(kind, 1, cell, cell, 0);
+            return (command, command + cell);
+        }
+        let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);
+        let (mut die_busy, mut plane_busy) = (Nanos::ZERO, Nanos::ZERO);
+        let members = self.units[unit].transaction.members();
+        // Members stand in the order in which they boarded; those of a die need not be adjacent,
+        // but share their page offset and so their cell time.
+        for &id in members {
+            let request = &self.requests[id];
+            let cell = self.cell_time(id, kind);
+            bus += command;
+            end = end.max(bus + cell);
+            let die = 1u16 << (self.layout.planes.quotient(u32::from(request.place)));
+            plane_busy += cell;
+            if dies & die == 0 {
+                die_busy += cell;
+            } else {
+                shared = true;
+            }
+            dies |= die;
+        }
+        let count = members.len() as u64;
+        let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
+        self.units[unit].transaction.parallelism = parallelism as u8;
+        self.units.count(kind, count, die_busy, plane_busy, parallelism);
+        (bus, end)
+    }
+
+    #[inline(always)]
+    pub(crate) fn cell_time(&self, id: RequestId, kind: Kind) -> Nanos {
+        let offset = self.layout.offset_of(self.requests[id].physical);
+        match kind {
+            Kind::UserRead | Kind::GcRead | Kind::ReadAhead => self.phases.read_cell(offset),
+            Kind::UserWrite | Kind::GcWrite => self.phases.program_cell(offset),
+            Kind::Erase => self.phases.erase,
+        }
+    }
+}
