@@ -1,24 +1,24 @@
-//! Ids of their own types, tables indexed by them, and tables whose entries come and go.
+//! Typed ids, vectors indexed by them, and slabs that allocate them.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// The id of an entry of a table: its index, in a type of its own, so that ids of two tables cannot be mixed up.
+/// The index of an entry in one kind of table, as a type, so that ids of different tables cannot be swapped.
 /// Declared with [`id!`](crate::id).
 pub trait Id: Copy + Eq + fmt::Debug {
-    /// The id of the entry at an index. Panics from 2^32 on.
+    /// The id with this index, which must be below 2^32 (panics otherwise).
     fn at(index: usize) -> Self;
 
-    /// The index of its entry.
+    /// The index, below 2^32.
     fn index(self) -> usize;
 }
 
-/// Declares the id of an entry as a transparent newtype of `u32`.
+/// Declares an id as a transparent newtype of `u32`.
 ///
 /// ```
 /// tailcut_base::id! {
-///     /// A job that is with the disk.
+///     /// A submitted job.
 ///     pub struct JobId;
 /// }
 /// assert_eq!(JobId::new(3).get(), 3);
@@ -31,14 +31,14 @@ macro_rules! id {
         #[repr(transparent)]
         $visibility struct $name(u32);
 
-        #[allow(dead_code, reason = "not every id crosses an interface of bare numbers")]
+        #[allow(dead_code, reason = "only ids that cross an untyped interface need it")]
         impl $name {
-            /// The id that crossed an interface of bare numbers.
+            /// The id with this number, from an untyped interface.
             $visibility const fn new(number: u32) -> $name {
                 $name(number)
             }
 
-            /// The id, for an interface of bare numbers.
+            /// The number, for an untyped interface.
             $visibility const fn get(self) -> u32 {
                 self.0
             }
@@ -47,7 +47,7 @@ macro_rules! id {
         impl $crate::ids::Id for $name {
             #[inline]
             fn at(index: usize) -> $name {
-                $name(u32::try_from(index).expect("a table has fewer than 2^32 entries"))
+                $name(u32::try_from(index).expect("ids are below 2^32"))
             }
 
             #[inline]
@@ -58,7 +58,7 @@ macro_rules! id {
     };
 }
 
-/// A table with an entry for each id.
+/// A vector indexed by `I`.
 #[derive(Clone, Debug)]
 pub struct IdVec<I, T> {
     entries: Vec<T>,
@@ -66,12 +66,12 @@ pub struct IdVec<I, T> {
 }
 
 impl<I: Id, T> IdVec<I, T> {
-    /// An empty table, which takes no memory yet.
+    /// An empty vector; allocates nothing.
     pub const fn new() -> IdVec<I, T> {
         IdVec { entries: Vec::new(), id: PhantomData }
     }
 
-    /// So many copies of `entry`.
+    /// A vector of `len` clones of `entry`, with the ids 0 to `len` - 1.
     pub fn filled(len: usize, entry: T) -> IdVec<I, T>
     where
         T: Clone,
@@ -79,14 +79,14 @@ impl<I: Id, T> IdVec<I, T> {
         IdVec { entries: vec![entry; len], id: PhantomData }
     }
 
-    /// Adds an entry; returns its id.
+    /// Appends an entry and returns its id.
     #[inline]
     pub fn push(&mut self, entry: T) -> I {
         self.entries.push(entry);
         I::at(self.entries.len() - 1)
     }
 
-    /// Adds copies of `entry` until `id` has one.
+    /// Appends clones of `entry` until `id` is a valid index.
     #[inline]
     pub fn extend_to(&mut self, id: I, entry: T)
     where
@@ -97,13 +97,13 @@ impl<I: Id, T> IdVec<I, T> {
         }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True without any entry.
+    /// True if there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -132,56 +132,56 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
-/// A table of entries that come and go. An id is used again once its entry is gone, the one that was vacated last first, so
-/// that the table stays as small as the most entries there were at a time, and the same operations always give the same ids.
+/// A slab: storage that allocates an id for each entry. The id released last is allocated first, so memory is bounded by the peak
+/// number of entries, and equal sequences of operations give equal ids.
 pub struct Slab<I, T> {
     entries: slab::Slab<T>,
     id: PhantomData<fn(I) -> I>,
 }
 
 impl<I: Id, T> Slab<I, T> {
-    /// An empty table, which takes no memory yet.
+    /// An empty slab; allocates nothing.
     pub const fn new() -> Slab<I, T> {
         Slab { entries: slab::Slab::new(), id: PhantomData }
     }
 
-    /// Takes an entry in; returns its id.
+    /// Inserts an entry and returns its id.
     #[inline]
     pub fn insert(&mut self, entry: T) -> I {
         I::at(self.entries.insert(entry))
     }
 
-    /// Takes an entry out. Panics if there is none.
+    /// Removes and returns an entry, which must be there (panics otherwise).
     #[inline]
     pub fn remove(&mut self, id: I) -> T {
         self.entries.remove(id.index())
     }
 
-    /// Takes an entry out, if there is one.
+    /// Removes and returns an entry, or returns `None` if the id is free.
     #[inline]
     pub fn try_remove(&mut self, id: I) -> Option<T> {
         self.entries.try_remove(id.index())
     }
 
-    /// An entry, if it is there.
+    /// The entry, or `None` if the id is free.
     #[inline]
     pub fn get(&self, id: I) -> Option<&T> {
         self.entries.get(id.index())
     }
 
-    /// An entry, if it is there.
+    /// The entry, or `None` if the id is free.
     #[inline]
     pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
         self.entries.get_mut(id.index())
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True without any entry.
+    /// True if there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_vacated_last_is_used_first() {
+    fn the_id_released_last_is_allocated_first() {
         let mut slab = Slab::<Ticket, char>::new();
         let [a, b, c] = ['a', 'b', 'c'].map(|letter| slab.insert(letter));
         assert_eq!([a, b, c].map(Ticket::get), [0, 1, 2]);
@@ -236,14 +236,14 @@ mod tests {
     }
 
     proptest! {
-        /// Entries are what a map under the same ids has; ids are those of a list of vacant places, taken from its end.
+        /// Agrees with a map and a LIFO free list.
         #[test]
-        fn is_a_map_with_a_list_of_vacant_places(steps in prop::collection::vec((any::<bool>(), any::<u8>()), 0..200)) {
+        fn agrees_with_a_map_and_a_free_list(steps in prop::collection::vec((any::<bool>(), any::<u8>()), 0..200)) {
             let mut slab = Slab::<Ticket, u8>::new();
-            let (mut model, mut vacant, mut most) = (BTreeMap::new(), Vec::new(), 0);
+            let (mut model, mut free, mut most) = (BTreeMap::new(), Vec::new(), 0);
             for (is_insertion, number) in steps {
                 if is_insertion {
-                    let expected = vacant.pop().unwrap_or_else(|| { most += 1; most - 1 });
+                    let expected = free.pop().unwrap_or_else(|| { most += 1; most - 1 });
                     let id = slab.insert(number);
                     prop_assert_eq!(id.get(), expected);
                     model.insert(id, number);
@@ -251,7 +251,7 @@ mod tests {
                     let id = Ticket::new(u32::from(number) % (most + 1));
                     let entry = slab.try_remove(id);
                     prop_assert_eq!(entry, model.remove(&id));
-                    vacant.extend(entry.map(|_| id.get()));
+                    free.extend(entry.map(|_| id.get()));
                 }
                 prop_assert_eq!((slab.len(), slab.is_empty()), (model.len(), model.is_empty()));
                 for number in 0..=most {

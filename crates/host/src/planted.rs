@@ -35,7 +35,7 @@ tailcut_base::planted_rules! {
         DurableIsMarked,
         /// The other superblock is written, too, once the first one is durable.
         SuperblocksAreTwo,
-        /// The superblock that is durable is not written again before the other one is durable.
+        /// The durable superblock is not overwritten until the other one is durable.
         DurableSuperblockStays,
         /// What cannot be copied from a segment that is reclaimed leaves a record that says so.
         LossesAreRecorded,

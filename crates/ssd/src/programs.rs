@@ -102,7 +102,7 @@ impl<P: Probe> Ssd<P> {
         let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
         request.logical = self.buffer[entry].logical;
         request.physical = physical;
-        request.source = program.get();
+        request.set_waiting_program(program);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
@@ -110,8 +110,9 @@ impl<P: Probe> Ssd<P> {
 
     /// The rest of a page that is written in part is in the buffer.
     pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { owner: entry, physical, source, .. } = self.requests[id];
-        let program = RequestId::new(source);
+        let request = self.requests[id];
+        let MemoryRequest { owner: entry, physical, .. } = request;
+        let program = request.waiting_program();
         let set = self.buffer.set_of(entry);
         self.set_mut(set).quiet.merges -= 1;
         self.medium.read(physical);

@@ -169,8 +169,7 @@ pub struct MemoryRequest {
     /// Physical page; [`NONE`] for a program until its transaction is composed. For an erase any
     /// page of the block.
     pub physical: u32,
-    /// For a copy the page that it came from; for the read of the rest of a page ([`Role::Merge`]) the number of the program that
-    /// waits for it, or [`NONE`].
+    /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
     pub source: u32,
     /// Fingerprint to be programmed.
     pub content: u32,
@@ -194,7 +193,25 @@ pub struct MemoryRequest {
     pub role: Role,
 }
 
+// One cache line: a drive with deep queues has tens of thousands of them.
+const _: () = assert!(size_of::<MemoryRequest>() == 64);
+
 impl MemoryRequest {
+    /// The program that waits for a merge read ([`Role::Merge`]) to complete its page, or [`RequestId::NONE`]. Shares the
+    /// field `source`, which a merge does not use.
+    #[inline]
+    pub fn waiting_program(&self) -> RequestId {
+        debug_assert_eq!(self.role, Role::Merge);
+        RequestId::new(self.source)
+    }
+
+    /// Sets [`MemoryRequest::waiting_program`].
+    #[inline]
+    pub fn set_waiting_program(&mut self, program: RequestId) {
+        debug_assert_eq!(self.role, Role::Merge);
+        self.source = program.get();
+    }
+
     /// The line in which it stands at its chip.
     #[inline(always)]
     pub fn lane(&self) -> Lane {

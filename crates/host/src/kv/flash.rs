@@ -27,9 +27,9 @@ pub(super) struct Flash {
     pub has_dirty_superblock: bool,
     /// The superblock was written by this write: when that is durable, the other one is written.
     pub mirrored_after: Option<u64>,
-    /// The last write of a superblock, and the block that it goes to.
+    /// Number of the last superblock write, and its block: 0 or 1.
     pub last_superblock: (u64, u64),
-    /// The block with the superblock that is durable: it stays until the other one is.
+    /// Block of the durable superblock, 0 or 1; not overwritten until the other one is durable.
     pub durable_superblock: u64,
     /// Blocks that are written when the superblock is durable.
     pub repairs: Vec<(u64, Bytes)>,
@@ -288,8 +288,8 @@ impl Flash {
         self.send_writes();
     }
 
-    /// Writes the superblock in one place if it has changed, and in the other when that is durable. At any moment one of them is
-    /// complete and durable, even if a write fails and the power is lost after it; when nothing happens, both are.
+    /// Writes a changed superblock to one of its two blocks, and to the other once that is durable. One of them is always complete and
+    /// durable, even if a write fails and power is lost after it; both are when the store is idle.
     fn send_superblock(&mut self, pool: &mut Pool) {
         let durable = self.log.durable();
         let is_mirror = self.mirrored_after.take_if(|number| *number <= durable).is_some();
@@ -313,7 +313,7 @@ impl Flash {
             self.durable_superblock = block;
         }
         let place = 1 - self.durable_superblock;
-        // Two writes of the same block would end in any order.
+        // Concurrent writes of one block may complete in either order.
         let after = if place == block { before } else { 0 };
         let number = self.log.write(place, data, after);
         self.last_superblock = (number, place);

@@ -7,7 +7,7 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Op, id};
 
 id! {
-    /// A job that has a request, with the disk or waiting for it.
+    /// A job whose disk request is queued or in flight.
     struct JobId;
 }
 

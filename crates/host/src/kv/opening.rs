@@ -85,7 +85,7 @@ pub struct Opening {
     jobs: Jobs<Job>,
     superblocks: [Option<Result<Superblock, NotOurs>>; 2],
     superblock: Option<Superblock>,
-    /// The block with the newest one.
+    /// Block of the newest superblock, 0 or 1.
     newest: u64,
     /// By their sequences: segments that hold something.
     found: BTreeMap<u64, Found>,

@@ -498,7 +498,7 @@ fn what_was_flushed_stays_so_with_one_superblock() {
     finds(Rule::SuperblocksAreTwo, check);
 }
 
-/// The second superblock is on its way when the next one is written: what the first one says must not depend on either.
+/// The mirror write is in flight when the next superblock is written; if both are lost, the first one must still be there.
 #[test]
 fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
     let check = || {

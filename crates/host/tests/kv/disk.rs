@@ -138,7 +138,7 @@ impl TestDisk {
         self.media.insert(block, bytes);
     }
 
-    /// Writes of these blocks fail and leave nothing of them; then the power goes, with all that was not flushed.
+    /// Fails all writes in flight, which makes those of `blocks` unreadable, and loses power with everything unflushed.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
         self.cache.clear();

@@ -55,7 +55,7 @@ enum Model {
 }
 
 id! {
-    /// A request that the model has, which knows it under this number.
+    /// A request in flight; also its command id.
     struct FlightId;
 }
 

@@ -43,9 +43,9 @@ pub struct Entrance {
     limits: Limits,
     clock: Clock,
     epoll: OwnedFd,
-    guests: Slab<GuestId, Guest>,
+    guests: Slab<PendingConnectionId, Guest>,
     /// Guests from the oldest on, by id and number; some have gone.
-    order: VecDeque<(GuestId, u64)>,
+    order: VecDeque<(PendingConnectionId, u64)>,
     served: u64,
     turned_away: u64,
     /// The system has no room for more connections: until then none is taken.
@@ -57,10 +57,10 @@ pub struct Entrance {
 
 id! {
     /// A connection in its handshake.
-    struct GuestId;
+    struct PendingConnectionId;
 }
 
-impl GuestId {
+impl PendingConnectionId {
     fn event(self) -> EventData {
         EventData::new_u64(self.get().into())
     }
@@ -140,7 +140,7 @@ impl Entrance {
                 match data.u64() {
                     STOP => return self.turned_away,
                     DOOR => self.receive_guests(),
-                    guest => self.attend(GuestId::new(guest as u32)),
+                    guest => self.attend(PendingConnectionId::new(guest as u32)),
                 }
             }
             self.see_off_the_late();
@@ -207,7 +207,7 @@ impl Entrance {
         self.attend(id);
     }
 
-    fn attend(&mut self, id: GuestId) {
+    fn attend(&mut self, id: PendingConnectionId) {
         let Some(guest) = self.guests.get_mut(id) else { return };
         match guest.attend(&self.offer, &mut self.buffer) {
             Fate::Stays => {
@@ -222,7 +222,7 @@ impl Entrance {
     }
 
     /// Goes on with a guest in the clear, behind the relay. The time that it has for its handshake stays what it was.
-    fn encrypt(&mut self, id: GuestId) {
+    fn encrypt(&mut self, id: PendingConnectionId) {
         let gate = self.gate.as_ref().expect("TLS is offered with a gate only");
         let Some(guest) = self.guests.get_mut(id) else { return };
         let is_moved = epoll::delete(&self.epoll, &guest.socket).is_ok()
@@ -235,7 +235,7 @@ impl Entrance {
         }
     }
 
-    fn hand_over(&mut self, id: GuestId, terms: Terms) {
+    fn hand_over(&mut self, id: PendingConnectionId, terms: Terms) {
         let Some(guest) = self.guests.try_remove(id) else { return };
         let is_watched_no_more = epoll::delete(&self.epoll, &guest.socket).is_ok();
         let has_seat = self.seated.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
@@ -256,12 +256,12 @@ impl Entrance {
         route.mailbox.post(Letter::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
     }
 
-    fn release(&mut self, id: GuestId) {
+    fn release(&mut self, id: PendingConnectionId) {
         self.guests.try_remove(id);
     }
 
     /// The oldest guest that is still there.
-    fn oldest(&mut self) -> Option<GuestId> {
+    fn oldest(&mut self) -> Option<PendingConnectionId> {
         while let Some(&(id, number)) = self.order.front() {
             if self.guests.get(id).is_some_and(|guest| guest.number == number) {
                 return Some(id);

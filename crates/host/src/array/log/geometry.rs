@@ -10,15 +10,15 @@ use crate::array::record::RECORD_BLOCKS;
 use crate::disk::BLOCK_BYTES;
 
 tailcut_base::id! {
-    /// A row, numbered through all groups.
+    /// A row of segments. Rows are numbered from 0 across all groups: row `r` belongs to group `r / rows`.
     pub struct Row;
 }
 
 impl Row {
-    /// No row.
+    /// No row; also the end of a list.
     pub const NONE: Row = Row(u32::MAX);
 
-    /// The first one.
+    /// Row 0.
     pub const FIRST: Row = Row(0);
 }
 

@@ -16,7 +16,7 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
 
 id! {
-    /// A run that is being read.
+    /// An extent being read.
     pub struct RunId;
 }
 

@@ -267,7 +267,7 @@ impl Log {
         self.settling.issue()
     }
 
-    /// Writes blocks when write `after` has ended; returns the number of this one.
+    /// Queues a write of `data` at `block`, issued once write `after` has completed (0: at once). Returns its number.
     pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
         let number = self.settling.issue();
         self.writes.push_back(Write { number, block, data, after });

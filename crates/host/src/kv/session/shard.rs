@@ -41,8 +41,8 @@ impl ServiceSettings {
 }
 
 id! {
-    /// An errand that is under way.
-    struct PendingId;
+    /// A pending shard request.
+    struct ShardRequestId;
 }
 
 /// An engine with the errands that are under way.
@@ -50,14 +50,14 @@ id! {
 pub struct Shard {
     engine: Engine,
     settings: ServiceSettings,
-    /// An item is fetched under the number of whoever wants it.
-    pending: Slab<PendingId, UnderWay>,
+    /// Requests that wait for flash or for the log; their ids are the tickets of fetches.
+    pending: Slab<ShardRequestId, UnderWay>,
     /// Those that wait for a disk that is behind.
-    stuck: Vec<PendingId>,
+    stuck: Vec<ShardRequestId>,
     /// What is done, and not on its way to be durable.
-    unsynced: Vec<PendingId>,
+    unsynced: Vec<ShardRequestId>,
     /// What is on its way, with the point up to which the log has to be durable; points do not decrease.
-    syncing: VecDeque<(u64, PendingId)>,
+    syncing: VecDeque<(u64, ShardRequestId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
     scratch: Vec<u8>,
@@ -293,7 +293,7 @@ impl Shard {
 
     /// An item has come.
     fn note_fetched(&mut self, fetched: &Fetched) {
-        let id = PendingId::new(fetched.ticket);
+        let id = ShardRequestId::new(fetched.ticket);
         let UnderWay { asker, stage: Stage::Item(kept) } = self.pending.remove(id) else {
             panic!("an item comes for who waits for it")
         };

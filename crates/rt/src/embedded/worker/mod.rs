@@ -43,8 +43,8 @@ pub enum Letter {
 }
 
 id! {
-    /// An operation that waits.
-    struct Ticket;
+    /// A waiting operation.
+    struct OperationId;
 }
 
 /// An engine, and the drive below it.
@@ -61,10 +61,10 @@ pub struct Worker<D> {
     inbox: Closing,
     /// What was taken from it.
     letters: Vec<Letter>,
-    /// Operations that wait for an item on flash, or for a drive that is behind; by their tickets.
-    waiting: Slab<Ticket, (Operation, Asker)>,
+    /// Operations that wait for an item on flash, or for a drive that is behind; by their ids.
+    waiting: Slab<OperationId, (Operation, Asker)>,
     /// Those of them that wait for a drive that is behind.
-    stuck: VecDeque<Ticket>,
+    stuck: VecDeque<OperationId>,
     /// Operations that are done, and wait until it is durable, in the order of their points; without one before the next sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Asker)>,
     /// Operations that have ended.
@@ -190,7 +190,7 @@ impl<D: Steered> Worker<D> {
 
     /// An item has come for who waits for it.
     fn go_on(&mut self, fetched: Fetched) {
-        let (operation, asker) = self.waiting.remove(Ticket::new(fetched.ticket));
+        let (operation, asker) = self.waiting.remove(OperationId::new(fetched.ticket));
         self.try_once(operation, asker, Some(&fetched));
         self.engine.give_back(fetched);
     }

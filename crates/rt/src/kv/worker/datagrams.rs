@@ -46,12 +46,12 @@ impl Datagrams {
 #[derive(Debug)]
 pub(super) struct Letters {
     sockets: Vec<Datagrams>,
-    open: Slab<LetterId, Open>,
+    open: Slab<DatagramId, Open>,
 }
 
 id! {
-    /// A request that is not answered.
-    pub(super) struct LetterId;
+    /// A datagram whose reply is not sent yet.
+    pub(super) struct DatagramId;
 }
 
 /// A request that is not answered.
@@ -139,7 +139,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// A request's session has panicked: it is not answered.
-    pub(super) fn drop_letter(&mut self, id: LetterId) {
+    pub(super) fn drop_letter(&mut self, id: DatagramId) {
         let Some(open) = self.letters.open.try_remove(id) else { return };
         self.clients.discard(open.name);
         self.origins[open.name as usize] = Origin::Nobody;
@@ -147,7 +147,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Goes on with a request; answers and forgets it if that was all.
-    pub(super) fn answer_letter(&mut self, id: LetterId) {
+    pub(super) fn answer_letter(&mut self, id: DatagramId) {
         let Some(open) = self.letters.open.get_mut(id) else { return };
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];

@@ -29,7 +29,7 @@ use crate::drive::{Answers, Drive};
 use crate::path::placement;
 use crate::serve::spin::Spin;
 use crate::system;
-use datagrams::{LetterId, Letters};
+use datagrams::{DatagramId, Letters};
 use ending::Stopping;
 use pressure::Pressure;
 use questions::Checkup;
@@ -127,7 +127,7 @@ enum Origin {
     /// The client on this seat.
     Seat(u32),
     /// A request that came as a datagram, by its place.
-    Letter(LetterId),
+    Letter(DatagramId),
     /// Nobody any more.
     Nobody,
 }

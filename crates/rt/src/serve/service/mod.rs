@@ -122,7 +122,7 @@ struct Seat {
 }
 
 id! {
-    /// A request that is with the drive.
+    /// A request in flight at the drive.
     struct PendingId;
 }
 

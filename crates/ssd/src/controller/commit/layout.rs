@@ -62,7 +62,7 @@ impl ChipLayout {
         self.places[unit as usize][1]
     }
 
-    /// The oldest read of page offset `offset` in a plane; [`RequestId::NONE`] when none waits.
+    /// The oldest waiting read of page offset `offset` in a plane, or [`RequestId::NONE`].
     #[inline]
     pub(super) fn read_at(&self, plane: u32, offset: u32) -> RequestId {
         self.slots[self.slot(plane, offset)]
@@ -171,7 +171,7 @@ impl ChipLayout {
         }
     }
 
-    /// The next request of the slot that `id` stands in; [`RequestId::NONE`] behind the last.
+    /// The request queued after `id` in its slot, or [`RequestId::NONE`] if `id` is the last.
     #[inline]
     pub(super) fn next_in_slot(&self, id: RequestId) -> RequestId {
         looked();

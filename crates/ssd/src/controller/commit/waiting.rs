@@ -32,13 +32,13 @@ impl Waiting {
         self.len
     }
 
-    /// The oldest request of a unit; [`RequestId::NONE`] when none waits.
+    /// The oldest waiting request of a unit, or [`RequestId::NONE`].
     #[inline]
     pub(super) fn first(&self, unit: u32) -> RequestId {
         self.ends[unit as usize].next
     }
 
-    /// The next younger request of the same unit; [`RequestId::NONE`] behind the last.
+    /// The next younger request of the unit, or [`RequestId::NONE`] if `id` is the youngest.
     #[inline]
     pub(super) fn after(&self, id: RequestId) -> RequestId {
         looked();
