@@ -50,6 +50,10 @@ impl Drive for AnyDrive {
         with!(self, drive => drive.disk())
     }
 
+    fn has_protection_information(&self) -> bool {
+        with!(self, drive => drive.has_protection_information())
+    }
+
     fn trims_to_zeros(&self) -> bool {
         with!(self, drive => drive.trims_to_zeros())
     }

@@ -56,6 +56,12 @@ pub trait Drive {
         Disk::of(&self.identify())
     }
 
+    /// False if it can return wrong bytes with success: it keeps no guard tag with its blocks, as NVMe end-to-end data protection
+    /// does.
+    fn has_protection_information(&self) -> bool {
+        true
+    }
+
     /// True when trimmed blocks read as zeros from then on.
     fn trims_to_zeros(&self) -> bool;
 

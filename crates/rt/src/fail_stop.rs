@@ -123,6 +123,10 @@ impl<D: Drive> Drive for FailStop<D> {
         self.drive.disk()
     }
 
+    fn has_protection_information(&self) -> bool {
+        self.drive.has_protection_information()
+    }
+
     fn trims_to_zeros(&self) -> bool {
         self.drive.trims_to_zeros()
     }

@@ -81,7 +81,7 @@ fn impossible_log(record: &Record, mut config: ArrayConfig) -> Option<String> {
     let is_possible =
         segment.is_multiple_of(BLOCK_BYTES) && (8..=1 << 16).contains(&blocks) && spare < 1_000_000;
     if is_possible {
-        (config.log.segment, config.log.spare) = (segment, spare as u32);
+        config.log.keep(record.shape);
         if log::fits(&config, record.drive_blocks) {
             return None;
         }

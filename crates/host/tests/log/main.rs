@@ -4,6 +4,7 @@ mod machine;
 mod model;
 mod rig;
 
+mod checksums;
 mod copies;
 mod crash;
 mod data_path;

@@ -64,10 +64,6 @@ pub struct Sent {
 pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives: groups * width, layout, groups, depth: 64, ..Default::default() };
     config.log.segment = 65_536;
-    if std::env::var("HACK_TOKENS").is_ok() && layout.has_parity() {
-        config.log.tokens = true;
-        config.epoch.deadline = tailcut_base::Nanos::millis(20);
-    }
     config
 }
 

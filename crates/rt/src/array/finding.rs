@@ -5,6 +5,7 @@ use crate::Clock;
 use crate::drive::{Answers, Drive};
 use std::io;
 use tailcut_base::{Nanos, Status, Time};
+use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent, Found, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
 
@@ -68,6 +69,10 @@ pub fn create<D: Drive>(
     pace: &mut impl Pace,
 ) -> Result<ServedArray<D>, ArrayError> {
     let disks: Vec<Disk> = drives.iter().map(Drive::disk).collect();
+    let mut config = config.clone();
+    if config.log.checksums == BlockChecksums::Auto && !drives.iter().all(Drive::has_protection_information) {
+        config.log.checksums = BlockChecksums::On;
+    }
     if let Some((key, why)) = config.misfit(&disks) {
         return Err(ArrayError::Misfit { key, why });
     }
@@ -83,7 +88,7 @@ pub fn create<D: Drive>(
         }
     }
     let now = pace.go_on(Time::ZERO);
-    let mut array = ServedArray::create(now, config, drives, identity)?;
+    let mut array = ServedArray::create(now, &config, drives, identity)?;
     settle(&mut array, pace)?;
     Ok(array)
 }

@@ -283,6 +283,10 @@ impl Drive for SystemFile {
         }
     }
 
+    fn has_protection_information(&self) -> bool {
+        false
+    }
+
     fn trims_to_zeros(&self) -> bool {
         true
     }

@@ -7,14 +7,14 @@
 //! closed later are not collected.
 //!
 //! Format 1 of a piece: magic, CRC-32C and format as for descriptors, array (u128), number (u64), index
-//! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. Of a
-//! header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32), blocks of the
+//! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. If the array keeps
+//! checksums, pieces with 1011 CRC-32C (u32, 0 for unknown) follow, which begin anew with each drive. Of a header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32), blocks of the
 //! host (u64), and of each stream row, age (u32 each) and batch (u64).
 
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
-use super::geometry::{DUMP_ENTRIES, Geometry, Row};
+use super::geometry::{DUMP_ENTRIES, DUMP_SUMS, Geometry, Row};
 use super::map::pack;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
@@ -34,6 +34,7 @@ pub const COUNT_MAX: u64 = 1 << 62;
 const OPENED_MAX: u32 = u32::MAX - (1 << 26);
 
 const PIECE: [u8; 8] = *b"tailcutM";
+const SUMS: [u8; 8] = *b"tailcutK";
 const HEADER: [u8; 8] = *b"tailcutC";
 const FORMAT: u32 = 1;
 
@@ -201,15 +202,34 @@ fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The entries of a piece, if a block is the one that is looked for.
-pub fn decode_piece(bytes: &[u8], array: u128, number: u64, index: u64) -> Option<Vec<u64>> {
-    let mut fields = Fields::checked(bytes, PIECE)?;
+/// What a piece holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Entries of the map, and ages of rows.
+    Map(Vec<u64>),
+    /// Checksums of blocks of one drive.
+    Sums(Vec<u32>),
+}
+
+/// The piece in a block, if it is the one that is looked for.
+pub fn decode_piece(
+    bytes: &[u8],
+    array: u128,
+    number: u64,
+    index: u64,
+    geometry: &Geometry,
+) -> Option<Piece> {
+    let has_sums = geometry.sums_of(index).is_some();
+    let mut fields = Fields::checked(bytes, if has_sums { SUMS } else { PIECE })?;
     let is_it = u128::from_le_bytes(fields.take()?) == array && fields.u64()? == number;
     let is_it = is_it && fields.u64()? == index;
     if !is_it {
         return None;
     }
-    (0..DUMP_ENTRIES).map(|_| fields.number()).collect()
+    if has_sums {
+        return (0..DUMP_SUMS).map(|_| fields.u32()).collect::<Option<_>>().map(Piece::Sums);
+    }
+    (0..DUMP_ENTRIES).map(|_| fields.number()).collect::<Option<_>>().map(Piece::Map)
 }
 
 impl<B: Block> Log<B> {
@@ -284,11 +304,18 @@ impl<B: Block> Log<B> {
     }
 
     fn write_piece(&mut self, now: Time, core: &mut Core<B>, index: u64) {
-        let mut bytes = begin(PIECE, self.array, self.checkpoint.header.number);
+        let sums = self.geometry.sums_of(index);
+        let magic = if sums.is_some() { SUMS } else { PIECE };
+        let mut bytes = begin(magic, self.array, self.checkpoint.header.number);
         bytes.extend(index.to_le_bytes());
-        let first = index * DUMP_ENTRIES;
-        for entry in first..first + DUMP_ENTRIES {
-            bytes.extend(pack(self.dump_entry(entry)));
+        if let Some((drive, block)) = sums {
+            let checksums = core.reads.checksums().expect("the geometry says that they are kept");
+            bytes.extend(checksums.dump(drive, block, DUMP_SUMS).flat_map(u32::to_le_bytes));
+        } else {
+            let first = index * DUMP_ENTRIES;
+            for entry in first..first + DUMP_ENTRIES {
+                bytes.extend(pack(self.dump_entry(entry)));
+            }
         }
         sum(&mut bytes);
         let content = B::encode(&bytes);

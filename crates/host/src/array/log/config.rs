@@ -21,6 +21,19 @@ tailcut_base::choice! {
     }
 }
 
+tailcut_base::choice! {
+    /// Whether an array keeps a CRC-32C of each block.
+    pub enum BlockChecksums {
+        /// If some of its drives have no protection information; decided when the array is made. A simulated array counts
+        /// as one of drives that have it.
+        Auto = "auto",
+        /// Yes.
+        On = "on",
+        /// No.
+        Off = "off",
+    }
+}
+
 /// A log, as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogConfig {
@@ -47,6 +60,8 @@ pub struct LogConfig {
     /// around it (Shin 2017, chapter 5, with parity in place of copies). What else tokens need stands in
     /// [`EpochConfig`](crate::array::epoch::EpochConfig).
     pub tokens: bool,
+    /// Whether a CRC-32C of each block is kept.
+    pub checksums: BlockChecksums,
 }
 
 impl Default for LogConfig {
@@ -62,6 +77,7 @@ impl Default for LogConfig {
             collect_below: 50_000,
             checkpoint_every: 125_000,
             tokens: false,
+            checksums: BlockChecksums::Auto,
         }
     }
 }
@@ -70,6 +86,18 @@ impl LogConfig {
     /// Blocks of a segment.
     pub fn segment_blocks(&self) -> u32 {
         (self.segment / BLOCK_BYTES) as u32
+    }
+
+    /// Takes over what an array was made with, as its superblock says: bytes of a segment, spare, and whether it keeps
+    /// checksums (0: no).
+    pub(in crate::array) fn keep(&mut self, [segment, spare, has_checksums, ..]: [u64; 8]) {
+        (self.segment, self.spare) = (segment, spare as u32);
+        self.checksums = if has_checksums == 0 { BlockChecksums::Off } else { BlockChecksums::On };
+    }
+
+    /// True if the array keeps checksums of its blocks.
+    pub fn has_checksums(&self) -> bool {
+        self.checksums == BlockChecksums::On
     }
 }
 
@@ -131,6 +159,12 @@ impl Configure for LogConfig {
             "tokens",
             "One drive of a group at a time writes, flushes and collects, for an epoch; reads go around it. The rest is set in epoch.",
             &mut self.tokens,
+        );
+        choose(
+            visit,
+            "checksums",
+            "Keeps a CRC-32C of each block and compares it with every read: a wrong block is computed from its stripe, or answered with an error. Takes 4 bytes of memory for each block, and doubles the size of a checkpoint. auto: on for arrays that are made on files or devices, which have no protection information of their own.",
+            &mut self.checksums,
         );
         whole_blocks(visit, "segment", self.segment);
     }

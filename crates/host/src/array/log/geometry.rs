@@ -45,8 +45,13 @@ pub struct Geometry {
     first: u64,
     /// Blocks that the host can use.
     pub host_blocks: u64,
-    /// Blocks of a checkpoint, without its header.
+    /// Blocks of a checkpoint, without its header: the map and the ages of rows, then the checksums of each drive.
     pub dump_blocks: u64,
+    /// Of them, those of the map and the ages.
+    map_blocks: u64,
+    /// Blocks of a checkpoint with the checksums of one drive; 0 if there are none.
+    sums_blocks: u64,
+    has_checksums: bool,
     /// Blocks of a checkpoint region on each drive, with the header in front.
     pub region_blocks: u64,
     /// The most valid blocks of a victim; see [`Geometry::victim_most`].
@@ -57,6 +62,9 @@ pub struct Geometry {
 
 /// Entries of 5 bytes in a block of a checkpoint.
 pub const DUMP_ENTRIES: u64 = 809;
+
+/// Checksums in a block of a checkpoint.
+pub const DUMP_SUMS: u64 = 1011;
 
 /// Victims that are collected at a time whatever room there is. More of them need rows that the host
 /// then may not open; see [`Log::available`](super::Log).
@@ -133,6 +141,9 @@ impl Geometry {
             first: 0,
             host_blocks: 0,
             dump_blocks: 0,
+            map_blocks: 0,
+            sums_blocks: 0,
+            has_checksums: config.log.has_checksums(),
             region_blocks: 0,
             victim_most: 0,
             cost_of_hop: 0,
@@ -156,10 +167,31 @@ impl Geometry {
         self.host_blocks = kept as u64;
         if self.region_blocks == 0 {
             let entries = self.host_blocks + u64::from(self.rows) * u64::from(self.groups);
-            self.dump_blocks = entries.div_ceil(DUMP_ENTRIES);
             let drives = u64::from(self.groups * self.width);
+            let blocks = u64::from(self.rows) * u64::from(self.segment);
+            self.map_blocks = entries.div_ceil(DUMP_ENTRIES);
+            self.sums_blocks = if self.has_checksums { blocks.div_ceil(DUMP_SUMS) } else { 0 };
+            self.dump_blocks = self.map_blocks + self.sums_blocks * drives;
             self.region_blocks = 1 + self.dump_blocks.div_ceil(drives) * self.copies();
         }
+    }
+
+    /// True if a checksum of each block is kept.
+    pub fn has_checksums(&self) -> bool {
+        self.has_checksums
+    }
+
+    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks on it. None for
+    /// the blocks before, which hold the map.
+    pub fn sums_of(&self, index: u64) -> Option<(usize, u64)> {
+        let index = index.checked_sub(self.map_blocks)?;
+        Some(((index / self.sums_blocks) as usize, self.first + index % self.sums_blocks * DUMP_SUMS))
+    }
+
+    /// Drive and block of a position of a row.
+    pub fn block_at(&self, row: Row, position: u32) -> (usize, u64) {
+        let member = self.data_member(row, position % self.data);
+        (self.drive(row, member), self.address(row) + u64::from(position / self.data))
     }
 
     /// Copies of each block of a checkpoint.

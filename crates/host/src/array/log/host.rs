@@ -131,7 +131,7 @@ impl<B: Block> Log<B> {
                 }
                 room -= 1;
                 let content = core.requests.get(slot).data[index as usize].clone();
-                self.append(HOST, block, content, None, slot);
+                self.append(core, HOST, block, content, None, slot);
                 self.figures.host_blocks += 1;
                 self.spend();
             }
@@ -300,25 +300,38 @@ impl<B: Block> Log<B> {
     /// Writes again what a drive has returned wrongly, or could not return. The row stays as it is for
     /// so long.
     pub(super) fn repair(&mut self, now: Time, core: &mut Core<B>, done: &Done<B>) {
-        let wanted = &done.wanted;
-        let Some(row) = self.geometry.row_at(wanted.drive, wanted.block) else { return };
-        if done.status != Status::Success || !core.drives.is_present(wanted.drive) {
+        if done.status == Status::Success {
+            let Wanted { drive, block, age, .. } = done.wanted;
+            self.rewrite(now, core, (drive, block, age), &done.data);
+        }
+    }
+
+    /// Writes blocks of a drive again, from this one on and as they were at this age.
+    pub(super) fn rewrite(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        (drive, block, age): (usize, u64, u64),
+        content: &[B],
+    ) {
+        let Some(row) = self.geometry.row_at(drive, block) else { return };
+        if !core.drives.is_present(drive) {
             return;
         }
         self.rows.get_mut(row).readers += 1;
         if let Some(recovery) = &mut self.recovery {
             recovery.repairs += 1;
         }
-        self.figures.repaired_blocks += u64::from(wanted.blocks);
+        self.figures.repaired_blocks += content.len() as u64;
         let mut data = core.drives.memory();
-        data.extend_from_slice(&done.data);
-        for (content, address) in data.iter_mut().zip(wanted.block..) {
-            content.seal(seal_of(wanted.drive, address, wanted.age));
+        data.extend_from_slice(content);
+        for (content, address) in data.iter_mut().zip(block..) {
+            content.seal(seal_of(drive, address, age));
         }
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
-        let (block, blocks) = (wanted.block, wanted.blocks);
+        let blocks = content.len() as u32;
         let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
         let token = Token::Repaired { row };
-        core.drives.ask(now, wanted.drive, Urgency::Background, Owner::Layout(token.into()), ask);
+        core.drives.ask(now, drive, Urgency::Background, Owner::Layout(token.into()), ask);
     }
 }

@@ -19,11 +19,12 @@ mod open_row;
 mod patrol;
 mod recovery;
 mod rows;
+mod second_look;
 mod space;
 mod stream;
 mod token;
 
-pub use config::{LogConfig, VictimChoice};
+pub use config::{BlockChecksums, LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
 pub(super) use geometry::{fits, misfit};
 pub use patrol::ScrubReport;
@@ -104,6 +105,9 @@ impl<B: Block> Log<B> {
         Log::keep_shape(core, is_new);
         let geometry = Geometry::new(&core.config, core.usable().end);
         let drives = core.drives.len();
+        if geometry.has_checksums() {
+            core.reads.keep_checksums(drives, core.usable().end);
+        }
         let config = &core.config.log;
         let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
         assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
@@ -153,18 +157,19 @@ impl<B: Block> Log<B> {
     /// What the array was made with stands in its record, and is no longer to be chosen.
     fn keep_shape(core: &mut Core<B>, is_new: bool) {
         let LogConfig { segment, spare, .. } = core.config.log;
+        let has_checksums = core.config.log.has_checksums();
         let Some(record) = core.record() else { return };
         if is_new {
-            record.shape[..2].copy_from_slice(&[segment, u64::from(spare)]);
+            record.shape[..3].copy_from_slice(&[segment, u64::from(spare), u64::from(has_checksums)]);
         } else {
-            let (segment, spare) = (record.shape[0], record.shape[1] as u32);
-            (core.config.log.segment, core.config.log.spare) = (segment, spare);
+            let shape = record.shape;
+            core.config.log.keep(shape);
         }
     }
 
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
     /// is collected first. False when there are none.
-    fn begin_streams(&mut self, core: &Core<B>) -> bool {
+    fn begin_streams(&mut self, core: &mut Core<B>) -> bool {
         let groups = self.geometry.groups;
         let in_turn = |turn: u32| (self.space.front + turn) % groups;
         let has_free = |group: &u32| self.rows.free(*group) > u32::from(*group == self.space.front);

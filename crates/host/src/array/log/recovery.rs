@@ -11,7 +11,7 @@
 //! written before anything else is.
 
 use super::Log;
-use super::checkpoint::{COUNT_MAX, Header, decode_piece};
+use super::checkpoint::{COUNT_MAX, Header, Piece, decode_piece};
 use super::descriptor::{Aged, Descriptor};
 use super::geometry::{DUMP_ENTRIES, Place, Row};
 use super::stream::{BEGUN_MAX, HOST, MOVED};
@@ -66,9 +66,15 @@ pub struct Recovery<B> {
     unfinished: Vec<Row>,
     /// What is being read: stream, row, the next block to ask for.
     stream: usize,
-    here: Aged,
-    asked: u32,
-    content: Vec<Option<B>>,
+    pub(super) here: Aged,
+    pub(super) asked: u32,
+    pub(super) content: Vec<Option<B>>,
+    /// How often the row has been looked at again.
+    pub(super) looks: u32,
+    /// The last look has found something: another may find more.
+    pub(super) has_found: bool,
+    /// Positions of the row before this one count.
+    pub(super) reached: u32,
     /// The batch that comes next in the stream.
     expected: Option<u64>,
     /// The last batch of each stream.
@@ -99,6 +105,9 @@ impl<B: Block> Recovery<B> {
             here: Aged { row: Row::FIRST, age: 0 },
             asked: 0,
             content: Vec::new(),
+            looks: 0,
+            has_found: false,
+            reached: 0,
             expected: None,
             last: [0; 2],
             repairs: 0,
@@ -157,8 +166,9 @@ impl<B: Block> Log<B> {
         } else {
             let (index, copy) = (u64::from(what >> 1), u64::from(what & 1));
             let number = recovery.header().number;
-            match bytes.and_then(|bytes| decode_piece(bytes, array, number, index)) {
-                Some(entries) if self.are_possible(index, &entries) => self.load(index, &entries),
+            match bytes.and_then(|bytes| decode_piece(bytes, array, number, index, &self.geometry)) {
+                Some(Piece::Map(entries)) if self.are_possible(index, &entries) => self.load(index, &entries),
+                Some(Piece::Sums(sums)) => self.load_checksums(core, index, sums),
                 Some(_) => self.give_up(format!("piece {index} of checkpoint {number} contradicts itself")),
                 None if copy + 1 < self.geometry.copies() => self.read_piece(now, core, index, copy + 1),
                 None => self.give_up(format!("piece {index} of checkpoint {number} cannot be read")),
@@ -245,6 +255,14 @@ impl<B: Block> Log<B> {
         }
     }
 
+    fn load_checksums(&self, core: &mut Core<B>, index: u64, sums: Vec<u32>) {
+        if let (Some((drive, block)), Some(checksums)) =
+            (self.geometry.sums_of(index), core.reads.checksums())
+        {
+            checksums.restore(drive, block, sums.into_iter());
+        }
+    }
+
     fn begin_stream(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         let recovery = self.recovering();
         let start = recovery.header().starts[stream];
@@ -260,6 +278,7 @@ impl<B: Block> Log<B> {
         (recovery.here, recovery.asked) = (here, 0);
         recovery.content.clear();
         recovery.content.resize(blocks, None);
+        (recovery.looks, recovery.has_found) = (0, false);
         recovery.ages[here.row.index()] = here.age + 1;
         recovery.report.rows_scanned += 1;
         self.scan(now, core);
@@ -274,6 +293,11 @@ impl<B: Block> Log<B> {
                 break;
             }
             recovery.asked += 1;
+            // However long it takes: what a drive does not have is to be written to it again.
+            let around =
+                if recovery.looks == 0 { Some(Around::WhenWrong) } else { self.around_again(core, asked) };
+            let Some(around) = around else { continue };
+            let recovery = self.recovering();
             recovery.pending += 1;
             recovery.report.blocks_read += 1;
             let wanted = Wanted {
@@ -284,8 +308,7 @@ impl<B: Block> Log<B> {
                 unwritten: false,
                 class: Class::DEFAULT,
                 urgency: Urgency::Read,
-                // However long it takes: what a drive does not have is to be written to it again.
-                around: Around::WhenWrong,
+                around,
                 token: Token::Recovery(asked).into(),
             };
             core.reads.begin(now, &mut core.drives, wanted);
@@ -297,36 +320,47 @@ impl<B: Block> Log<B> {
 
     /// A block of a row has been read, or cannot be.
     pub(super) fn scanned(&mut self, now: Time, core: &mut Core<B>, at: u32, done: &mut Done<B>) {
-        let recovery = self.recovering();
-        recovery.pending -= 1;
-        if done.status == Status::Success {
-            recovery.content[at as usize] = done.data.pop();
+        self.recovering().pending -= 1;
+        if done.wanted.around == Around::Always {
+            self.stripe_read(now, core, at, done);
+        } else if done.status == Status::Success {
+            self.recovering().content[at as usize] = done.data.pop();
         }
         self.scan(now, core);
     }
 
     /// All of a row has been read: what of it counts.
     fn row_read(&mut self, now: Time, core: &mut Core<B>) {
-        let recovery = self.recovery.take().expect("a recovery is under way");
-        let mut recovery = recovery;
-        let next = self.replay_row(&mut recovery);
-        let (stream, here) = (recovery.stream, recovery.here);
-        if next.is_none() {
-            recovery.unfinished.push(here.row);
+        let mut recovery = self.recovery.take().expect("a recovery is under way");
+        let before = (recovery.expected, recovery.last, recovery.report);
+        let next = self.replay_row(core, &mut recovery);
+        if next.is_none() && self.may_read_again(core, &recovery) {
+            // Batches that have been applied are applied once more, which changes nothing.
+            (recovery.expected, recovery.last, recovery.report) = before;
+            self.recovery = Some(recovery);
+            self.read_again(core);
+            return self.scan(now, core);
         }
         self.recovery = Some(recovery);
-        match next {
-            Some(next) => self.begin_scan(now, core, next),
-            None if stream == MOVED => self.begin_stream(now, core, HOST),
-            None => {
-                self.recovering().phase = Phase::Repairs;
-                self.end_recovery(now, core);
-            }
+        self.repair_parities(now, core);
+        if let Some(next) = next {
+            self.forget_checksums(core, next.row);
+            return self.begin_scan(now, core, next);
+        }
+        self.forget_rest(core);
+        let recovery = self.recovering();
+        recovery.unfinished.push(recovery.here.row);
+        if recovery.stream == MOVED {
+            self.begin_stream(now, core, HOST);
+        } else {
+            recovery.phase = Phase::Repairs;
+            self.end_recovery(now, core);
         }
     }
 
-    /// Applies the batches of a row; returns the row in which the stream goes on.
-    fn replay_row(&mut self, recovery: &mut Recovery<B>) -> Option<Aged> {
+    /// Applies the batches of a row that count; returns the row in which the stream goes on.
+    fn replay_row(&mut self, core: &mut Core<B>, recovery: &mut Recovery<B>) -> Option<Aged> {
+        recovery.reached = 0;
         let start = recovery.header().starts[recovery.stream].batch;
         for position in 0..self.geometry.positions() {
             let Some(descriptor) = self.descriptor_at(recovery, position) else { continue };
@@ -341,11 +375,13 @@ impl<B: Block> Log<B> {
                 if !self.is_whole(recovery, &descriptor) {
                     return None;
                 }
+                self.set_checksums(core, &descriptor);
                 self.replay(recovery.stream, &descriptor);
                 recovery.last[recovery.stream] = descriptor.batch + 1;
                 recovery.report.batches += 1;
                 recovery.report.entries += (descriptor.entries.len() + descriptor.trims.len()) as u64;
             }
+            recovery.reached = position + 1;
             if let Some(next) = descriptor.next {
                 // Ages grow from row to row, so there is an end. Past it none can have been given.
                 let is_possible = next.row.get() < self.geometry.all_rows()
@@ -363,9 +399,17 @@ impl<B: Block> Log<B> {
         recovery.content[(position / data * self.geometry.width + member) as usize].as_ref()
     }
 
-    fn descriptor_at(&self, recovery: &Recovery<B>, position: u32) -> Option<Descriptor> {
-        let bytes = self.content_at(recovery, position)?.decode()?;
-        let descriptor = Descriptor::decode(bytes)?;
+    pub(super) fn descriptor_at(&self, recovery: &Recovery<B>, position: u32) -> Option<Descriptor> {
+        self.descriptor_in(recovery, position, self.content_at(recovery, position)?)
+    }
+
+    pub(super) fn descriptor_in(
+        &self,
+        recovery: &Recovery<B>,
+        position: u32,
+        content: &B,
+    ) -> Option<Descriptor> {
+        let descriptor = Descriptor::decode(content.decode()?)?;
         let is_right = descriptor.array == self.array
             && descriptor.here == recovery.here
             && descriptor.stream as usize == recovery.stream

@@ -86,7 +86,8 @@ impl<B: Block> Log<B> {
     }
 
     /// Begins a row that has just been opened.
-    pub(super) fn begin_row(&mut self, core: &Core<B>, stream: usize, row: Row) {
+    pub(super) fn begin_row(&mut self, core: &mut Core<B>, stream: usize, row: Row) {
+        self.forget_checksums(core, row);
         let slab = self.free_slabs.pop().unwrap_or_else(|| {
             self.open_rows.push(OpenRow::new(&self.geometry));
             (self.open_rows.len() - 1) as u16
@@ -125,6 +126,7 @@ impl<B: Block> Log<B> {
     /// Appends a block of the host; there is room for it.
     pub(super) fn append(
         &mut self,
+        core: &mut Core<B>,
         stream: usize,
         block: u64,
         content: B,
@@ -139,6 +141,10 @@ impl<B: Block> Log<B> {
         let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
         let place = self.geometry.place(here, position);
+        if let Some(checksums) = core.reads.checksums() {
+            let (drive, block) = self.geometry.block_at(here, position);
+            checksums.set(drive, block, checksum);
+        }
         self.streams[stream].batch.entries.push(Entry { block, checksum, source });
         if let Some(reverse) = &mut self.reverse {
             reverse.set_raw(place.0, block + 1);
@@ -147,6 +153,15 @@ impl<B: Block> Log<B> {
         self.remap(block, Some(place));
         if (!is_kept || has_tokens) && waiter != NOBODY {
             self.orphans.push((waiter, Status::Success));
+        }
+    }
+
+    /// Forgets the checksums of what was in a row.
+    pub(super) fn forget_checksums(&self, core: &mut Core<B>, row: Row) {
+        let Some(checksums) = core.reads.checksums() else { return };
+        for member in 0..self.geometry.width {
+            let (drive, block) = (self.geometry.drive(row, member), self.geometry.address(row));
+            checksums.forget(drive, block, self.geometry.segment);
         }
     }
 

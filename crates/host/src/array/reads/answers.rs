@@ -1,7 +1,7 @@
 //! What drives answer to reads, and what follows from it.
 
 use super::read::{Direct, Read};
-use super::wanted::{ask, is_intact};
+use super::wanted::ask;
 use super::{Around, Done, Reads, seal_of};
 use crate::Block;
 use crate::array::drives::{Answered, Ask, Drives, Owner, Urgency};
@@ -16,9 +16,10 @@ impl<B: Block> Reads<B> {
         answer: Answered<B>,
     ) {
         let has_copies = self.has_copies();
+        let wanted = self.slots[slot as usize].wanted;
+        let is_intact = answer.status == Status::Success && self.is_intact(&wanted, &answer);
         let read = &mut self.slots[slot as usize];
         assert_eq!(read.direct, Direct::Pending);
-        let wanted = read.wanted;
         read.direct = Direct::Useless;
         if read.is_done {
             return drives.recycle(answer.data);
@@ -26,7 +27,7 @@ impl<B: Block> Reads<B> {
         if !read.is_around || has_copies {
             read.account(now, &answer);
         }
-        if answer.status == Status::Success && is_intact(&wanted, &answer) {
+        if is_intact {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         let status = answer.status;
@@ -75,14 +76,15 @@ impl<B: Block> Reads<B> {
         slot: u32,
         answer: Answered<B>,
     ) {
+        let wanted = self.slots[slot as usize].wanted;
+        let is_intact = answer.status == Status::Success && self.is_intact(&wanted, &answer);
         let read = &mut self.slots[slot as usize];
         read.pending -= 1;
         if read.is_done {
             return drives.recycle(answer.data);
         }
-        let wanted = read.wanted;
         match answer.status {
-            Status::Success if is_intact(&wanted, &answer) => {
+            Status::Success if is_intact => {
                 for (sum, block) in read.sum.iter_mut().zip(&answer.data) {
                     sum.xor(block);
                 }
@@ -101,9 +103,14 @@ impl<B: Block> Reads<B> {
 
     /// Every other member has answered.
     pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+        let read = &self.slots[slot as usize];
+        let is_complete = !read.is_broken && read.refused == 0;
+        let is_wrong = is_complete && !self.accept(read.wanted.drive, read.wanted.block, &read.sum);
         let read = &mut self.slots[slot as usize];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;
+        // What the others hold does not add up to what was written: one of them is wrong, and nobody knows which.
+        read.is_broken |= is_wrong;
         if !read.is_broken && read.refused == 0 {
             let data = std::mem::take(&mut read.sum);
             self.repair(now, drives, slot, &data);

@@ -6,7 +6,7 @@
 //! there first.
 
 use super::read::{Direct, Read};
-use super::wanted::{ask, is_intact};
+use super::wanted::ask;
 use super::{Around, MOST_COPIES, Reads, Redundancy, can_serve};
 use crate::Block;
 use crate::array::drives::{Answered, Drives, Owner};
@@ -132,7 +132,7 @@ impl<B: Block> Reads<B> {
         }
         read.account(now, &answer);
         let wanted = read.wanted;
-        if answer.status == Status::Success && is_intact(&wanted, &answer) {
+        if answer.status == Status::Success && self.is_intact(&wanted, &answer) {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         if answer.status == Status::Contended {

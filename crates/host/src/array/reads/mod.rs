@@ -7,6 +7,7 @@
 //! it is missing, slow, corrupt, or taken.
 
 mod answers;
+mod checksums;
 mod copies;
 mod counts;
 mod read;
@@ -14,6 +15,7 @@ mod redundancy;
 mod seal;
 mod wanted;
 
+pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
 pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::seal_of;
@@ -25,7 +27,7 @@ use copies::Others;
 use read::{Direct, Read};
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Spans, Time};
-use wanted::ask;
+use wanted::{ask, is_intact};
 
 /// All reads of an array.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Reads<B> {
     done: VecDeque<Done<B>>,
     /// Whoever asked repairs.
     leaves_repairs: bool,
+    /// What blocks hold, where the layout knows it.
+    checksums: Option<Box<Checksums>>,
 }
 
 impl<B: Block> Reads<B> {
@@ -60,6 +64,7 @@ impl<B: Block> Reads<B> {
             faults: Vec::new(),
             done: VecDeque::new(),
             leaves_repairs: false,
+            checksums: None,
         }
     }
 
@@ -81,6 +86,28 @@ impl<B: Block> Reads<B> {
     /// on its way could undo a later write.
     pub fn leave_repairs(&mut self) {
         self.leaves_repairs = true;
+    }
+
+    /// Compares what drives return with checksums from now on, all of them unknown at first.
+    pub fn keep_checksums(&mut self, drives: usize, blocks: u64) {
+        self.checksums = Some(Box::new(Checksums::new(drives, blocks)));
+    }
+
+    /// The checksums of stored blocks, if they are kept.
+    #[inline]
+    pub fn checksums(&mut self) -> Option<&mut Checksums> {
+        self.checksums.as_deref_mut()
+    }
+
+    /// True if these are the blocks of a drive from `block` on, as far as their checksums are known.
+    fn accept(&self, drive: usize, block: u64, data: &[B]) -> bool {
+        let Some(checksums) = &self.checksums else { return true };
+        data.iter().zip(block..).all(|(content, block)| checksums.accept(drive, block, content))
+    }
+
+    /// True when a drive has answered with what was written.
+    fn is_intact(&self, wanted: &Wanted, answer: &Answered<B>) -> bool {
+        is_intact(wanted, answer) && self.accept(answer.drive, answer.block, &answer.data)
     }
 
     /// What they did.

@@ -78,7 +78,7 @@ impl<B: Block> Log<B> {
             let (_, _, content) = self.collection.jobs[job].held.pop_front().expect("it is there");
             moved += 1;
             if is_valid {
-                self.append(MOVED, block, content, Some(source), NOBODY);
+                self.append(core, MOVED, block, content, Some(source), NOBODY);
                 self.figures.moved_blocks += 1;
             }
         }

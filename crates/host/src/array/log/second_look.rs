@@ -1,0 +1,126 @@
+//! What recovery does where drives have no protection information: it looks again at what may be damaged.
+//!
+//! A stream ends where the next batch is not whole. On drives that report damage that is where the power went. On others it may be a
+//! flipped bit, so the rest of the row is looked at again before it is given up: blocks that differ from the
+//! checksum in their descriptor are computed from their stripes, and so is what might be the next descriptor.
+//! That goes on for as long as it finds descriptors.
+
+use super::Log;
+use super::descriptor::Descriptor;
+use super::recovery::Recovery;
+use crate::Block;
+use crate::array::core::Core;
+use crate::array::reads::{Around, Done};
+use tailcut_base::{Status, Time};
+
+impl<B: Block> Log<B> {
+    /// True before the first look again, and as long as the last one has found something.
+    pub(super) fn may_read_again(&self, core: &mut Core<B>, recovery: &Recovery<B>) -> bool {
+        (recovery.looks == 0 || recovery.has_found)
+            && core.config.layout.is_redundant()
+            && core.reads.checksums().is_some()
+    }
+
+    /// Begins to look again: the checksums of what the row's descriptors name are known now.
+    #[cold]
+    pub(super) fn read_again(&mut self, core: &mut Core<B>) {
+        let mut recovery = self.recovery.take().expect("a recovery is under way");
+        for position in 0..self.geometry.positions() {
+            if let Some(descriptor) = self.descriptor_at(&recovery, position) {
+                self.set_checksums(core, &descriptor);
+            }
+        }
+        (recovery.looks, recovery.has_found, recovery.asked) = (recovery.looks + 1, false, 0);
+        self.recovery = Some(recovery);
+    }
+
+    /// How a block of the row is looked at again, if it is.
+    pub(super) fn around_again(&self, core: &mut Core<B>, slot: u32) -> Option<Around> {
+        let recovery = self.recovery.as_ref().expect("a recovery is under way");
+        let content = recovery.content[slot as usize].as_ref()?;
+        let position = self.position_of(recovery, slot)?;
+        let (drive, block) = self.geometry.block_at(recovery.here.row, position);
+        let checksums = core.reads.checksums()?;
+        if !checksums.accept(drive, block, content) {
+            return Some(Around::WhenWrong);
+        }
+        let may_be_next = position >= recovery.reached && !checksums.knows(drive, block);
+        may_be_next.then_some(Around::Always)
+    }
+
+    /// Position of a slot, if it holds no parity.
+    fn position_of(&self, recovery: &Recovery<B>, slot: u32) -> Option<u32> {
+        let (stripe, member) = (slot / self.geometry.width, slot % self.geometry.width);
+        let parity = self.geometry.parity(recovery.here.row);
+        let k = member - u32::from(parity.is_some_and(|parity| parity < member));
+        (parity != Some(member)).then(|| stripe * self.geometry.data + k)
+    }
+
+    /// What might be a descriptor has been computed from its stripe.
+    pub(super) fn stripe_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: &mut Done<B>) {
+        let recovery = self.recovery.as_ref().expect("a recovery is under way");
+        if done.status != Status::Success {
+            return;
+        }
+        let (Some(position), Some(content)) = (self.position_of(recovery, slot), done.data.first()) else {
+            return;
+        };
+        let is_there = self.descriptor_at(recovery, position).is_some();
+        if is_there || self.descriptor_in(recovery, position, content).is_none() {
+            return;
+        }
+        self.repair(now, core, done);
+        let recovery = self.recovery.as_mut().expect("a recovery is under way");
+        recovery.content[slot as usize] = done.data.pop();
+        recovery.has_found = true;
+    }
+
+    /// Sets the checksums of the blocks of a batch.
+    pub(super) fn set_checksums(&self, core: &mut Core<B>, descriptor: &Descriptor) {
+        let Some(checksums) = core.reads.checksums() else { return };
+        for (position, entry) in (descriptor.first..).zip(&descriptor.entries) {
+            let (drive, block) = self.geometry.block_at(descriptor.here.row, position);
+            checksums.set(drive, block, entry.checksum);
+        }
+    }
+
+    /// Forgets the checksums of what in the row does not count.
+    pub(super) fn forget_rest(&self, core: &mut Core<B>) {
+        let recovery = self.recovery.as_ref().expect("a recovery is under way");
+        let Some(checksums) = core.reads.checksums() else { return };
+        for position in recovery.reached..self.geometry.positions() {
+            let (drive, block) = self.geometry.block_at(recovery.here.row, position);
+            checksums.forget(drive, block, 1);
+        }
+    }
+
+    /// Writes again the parities of the row that do not fit what counts: the power went before they were written, and the drive does
+    /// not say so, or they are damaged.
+    pub(super) fn repair_parities(&mut self, now: Time, core: &mut Core<B>) {
+        let recovery = self.recovery.take().expect("a recovery is under way");
+        let (row, width) = (recovery.here.row, self.geometry.width as usize);
+        let parity = self.geometry.parity(row);
+        let age = self.age(recovery.here.age);
+        let mut wrong = Vec::new();
+        for stripe in 0..recovery.reached.div_ceil(self.geometry.data) {
+            let Some(parity) = parity else { break };
+            let stored = &recovery.content[stripe as usize * width..][..width];
+            let mut sum = B::default();
+            if stored.iter().all(|content| content.as_ref().inspect(|content| sum.xor(content)).is_some())
+                && !sum.is_same(&B::default())
+            {
+                let stored = stored[parity as usize].as_ref().expect("all are there");
+                sum.xor(stored);
+                wrong.push((
+                    self.geometry.drive(row, parity),
+                    self.geometry.address(row) + u64::from(stripe),
+                    sum,
+                ));
+            }
+        }
+        self.recovery = Some(recovery);
+        for (drive, block, content) in wrong {
+            self.rewrite(now, core, (drive, block, age), &[content]);
+        }
+    }
+}

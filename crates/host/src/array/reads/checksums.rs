@@ -1,0 +1,90 @@
+//! Checksums of stored blocks, for drives without protection information.
+//!
+//! A file or a device returns wrong bytes with success: a bit that flipped, or a write that went elsewhere. A layout that knows the
+//! checksum of a block tells it here, and every read of the block is compared with it: a drive that differs is read
+//! around, as if it had reported an error.
+
+use crate::Block;
+use tailcut_base::table::Table;
+
+/// A CRC-32C per block of each drive: 4 bytes of memory per block of 4 KiB.
+#[derive(Debug)]
+pub struct Checksums {
+    drives: Vec<Table<u32>>,
+}
+
+/// The stored form of an unknown checksum.
+const UNKNOWN: u32 = 0;
+
+/// The stored form of a checksum: 0 and 1 share one, so that 0 is free for [`UNKNOWN`].
+#[inline]
+fn stored(checksum: u32) -> u32 {
+    checksum.max(1)
+}
+
+impl Checksums {
+    /// All unknown, for `drives` drives of `blocks` blocks.
+    pub fn new(drives: usize, blocks: u64) -> Checksums {
+        let blocks = usize::try_from(blocks).expect("a table of all blocks fits the address space");
+        Checksums { drives: (0..drives).map(|_| Table::dense(blocks)).collect() }
+    }
+
+    /// Sets the checksum of a block's content.
+    #[inline]
+    pub fn set(&mut self, drive: usize, block: u64, checksum: u32) {
+        self.drives[drive][block as usize] = stored(checksum);
+    }
+
+    /// Forgets the checksums of a range of blocks: whatever a drive returns for them is accepted.
+    pub fn forget(&mut self, drive: usize, block: u64, blocks: u32) {
+        self.drives[drive][block as usize..][..blocks as usize].fill(UNKNOWN);
+    }
+
+    /// The stored forms of a range of blocks, for a checkpoint. Blocks past the end of the drive are unknown.
+    pub fn dump(&self, drive: usize, block: u64, blocks: u64) -> impl Iterator<Item = u32> {
+        let table = &self.drives[drive];
+        (block..block + blocks).map(|block| table.get(block as usize).copied().unwrap_or(UNKNOWN))
+    }
+
+    /// Restores what [`dump`](Checksums::dump) returned.
+    pub fn restore(&mut self, drive: usize, block: u64, dumped: impl Iterator<Item = u32>) {
+        self.drives[drive].iter_mut().skip(block as usize).zip(dumped).for_each(|(entry, sum)| *entry = sum);
+    }
+
+    /// True if the checksum of a block is known.
+    #[inline]
+    pub fn knows(&self, drive: usize, block: u64) -> bool {
+        self.drives[drive].get(block as usize).is_some_and(|&sum| sum != UNKNOWN)
+    }
+
+    /// True if the content is the one whose checksum was set, or the checksum is unknown.
+    #[inline]
+    pub fn accept<B: Block>(&self, drive: usize, block: u64, content: &B) -> bool {
+        match self.drives[drive].get(block as usize) {
+            None | Some(&UNKNOWN) => true,
+            Some(&sum) => sum == stored(content.checksum()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Fingerprint;
+
+    #[test]
+    fn only_the_content_that_was_set_is_accepted() {
+        let mut sums = Checksums::new(2, 10);
+        assert!(sums.accept(1, 3, &Fingerprint(7)), "unknown");
+        sums.set(1, 3, 7);
+        assert!(sums.accept(1, 3, &Fingerprint(7)) && !sums.accept(1, 3, &Fingerprint(8)));
+        assert!(sums.accept(0, 3, &Fingerprint(8)), "of another drive");
+        sums.set(1, 4, 0);
+        assert!(sums.accept(1, 4, &Fingerprint(0)) && !sums.accept(1, 4, &Fingerprint(9)));
+        let dumped: Vec<u32> = sums.dump(1, 2, 20).collect();
+        sums.forget(1, 3, 2);
+        assert!(sums.accept(1, 3, &Fingerprint(8)));
+        sums.restore(1, 2, dumped.into_iter());
+        assert!(sums.accept(1, 3, &Fingerprint(7)) && !sums.accept(1, 3, &Fingerprint(8)));
+    }
+}

@@ -1,0 +1,184 @@
+//! Arrays with block checksums on drives without protection information: a wrong block is never served.
+
+use crate::crash::lives;
+use crate::rig::{LAYOUTS, Rig, cases, config};
+use tailcut_base::{Op, Status};
+use tailcut_host::array::LayoutKind;
+use tailcut_host::array::log::BlockChecksums;
+use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::{Block, Bytes, Mirror};
+
+/// A full array that has collected, all of it durable.
+fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: BlockChecksums) -> Rig {
+    let mut config = config(layout, groups, width);
+    config.log.checksums = checksums;
+    let mut rig = Rig::create(config, 600, seed);
+    rig.machines.iter_mut().for_each(|machine| machine.is_unsealed = true);
+    let region = rig.blocks();
+    for block in 0..region {
+        rig.must_submit(Op::Write, block, 1);
+    }
+    rig.run(2 * region, 16, region, [60, 10, 1, 1]);
+    rig.flush();
+    rig.rest();
+    rig
+}
+
+/// Flips a bit in one of so many blocks of a drive.
+fn spoil(rig: &mut Rig, drive: usize, one_of: u64) -> u64 {
+    let written = rig.machines[drive].written();
+    let (mut spoilt, first) = (0, rig.random.below(one_of));
+    for block in written.into_iter().filter(|block| *block >= RECORD_BLOCKS && block % one_of == first) {
+        rig.machines[drive].spoil(block);
+        spoilt += 1;
+    }
+    spoilt
+}
+
+/// Reads every block: how many are wrong, and how many are errors.
+fn wrong_and_errors(rig: &mut Rig) -> (u64, u64) {
+    let (mut wrong, mut errors) = (0, 0);
+    for block in 0..rig.blocks() {
+        let right = Bytes::encode(&rig.model.current(block).to_le_bytes());
+        let answer = rig.read_copy(Mirror::Any, block, Vec::new());
+        match answer.status {
+            Status::Success => wrong += u64::from(!answer.data[0].is_same(&right)),
+            _ => errors += 1,
+        }
+    }
+    (wrong, errors)
+}
+
+#[test]
+fn a_wrong_block_is_computed_from_its_stripe_or_an_error() {
+    for (layout, groups, width) in LAYOUTS {
+        let mut rig = full(layout, groups, width, 1, BlockChecksums::On);
+        let spoilt = spoil(&mut rig, 0, 3);
+        let (wrong, errors) = wrong_and_errors(&mut rig);
+        assert_eq!(wrong, 0, "{layout}");
+        assert!(spoilt > 100 && (errors > 0) != layout.is_redundant(), "{layout}: {errors} of {spoilt}");
+        if layout.is_redundant() {
+            rig.rest();
+            // All of them have been rewritten, so the other drives are not needed for them any more.
+            let corrupt = rig.array.core().reads.counts().corrupt;
+            assert_eq!(wrong_and_errors(&mut rig), (0, 0), "{layout}");
+            assert!(corrupt > 0 && rig.array.core().reads.counts().corrupt == corrupt, "{layout}");
+        }
+    }
+}
+
+#[test]
+fn without_checksums_a_wrong_block_is_served() {
+    let mut rig = full(LayoutKind::LogRaid5, 1, 4, 1, BlockChecksums::Off);
+    spoil(&mut rig, 0, 3);
+    let (wrong, errors) = wrong_and_errors(&mut rig);
+    assert!(wrong > 0 && errors == 0);
+}
+
+/// Checksums of what a checkpoint covers are read with it, and those of what was written since come from descriptors.
+#[test]
+fn checksums_survive_a_restart() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(4) {
+            let mut rig = full(layout, groups, width, seed, BlockChecksums::On);
+            if !layout.is_redundant() {
+                // Without redundancy damage in what was written last is taken for the end of the log.
+                rig.cut_and_open();
+                rig.rest();
+            }
+            rig.cut();
+            let drive = rig.random.below(u64::from(width)) as usize;
+            let spoilt = if layout.is_redundant() {
+                spoil(&mut rig, drive, 3)
+            } else {
+                let blocks: Vec<u64> = rig.machines[drive].written();
+                let behind = blocks[blocks.len() / 2];
+                blocks
+                    .iter()
+                    .filter(|&&block| block >= behind)
+                    .for_each(|&block| rig.machines[drive].spoil(block));
+                blocks.len() as u64 / 2
+            };
+            rig.open();
+            let (wrong, errors) = wrong_and_errors(&mut rig);
+            assert_eq!(wrong, 0, "{layout} {seed}");
+            assert!(
+                spoilt > 50 && (errors > 0) != layout.is_redundant(),
+                "{layout} {seed}: {errors} of {spoilt}"
+            );
+            // What is moved by collection is what was written, too.
+            let region = rig.blocks();
+            if layout.is_redundant() {
+                rig.run(2 * region, 16, region, [60, 20, 1, 1]);
+                rig.settle();
+                assert_eq!(wrong_and_errors(&mut rig), (0, 0), "{layout} {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn power_cuts_and_checksums_go_together() {
+    for (layout, groups, width) in LAYOUTS {
+        for seed in cases(3) {
+            let mut config = config(layout, groups, width);
+            config.log.checksums = BlockChecksums::On;
+            let mut rig = Rig::create(config, 600, seed);
+            rig.machines.iter_mut().for_each(|machine| machine.is_unsealed = true);
+            lives(&mut rig, 8, 2500, [60, 5, 10, 5]);
+            assert_eq!(rig.failures, [], "{layout} {seed}");
+            // Of a row that was being closed the summaries may have been lost, or their parity.
+            let report = rig.scrub();
+            assert_eq!((report.repaired, report.unreadable), (0, 0), "{layout} {seed}: {report:?}");
+            if layout.is_redundant() {
+                let drive = rig.random.below(rig.machines.len() as u64) as usize;
+                rig.machines[drive].is_gone = true;
+                assert_eq!(wrong_and_errors(&mut rig), (0, 0), "{layout} {seed}");
+            }
+        }
+    }
+}
+
+/// Without checksums a scrub that finds a difference can only believe the data.
+#[test]
+fn a_scrub_repairs_the_block_that_is_wrong() {
+    for (layout, groups, width) in LAYOUTS.into_iter().filter(|(layout, ..)| layout.is_redundant()) {
+        let mut rig = full(layout, groups, width, 1, BlockChecksums::On);
+        spoil(&mut rig, 0, 3);
+        let report = rig.scrub();
+        assert!(report.repaired > 0 && report.unreadable == 0, "{layout}: {report:?}");
+        rig.machines[1].is_gone = true;
+        assert_eq!(wrong_and_errors(&mut rig), (0, 0), "{layout}");
+    }
+}
+
+/// A rebuild does not spread what is wrong: it says what cannot be had.
+#[test]
+fn a_rebuild_from_a_wrong_block_is_an_error() {
+    for (layout, groups, width) in LAYOUTS.into_iter().filter(|(layout, ..)| layout.is_redundant()) {
+        let mut rig = full(layout, groups, width, 1, BlockChecksums::On);
+        rig.machines[1].is_gone = true;
+        let region = rig.blocks();
+        rig.run(region, 16, region, [1, 0, 0, 0]);
+        rig.flush();
+        spoil(&mut rig, 0, 3);
+        rig.replace(1);
+        rig.rest();
+        let (wrong, errors) = wrong_and_errors(&mut rig);
+        assert!(wrong == 0 && errors > 0, "{layout}: {wrong} wrong, {errors} errors");
+    }
+}
+
+/// What an array was made with stays, whatever is asked for when it is opened.
+#[test]
+fn the_array_remembers_whether_it_keeps_checksums() {
+    for made in [BlockChecksums::On, BlockChecksums::Off] {
+        let mut rig = full(LayoutKind::LogRaid5, 1, 4, 1, made);
+        let other = if made == BlockChecksums::On { BlockChecksums::Off } else { BlockChecksums::On };
+        rig.config.log.checksums = other;
+        rig.cut_and_open();
+        assert_eq!(rig.array.core().config.log.checksums, made);
+        spoil(&mut rig, 0, 2);
+        assert_eq!(wrong_and_errors(&mut rig).0 > 0, made == BlockChecksums::Off);
+    }
+}
