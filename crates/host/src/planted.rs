@@ -19,6 +19,16 @@ tailcut_base::planted_rules! {
         ReadFromMemory,
         /// A batch whose blocks cannot all be read does not count.
         BatchesAreWhole,
+        /// What is read is compared with its block checksum.
+        ChecksumsAreCompared,
+        /// Block checksums that a checkpoint holds are known again after a restart.
+        ChecksumsAreRestored,
+        /// Checksums of what was in a row are forgotten when the row is written again.
+        OldChecksumsAreForgotten,
+        /// Where drives have no protection information, recovery looks again at what may be damaged.
+        DamageIsNoEnd,
+        /// Recovery writes parities again that do not fit what counts.
+        ParitiesAreRepaired,
         /// A drive counts as rebuilt only when a checkpoint has been written to it.
         CopiesAreRebuilt,
         /// The epoch of a drive with a token ends with a flush.

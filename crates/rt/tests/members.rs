@@ -188,3 +188,26 @@ fn halves_that_were_used_apart_are_refused_until_one_is_chosen() {
     let mut user = open(&["0", "1", "2", "3"], Consent::Refuse).expect("they are one again");
     assert_eq!((user.array.status().condition, user.wrong(b"even")), (Condition::Optimal, 0));
 }
+
+/// Files have no protection information: arrays that write a log keep checksums on them unless told otherwise.
+#[test]
+fn a_damaged_file_of_a_log_is_served_from_its_stripes() {
+    for layout in [LayoutKind::LogRaid5, LayoutKind::Swan5] {
+        let files = Files::new(&NAMES);
+        let names = &NAMES[..config(layout).drives as usize];
+        let mut user = User::new(layout, files.drives(names));
+        user.fill(b"what was written");
+        drop(user);
+        let path = files.path(names[1]);
+        let mut bytes = std::fs::read(&path).expect("it is a file");
+        let mut changed = 0;
+        for block in bytes.chunks_mut(4096).filter(|block| block.starts_with(b"what was written")) {
+            block[0] = b'W';
+            changed += 1;
+        }
+        std::fs::write(&path, bytes).expect("it can be written");
+        let mut user = User::open(layout, files.drives(names), Consent::Refuse).expect("it opens");
+        assert_eq!((user.wrong(b"what was written"), changed > 20), (0, true), "{layout}");
+        assert!(user.array.array().core().reads.counts().corrupt > 0, "{layout}");
+    }
+}

@@ -185,6 +185,14 @@ fn every_planted_bug_of_logs_is_found() {
     all_are_found(&rules, |rule| broken(rule, || first("log-raid0", 300, None)));
     let of_copies = [Rule::CopiesAreRebuilt, Rule::EpochsAreFlushed];
     all_are_found(&of_copies, |rule| broken(rule, || first("log-raid5", 300, None)));
+    let of_checksums = [
+        Rule::ChecksumsAreCompared,
+        Rule::ChecksumsAreRestored,
+        Rule::OldChecksumsAreForgotten,
+        Rule::DamageIsNoEnd,
+        Rule::ParitiesAreRepaired,
+    ];
+    all_are_found(&of_checksums, |rule| broken(rule, || first("log-raid5", 300, None)));
 }
 
 #[test]

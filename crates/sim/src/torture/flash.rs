@@ -267,6 +267,7 @@ mod tests {
             volatile_cache: true,
             latency,
             backend: Backend::Ssd,
+            sealed: true,
             has_control: false,
         }
     }

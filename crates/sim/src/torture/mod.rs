@@ -46,6 +46,7 @@
 //! | `ReadAfterWrite`, `ParityFollows`, `Replay`, `WriteWhileRebuilding`, `RebuildUnderLock`, `JournalFirst`, `ReclaimWhenDurable`, `ParityOfIntact`, `WholeWay` | `raid5` 2, 4, 9, 4, 8, 8, 8, 104, 1 |
 //! | `BarrierBeforeTrim`, `BarrierBeforeHeader`, `TrimsAreLogged`, `VictimsAreCovered`, `ReadFromMemory`, `BatchesAreWhole`, `ReadersKeepRows` | `log-raid0` 5, 1, 1, 8, 2, 4, 48 |
 //! | `CopiesAreRebuilt`, `EpochsAreFlushed` | `log-raid5` 16, 2 |
+//! | `ChecksumsAreCompared`, `ChecksumsAreRestored`, `OldChecksumsAreForgotten`, `DamageIsNoEnd`, `ParitiesAreRepaired` | `log-raid5` 60, 66, 4, 94, 33, on drives without protection information (`sealed=no`) |
 //! | `ReadFromCache`, `ListFirst`, `Reconcile`, `FlushBoth`, `FlushEpochs`, `WriteWhileRebuilding`, `FillInCache` | `epochs` 1, 1, 7, 10, 2, 5, 2 |
 //! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 2 |
 //! | `OverlapsKeepOrder`, `RestsOfBlocksStay`, `TrimsAreFlushed` | `block` 2, 1, 130 |

@@ -26,6 +26,7 @@ use std::str::FromStr;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{ArrayConfig, LayoutKind, MOST_COPIES, ReadPolicy};
 use tailcut_host::disk::{BLOCK_BYTES, Disk};
@@ -114,6 +115,9 @@ pub struct Plan {
     pub checkpoint: u32,
     /// One drive of a group at a time is written; of layouts that write a log.
     pub tokens: bool,
+    /// Drives have protection information: what they return wrongly is known to be wrong. Without it, logs with a parity keep
+    /// block checksums.
+    pub sealed: bool,
     /// Blocks that may be dirty; of epochs, and of logs with tokens.
     pub dirty: u64,
     /// How long a write rests in the cache, and the longest time that it waits for the token, in ns; likewise.
@@ -211,6 +215,7 @@ impl Default for Plan {
             collect: 32,
             checkpoint: 125_000,
             tokens: false,
+            sealed: true,
             dirty: 24,
             waits: (200_000, 20_000_000),
             mode: EpochMode::Epoch,
@@ -248,6 +253,9 @@ impl Plan {
         config.epoch.mode = self.mode;
         config.log.segment = self.segment * BLOCK_BYTES;
         config.log.tokens = self.tokens;
+        if !self.sealed {
+            config.log.checksums = BlockChecksums::On;
+        }
         (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
         config
     }
@@ -294,6 +302,9 @@ impl Plan {
         }
         if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
             return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
+        }
+        if !self.sealed && (self.layout.is_in_place() || !self.layout.has_parity()) {
+            return Some("sealed=no is for logs with a parity, which keep checksums of their blocks".into());
         }
         if self.dirty == 0 {
             return Some("dirty is at least 1".into());
@@ -407,6 +418,7 @@ impl Plan {
             "collect" => self.collect = number(value)?,
             "checkpoint" => self.checkpoint = number(value)?,
             "tokens" => self.tokens = yes(value)?,
+            "sealed" => self.sealed = yes(value)?,
             "dirty" => self.dirty = number(value)?,
             "waits" => {
                 let (delay, deadline) = value.split_once("..").ok_or("write DELAY..DEADLINE in ns")?;
@@ -446,6 +458,9 @@ impl fmt::Display for Plan {
         } else {
             write!(f, "segment={} collect={} ", self.segment, self.collect)?;
             write!(f, "checkpoint={} ", self.checkpoint)?;
+            if !self.sealed {
+                write!(f, "sealed=no ")?;
+            }
             if self.tokens {
                 write!(f, "tokens=yes ")?;
                 self.write_epochs(f)?;

@@ -105,6 +105,7 @@ fn plan_of_constant_members(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut plan = Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts);
     if !plan.layout.is_in_place() && plan.layout.has_parity() {
         Draw { random: Stream::new(seed, "torture tokens") }.tokens(&mut plan);
+        plan.sealed = !Draw { random: Stream::new(seed, "torture seals") }.one_in(3);
     }
     if plan.layout.is_mirrored() {
         Draw { random: Stream::new(seed, "torture copies") }.copies(&mut plan);

@@ -256,9 +256,8 @@ impl<B: Block> Log<B> {
     }
 
     fn load_checksums(&self, core: &mut Core<B>, index: u64, sums: Vec<u32>) {
-        if let (Some((drive, block)), Some(checksums)) =
-            (self.geometry.sums_of(index), core.reads.checksums())
-        {
+        let checksums = core.reads.checksums().filter(|_| holds(Rule::ChecksumsAreRestored));
+        if let (Some((drive, block)), Some(checksums)) = (self.geometry.sums_of(index), checksums) {
             checksums.restore(drive, block, sums.into_iter());
         }
     }

@@ -11,12 +11,14 @@ use super::recovery::Recovery;
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::reads::{Around, Done};
+use crate::planted::{Rule, holds};
 use tailcut_base::{Status, Time};
 
 impl<B: Block> Log<B> {
     /// True before the first look again, and as long as the last one has found something.
     pub(super) fn may_read_again(&self, core: &mut Core<B>, recovery: &Recovery<B>) -> bool {
         (recovery.looks == 0 || recovery.has_found)
+            && holds(Rule::DamageIsNoEnd)
             && core.config.layout.is_redundant()
             && core.reads.checksums().is_some()
     }
@@ -103,7 +105,7 @@ impl<B: Block> Log<B> {
         let age = self.age(recovery.here.age);
         let mut wrong = Vec::new();
         for stripe in 0..recovery.reached.div_ceil(self.geometry.data) {
-            let Some(parity) = parity else { break };
+            let Some(parity) = parity.filter(|_| holds(Rule::ParitiesAreRepaired)) else { break };
             let stored = &recovery.content[stripe as usize * width..][..width];
             let mut sum = B::default();
             if stored.iter().all(|content| content.as_ref().inspect(|content| sum.xor(content)).is_some())

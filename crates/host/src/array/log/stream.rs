@@ -13,6 +13,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
+use crate::planted::{Rule, holds};
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
@@ -158,7 +159,8 @@ impl<B: Block> Log<B> {
 
     /// Forgets the checksums of what was in a row.
     pub(super) fn forget_checksums(&self, core: &mut Core<B>, row: Row) {
-        let Some(checksums) = core.reads.checksums() else { return };
+        let checksums = core.reads.checksums().filter(|_| holds(Rule::OldChecksumsAreForgotten));
+        let Some(checksums) = checksums else { return };
         for member in 0..self.geometry.width {
             let (drive, block) = (self.geometry.drive(row, member), self.geometry.address(row));
             checksums.forget(drive, block, self.geometry.segment);
@@ -169,7 +171,7 @@ impl<B: Block> Log<B> {
     pub(super) fn append_trim(&mut self, block: u64, blocks: u32) {
         let batch = &mut self.streams[HOST].batch;
         let after = batch.entries.len() as u16;
-        if crate::planted::holds(crate::planted::Rule::TrimsAreLogged) {
+        if holds(Rule::TrimsAreLogged) {
             batch.trims.push(Trim { after, block, blocks });
         }
         for block in block..block + u64::from(blocks) {
@@ -351,7 +353,7 @@ impl<B: Block> Log<B> {
             closing.remove(index);
             self.rows.close(row.here.row);
             self.free_slabs.push(slab);
-            if !crate::planted::holds(crate::planted::Rule::VictimsAreCovered) {
+            if !holds(Rule::VictimsAreCovered) {
                 self.rows.cover(1);
             }
         }

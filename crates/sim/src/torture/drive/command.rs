@@ -196,6 +196,9 @@ impl Drive {
             data.clear();
             if found.iter().all(Option::is_some) {
                 data.extend(found.into_iter().flatten());
+                if !self.model.sealed {
+                    data.iter_mut().for_each(|block| *block = Bytes::unsealed(block.as_slice()));
+                }
             } else {
                 status = Status::MediaError;
             }

@@ -20,7 +20,7 @@
 //! | --- | --- | --- |
 //! | `kill` | the drive answers "gone", what is in flight has arrived in any part | with parity; without, all may fail |
 //! | `pull` | as `kill`, and with the next power it is back without the writes that it missed | with parity |
-//! | `flip` | one bit of a stored block changes, its seal does not | with parity; RAID 0: that block may fail |
+//! | `flip` | one bit of a stored block changes, its seal does not; with `sealed=no` there is no seal | with parity, `sealed=no` in logs; RAID 0: that block may fail |
 //! | `unreadable` | a stored block answers "media error" until it is written again | with parity; RAID 0: as `flip` |
 //! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
 //! | `fail-flush` | a flush answers "media error" once; some of what was cached is read until the power goes, and never becomes durable | with parity or copies; RAID 0: writes fail from then on |

@@ -19,6 +19,8 @@ pub struct Model {
     pub latency: (Nanos, Nanos),
     /// What times and failures come from.
     pub backend: Backend,
+    /// It keeps protection information with its blocks.
+    pub sealed: bool,
     /// It knows the calls of the control interface.
     pub has_control: bool,
 }

@@ -100,6 +100,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             volatile_cache: plan.cache,
             latency: (Nanos(plan.latency.0), Nanos(plan.latency.1)),
             backend: plan.backend,
+            sealed: plan.sealed,
             has_control: plan.control,
         };
         let count = plan.drives as usize;
