@@ -12,7 +12,7 @@ use tailcut_base::quantity::parse_time;
 
 /// A line, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct AdminRequest {
     /// Of which drive; none for the only one, or for all of them.
     pub drive: Option<String>,
     /// What.
@@ -53,7 +53,7 @@ pub const LINE_MAX: usize = 4500;
 ///
 /// # Errors
 /// In one line, what is wrong with it and what would be right.
-pub fn parse(line: &str, now: Time) -> Result<Question, String> {
+pub fn parse(line: &str, now: Time) -> Result<AdminRequest, String> {
     let line = line.trim_ascii();
     let (drive, line) = match line.strip_prefix('@') {
         Some(rest) => {
@@ -62,7 +62,7 @@ pub fn parse(line: &str, now: Time) -> Result<Question, String> {
         }
         None => (None, line),
     };
-    Ok(Question { drive, ask: ask(line, now)? })
+    Ok(AdminRequest { drive, ask: ask(line, now)? })
 }
 
 fn ask(line: &str, now: Time) -> Result<Ask, String> {
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_drive_and_a_path_are_told_apart_from_the_rest() {
         let question = |line| parse(line, Time(0)).expect("it is one");
-        let of = |drive: Option<&str>, ask| Question { drive: drive.map(String::from), ask };
+        let of = |drive: Option<&str>, ask| AdminRequest { drive: drive.map(String::from), ask };
         assert_eq!(question("@disk1 status"), of(Some("disk1"), Ask::Status));
         let path = Some(String::from("/a b/c"));
         assert_eq!(question("replace 3 /a b/c"), of(None, Ask::Replace { member: 3, path }));

@@ -17,21 +17,21 @@ pub struct MetricsPage {
     /// Readable when somebody has come or said something.
     wakes: OwnedFd,
     /// The longest there first.
-    guests: VecDeque<Guest>,
+    connections: VecDeque<Connection>,
     /// The system has no descriptor for somebody who has come.
     is_short: bool,
 }
 
 #[derive(Debug)]
-struct Guest {
+struct Connection {
     stream: TcpStream,
     heard: Vec<u8>,
     /// What is left to be sent.
     says: Vec<u8>,
 }
 
-/// Guests at a time; when one more comes, the one that has been there longest goes.
-const GUESTS: usize = 16;
+/// The most connections at a time; one more closes the oldest.
+const CONNECTIONS: usize = 16;
 /// The longest request, with its headers.
 const REQUEST_BYTES: usize = 8 << 10;
 
@@ -49,7 +49,7 @@ impl MetricsPage {
             Ok(wakes)
         };
         let wakes = watch().map_err(|error| CannotListen::System(listener.address().clone(), error))?;
-        Ok(MetricsPage { listener, wakes, guests: VecDeque::new(), is_short: false })
+        Ok(MetricsPage { listener, wakes, connections: VecDeque::new(), is_short: false })
     }
 
     /// Where it listens.
@@ -78,22 +78,22 @@ impl MetricsPage {
             let flags = epoll::EventFlags::IN;
             if epoll::add(&self.wakes, &socket, epoll::EventData::new_u64(1), flags).is_ok() {
                 let stream = TcpStream::from(socket);
-                self.guests.push_back(Guest { stream, heard: Vec::new(), says: Vec::new() });
+                self.connections.push_back(Connection { stream, heard: Vec::new(), says: Vec::new() });
             }
         }
-        self.guests.retain_mut(|guest| guest.attend(&mut page));
-        for guest in self.guests.iter().filter(|guest| !guest.says.is_empty()) {
+        self.connections.retain_mut(|connection| connection.attend(&mut page));
+        for connection in self.connections.iter().filter(|connection| !connection.says.is_empty()) {
             let flags = epoll::EventFlags::OUT;
-            epoll::modify(&self.wakes, &guest.stream, epoll::EventData::new_u64(1), flags)
+            epoll::modify(&self.wakes, &connection.stream, epoll::EventData::new_u64(1), flags)
                 .expect("a socket that is watched can be watched otherwise");
         }
-        while self.guests.len() > GUESTS {
-            self.guests.pop_front();
+        while self.connections.len() > CONNECTIONS {
+            self.connections.pop_front();
         }
     }
 }
 
-impl Guest {
+impl Connection {
     /// False when it has been answered, or is gone.
     fn attend(&mut self, page: &mut impl FnMut() -> String) -> bool {
         if self.says.is_empty() {
@@ -205,11 +205,11 @@ mod tests {
         let mut page = MetricsPage::bind(address, false).expect("loopback");
         let Address::Tcp(at) = page.address().clone() else { panic!("it is TCP") };
         let silent: Vec<TcpStream> =
-            (0..3 * GUESTS).map(|_| TcpStream::connect(at).expect("it listens")).collect();
+            (0..3 * CONNECTIONS).map(|_| TcpStream::connect(at).expect("it listens")).collect();
         let mut good = TcpStream::connect(at).expect("it listens");
         good.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it listens");
         assert!(fetch(&mut page, good).ends_with("tailcut_x 1\n"));
-        assert!(page.guests.len() <= GUESTS);
+        assert!(page.connections.len() <= CONNECTIONS);
         drop(silent);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Who listens here does not know the drives: what is asked is answered by whoever serves them ([`Steered`]),
 //! between its requests, so that nothing is locked and what is told is of one moment. What a peer can cost is bounded:
-//! there are few of them, each has one question under way, and one that does not read its answer or talks too
+//! there are few of them, each has one request under way, and one that does not read its answer or talks too
 //! long is hung up on. Where there are too many, or the system has no descriptors left, the one that has said nothing for
 //! longest makes room for who comes.
 
@@ -17,10 +17,10 @@ pub use figures::histogram;
 pub use health::{ArrayHealth, Health, presence_name};
 pub use http::MetricsPage;
 pub use steered::Steered;
-pub use steering::{Answer, Question, Steering};
+pub use steering::{AdminRequest, Answer, Steering};
 
+use crate::serve::acceptor::is_exhausted;
 use crate::serve::address::{CannotListen, Listener};
-use crate::serve::entrance::is_exhausted;
 use crate::serve::{Access, Address};
 use rustix::event::{Timespec, epoll};
 use std::collections::VecDeque;

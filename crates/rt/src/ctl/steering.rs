@@ -9,16 +9,16 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
 
-/// A question and who waits for its answer.
+/// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
-pub struct Question {
+pub struct AdminRequest {
     /// What is asked.
     pub ask: Ask,
     /// Where the answer goes.
     pub answer: Sender<Answer>,
 }
 
-/// What comes of a question to one service.
+/// The result of an administrative request to one service.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// In words.
@@ -35,8 +35,8 @@ pub struct Steering {
 
 impl Steering {
     /// Does what is asked of the drive itself. A call of the control interface is answered when the drive has replied.
-    pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, question: Question) {
-        let Question { ask, answer } = question;
+    pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, request: AdminRequest) {
+        let AdminRequest { ask, answer } = request;
         let done = match ask {
             Ask::Call(call) => {
                 self.calls.push_back(answer);

@@ -86,12 +86,9 @@ fn a_socket_has_one_listener_and_outlives_none() {
 fn the_dashboard_asks_for_what_there_is() {
     check_dashboard(
         include_str!("../../../../dashboards/tailcut.json"),
-        include_str!("../serve/service/questions.rs"),
+        include_str!("../serve/service/admin.rs"),
     );
-    check_dashboard(
-        include_str!("../../../../dashboards/tailcut-kv.json"),
-        include_str!("../kv/questions.rs"),
-    );
+    check_dashboard(include_str!("../../../../dashboards/tailcut-kv.json"), include_str!("../kv/admin.rs"));
 }
 
 fn check_dashboard(dashboard: &str, told_by_server: &str) {

@@ -89,7 +89,7 @@ impl Queue {
                 self.core.release(&mut self.core.lock(), 1);
                 Err(NotTaken { why: Error::Closed, operation })
             }
-            Err(Letter::Question(_)) => unreachable!("it was no question"),
+            Err(Letter::AdminRequest(_)) => unreachable!("only operations are queued here"),
         }
     }
 

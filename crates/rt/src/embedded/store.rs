@@ -6,7 +6,7 @@ use super::operation::{Completion, Operation, Outcome, Value, When};
 use super::options::Options;
 use super::queue::{Queue, Wait};
 use super::statistics::Statistics;
-use super::worker::{Ended, Letter, Question, Worker};
+use super::worker::{AdminRequest, Ended, Letter, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::system;
@@ -152,7 +152,7 @@ impl Store {
     /// # Errors
     /// [`Error::Closed`].
     pub fn statistics(&self) -> Result<Statistics, Error> {
-        self.ask(Question::Statistics)
+        self.ask(AdminRequest::Statistics)
     }
 
     /// What it is on, and how that is: condition, collection, lateness; one thing a line.
@@ -160,7 +160,7 @@ impl Store {
     /// # Errors
     /// [`Error::Closed`].
     pub fn status(&self) -> Result<String, Error> {
-        self.ask(Question::Status)
+        self.ask(AdminRequest::Status)
     }
 
     /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an array. Moments are those of
@@ -169,7 +169,7 @@ impl Store {
     /// # Errors
     /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer, where the array does that by itself.
     pub fn control(&self, drive: usize, call: Control) -> Result<ControlReply, Error> {
-        self.ask(|answer| Question::Call { drive, call, answer })?
+        self.ask(|answer| AdminRequest::Call { drive, call, answer })?
     }
 
     /// The moment that it is for the drives.
@@ -177,9 +177,9 @@ impl Store {
         self.clock.now()
     }
 
-    fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> Question) -> Result<T, Error> {
+    fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> AdminRequest) -> Result<T, Error> {
         let (says, hears) = channel();
-        self.inbox.post(Letter::Question(question(says))).map_err(|_| Error::Closed)?;
+        self.inbox.post(Letter::AdminRequest(request(says))).map_err(|_| Error::Closed)?;
         hears.recv().map_err(|_| Error::Closed)
     }
 

@@ -8,12 +8,12 @@
 //! together the memory for replies, half-sent values and commands that wait (`client_memory`); and, if wanted, how long one may say
 //! nothing. `docs/decisions/key-value-server.md` has the formula for all the memory of a server.
 
+mod admin;
 mod client;
 pub mod events;
 pub mod figures;
 pub mod finding;
 mod parts;
-mod questions;
 pub mod server;
 mod shards;
 pub mod throttle;
@@ -22,5 +22,5 @@ mod worker;
 pub use events::{Event, Events, Fault};
 pub use figures::{Figures, Glance, Traffic};
 pub use finding::{CannotFind, Making};
-pub use server::{CannotServe, Doors, Limits, Served, Server};
+pub use server::{CannotServe, Limits, ListenOptions, Served, Server};
 pub use throttle::Peer;

@@ -1,14 +1,14 @@
 //! A server: its sockets, and the threads that serve.
 
+use super::admin::Store;
 use super::events::Events;
 use super::figures::{Figures, Glance};
-use super::questions::Store;
 use super::shards::{Common, Notice};
-use super::worker::{Datagrams, Door, Ended, Entries, Worker};
+use super::worker::{Acceptor, Datagrams, Ended, Entries, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::serve::address::Listener;
-use crate::serve::desk::{Desk, Windows};
+use crate::serve::control_server::{ControlServer, Windows};
 use crate::serve::mailbox::Mailbox;
 use crate::serve::{Access, Address, CannotListen};
 use crate::system;
@@ -27,7 +27,7 @@ use tailcut_host::wire::memcached::Users;
 
 /// Where clients come in.
 #[derive(Clone, Debug)]
-pub struct Doors {
+pub struct ListenOptions {
     /// For connections.
     pub streams: Vec<Address>,
     /// For datagrams.
@@ -40,11 +40,11 @@ pub struct Doors {
     pub users: Option<Users>,
 }
 
-impl Default for Doors {
+impl Default for ListenOptions {
     /// None, for this user alone.
-    fn default() -> Doors {
+    fn default() -> ListenOptions {
         let (streams, datagrams) = (Vec::new(), Vec::new());
-        Doors { streams, datagrams, allow_network: false, permissions: 0o700, users: None }
+        ListenOptions { streams, datagrams, allow_network: false, permissions: 0o700, users: None }
     }
 }
 
@@ -105,8 +105,8 @@ pub struct Server<D> {
     datagrams: Vec<SocketAddr>,
     common: Arc<Common>,
     threads: Vec<JoinHandle<Option<Ended<D>>>>,
-    /// Who answers questions about it, and how that one is told to end.
-    desk: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
+    /// The control server's thread, and the mailbox that stops it.
+    control_server: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
 }
 
 /// What is left of a server.
@@ -127,13 +127,13 @@ enum NotBegun<E> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Listens at `doors`, answers questions at `windows`, tells `events` what happens, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
+    /// Listens as `options` says, answers administrative requests at `windows`, reports to `events`, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
     /// makes them, as io_uring wants one and the same; clients that come before they are there wait.
     ///
     /// # Errors
     /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no store.
     pub fn start<E: Send + 'static>(
-        doors: Doors,
+        options: ListenOptions,
         windows: Windows,
         events: Events,
         make: impl FnOnce() -> Result<(Vec<Engine>, Option<D>), E> + Send + 'static,
@@ -142,13 +142,13 @@ impl<D: Steered + Send + 'static> Server<D> {
         clock: Clock,
     ) -> Result<Server<D>, CannotServe<E>> {
         system::raise_descriptors();
-        let (listeners, datagrams) = (listen(&doors)?, bind(&doors)?);
+        let (listeners, datagrams) = (listen(&options)?, bind(&options)?);
         let addresses: Vec<Address> = listeners.iter().map(|listener| listener.address().clone()).collect();
         let (datagrams, places): (Vec<Datagrams>, Vec<SocketAddr>) = datagrams.into_iter().unzip();
-        let wrong = |why| wrong(&doors, why);
+        let wrong = |why| wrong(&options, why);
         let (says, hears) = channel();
-        let users = doors.users.clone();
-        let entries = Entries { door: Door::new(listeners), datagrams, users: users.clone() };
+        let users = options.users.clone();
+        let entries = Entries { acceptor: Acceptor::new(listeners), datagrams, users: users.clone() };
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
             let shards = engines.into_iter().map(|engine| Shard::new(engine, settings)).collect();
@@ -163,7 +163,8 @@ impl<D: Steered + Send + 'static> Server<D> {
             Ok(Err(NotBegun::System(why))) => return Err(wrong(why)),
             Err(_) => return Err(wrong(io::Error::other("the thread that serves has ended"))),
         };
-        let mut server = Server { addresses, datagrams: places, common, threads: vec![first], desk: None };
+        let mut server =
+            Server { addresses, datagrams: places, common, threads: vec![first], control_server: None };
         for thread in 1..limits.threads {
             let entries = Entries { users: users.clone(), ..Entries::default() };
             let worker =
@@ -192,8 +193,9 @@ impl<D: Steered + Send + 'static> Server<D> {
             return Ok(());
         }
         let (stop, store) = (Arc::new(Mailbox::new()?), Store::new(Arc::clone(&self.common)));
-        let desk = Desk::new(windows, vec![Box::new(store)], Arc::clone(&stop), clock)?;
-        self.desk = Some((Builder::new().name("desk".into()).spawn(|| desk.run())?, stop));
+        let control_server = ControlServer::new(windows, vec![Box::new(store)], Arc::clone(&stop), clock)?;
+        self.control_server =
+            Some((Builder::new().name("control".into()).spawn(|| control_server.run())?, stop));
         Ok(())
     }
 
@@ -226,9 +228,9 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
     pub fn stop(self) -> Served<D> {
         // While threads are there to answer.
-        if let Some((desk, stop)) = self.desk {
+        if let Some((control_server, stop)) = self.control_server {
             stop.post(());
-            desk.join().unwrap_or_else(|panic| resume_unwind(panic));
+            control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
         (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Notice::Stop));
         let mut figures = Figures { is_durable: true, ..Figures::default() };
@@ -264,36 +266,36 @@ fn serve<D: Steered, E>(
     worker.map(Worker::run)
 }
 
-fn listen<E>(doors: &Doors) -> Result<Vec<Listener>, CannotServe<E>> {
-    let (allow_network, permissions) = (doors.allow_network, Some(doors.permissions));
+fn listen<E>(options: &ListenOptions) -> Result<Vec<Listener>, CannotServe<E>> {
+    let (allow_network, permissions) = (options.allow_network, Some(options.permissions));
     let access = Access { allow_network, encryption: None, permissions };
     let listen = |address: &Address| {
         if let Address::Tcp(at) = address {
-            check(doors, *at)?;
+            check(options, *at)?;
         }
         Ok(Listener::bind(address, &access)?)
     };
-    doors.streams.iter().map(listen).collect()
+    options.streams.iter().map(listen).collect()
 }
 
-fn bind<E>(doors: &Doors) -> Result<Vec<(Datagrams, SocketAddr)>, CannotServe<E>> {
+fn bind<E>(options: &ListenOptions) -> Result<Vec<(Datagrams, SocketAddr)>, CannotServe<E>> {
     let bind = |&at: &SocketAddr| {
-        check(doors, at)?;
+        check(options, at)?;
         let bound = Datagrams::bind(at).and_then(|datagrams| Ok((datagrams.address()?, datagrams)));
         let (address, datagrams) = bound.map_err(|why| CannotListen::System(Address::Tcp(at), why))?;
         Ok((datagrams, address))
     };
-    doors.datagrams.iter().map(bind).collect()
+    options.datagrams.iter().map(bind).collect()
 }
 
-fn check<E>(doors: &Doors, at: SocketAddr) -> Result<(), CannotServe<E>> {
-    let is_good = at.ip().is_loopback() || doors.allow_network;
+fn check<E>(options: &ListenOptions, at: SocketAddr) -> Result<(), CannotServe<E>> {
+    let is_good = at.ip().is_loopback() || options.allow_network;
     if is_good { Ok(()) } else { Err(CannotServe::NotLocal(at)) }
 }
 
 /// The system refuses something that is not the fault of one address.
-fn wrong<E>(doors: &Doors, why: io::Error) -> CannotServe<E> {
-    let first = doors.streams.first().cloned();
+fn wrong<E>(options: &ListenOptions, why: io::Error) -> CannotServe<E> {
+    let first = options.streams.first().cloned();
     let nowhere = || Address::Unix("no socket".into());
     CannotListen::System(first.unwrap_or_else(nowhere), why).into()
 }

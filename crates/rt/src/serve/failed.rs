@@ -16,7 +16,7 @@ use tailcut_host::wire::metrics::{Kind, Metrics};
 
 /// What outlives a service.
 pub struct Remains {
-    /// Where its clients and questions arrive.
+    /// The mailbox for its connections and administrative requests.
     pub mailbox: Arc<Mailbox<Letter>>,
     /// What it has said of itself.
     pub live: Arc<Live>,
@@ -50,7 +50,7 @@ impl Remains {
                 match letter {
                     Letter::Arrival(_) => drop(self.seated.fetch_sub(1, Ordering::Relaxed)),
                     // Who does not wait any more does not need to know.
-                    Letter::Question(question) => drop(question.answer.send(said(&question.ask))),
+                    Letter::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
                     Letter::Stop => return,
                 }
             }

@@ -1,8 +1,8 @@
-//! A server: a door, a desk, and a service for each drive.
+//! A server: an acceptor, a control server, and a service for each drive.
 
+use super::acceptor::{Acceptor, Route};
 use super::address::{Access, Address, CannotListen, Listener};
-use super::desk::{Asked, Desk, Exported, Windows};
-use super::entrance::{Entrance, Route};
+use super::control_server::{Asked, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
@@ -83,10 +83,10 @@ const fn class(number: u8) -> Class {
 pub struct Server<D> {
     address: Address,
     stop: Arc<Mailbox<()>>,
-    entrance: JoinHandle<u64>,
+    acceptor: JoinHandle<u64>,
     exhausted: Arc<AtomicU64>,
-    desk: JoinHandle<()>,
-    stop_desk: Arc<Mailbox<()>>,
+    control_server: JoinHandle<()>,
+    stop_control_server: Arc<Mailbox<()>>,
     relay: Option<Relay>,
     /// The kernel's; gone before the services, which have to answer until then.
     devices: Vec<Device>,
@@ -144,7 +144,7 @@ pub struct Served<D> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Serves drives at `address`, and answers questions at `windows`. Each drive is made by the thread that serves it, as io_uring wants one and the same; the
+    /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by the thread that serves it, as io_uring wants one and the same; the
     /// server is there when all of them are.
     ///
     /// # Errors
@@ -203,17 +203,27 @@ impl<D: Steered + Send + 'static> Server<D> {
         let (stop, address) = (Arc::new(Mailbox::new()?), listener.address().clone());
         let (relay, gate) = encryption.map(|tls| relay(&tls, limits, clock)).transpose()?.unzip();
         let stops = Arc::clone(&stop);
-        let entrance = Entrance::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
-        let exhausted = entrance.exhausted();
-        let entrance = Builder::new().name("entrance".into()).spawn(|| entrance.run())?;
+        let acceptor = Acceptor::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
+        let exhausted = acceptor.exhausted();
+        let acceptor = Builder::new().name("acceptor".into()).spawn(|| acceptor.run())?;
         let asked = |service: &Running<D>| -> Box<dyn Asked> {
             Box::new(Exported { name: service.name.clone(), mailbox: Arc::clone(&service.mailbox) })
         };
-        let stop_desk = Arc::new(Mailbox::new()?);
+        let stop_control_server = Arc::new(Mailbox::new()?);
         let asked = services.iter().map(asked).collect();
-        let desk = Desk::new(windows, asked, Arc::clone(&stop_desk), clock)?;
-        let desk = Builder::new().name("desk".into()).spawn(|| desk.run())?;
-        Ok(Server { address, stop, entrance, exhausted, desk, stop_desk, relay, devices, services })
+        let control_server = ControlServer::new(windows, asked, Arc::clone(&stop_control_server), clock)?;
+        let control_server = Builder::new().name("control".into()).spawn(|| control_server.run())?;
+        Ok(Server {
+            address,
+            stop,
+            acceptor,
+            exhausted,
+            control_server,
+            stop_control_server,
+            relay,
+            devices,
+            services,
+        })
     }
 
     /// Where it listens.
@@ -235,10 +245,10 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// Takes no more connections, finishes what is under way, flushes the drives and gives them back.
     pub fn stop(self) -> Served<D> {
         self.stop.post(());
-        let turned_away = self.entrance.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let turned_away = self.acceptor.join().unwrap_or_else(|panic| resume_unwind(panic));
         // While services are there to answer.
-        self.stop_desk.post(());
-        self.desk.join().unwrap_or_else(|panic| resume_unwind(panic));
+        self.stop_control_server.post(());
+        self.control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         drop(self.devices);
         let failed = |service: &&Running<D>| service.live.has_failed.load(Ordering::Relaxed);
         let failed = self.services.iter().filter(failed).map(|service| service.name.clone()).collect();

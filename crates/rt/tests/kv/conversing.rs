@@ -9,7 +9,7 @@ use tailcut_host::wire::memcached::Users;
 use tailcut_host::wire::memcached::udp::Frame;
 use tailcut_rt::MemoryDrive;
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{Doors, Limits};
+use tailcut_rt::kv::{Limits, ListenOptions};
 
 #[test]
 fn commands_in_one_piece_are_answered_in_their_order() {
@@ -46,12 +46,12 @@ fn check_present(client: &mut Client, items: usize) {
 
 fn check_flash<D: Steered + Send + 'static>(drive: D, is_durable: bool) {
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
-    let rig = Rig::with(Some(drive), SMALL, Doors::default(), limits, is_durable);
+    let rig = Rig::with(Some(drive), SMALL, ListenOptions::default(), limits, is_durable);
     check_items(&mut rig.client(), 300);
     let served = rig.stop();
     assert!(served.figures.sums.engine.hits_on_flash > 0, "{:?}", served.figures.sums.engine);
     // What was stored is there after a restart.
-    let rig = Rig::with(served.drive, SMALL, Doors::default(), limits, is_durable);
+    let rig = Rig::with(served.drive, SMALL, ListenOptions::default(), limits, is_durable);
     let mut client = rig.client();
     check_present(&mut client, 300);
     let sums = rig.stop().figures.sums;
@@ -108,9 +108,9 @@ fn a_client_that_says_nothing_more_is_told_the_rest() {
 #[test]
 fn who_has_to_say_a_password_says_it_first() {
     let users = Users::parse(b"me:secret\n").expect("a user");
-    let doors = Doors { users: Some(users), ..Doors::default() };
+    let options = ListenOptions { users: Some(users), ..ListenOptions::default() };
     let settings = Settings { memory: 16 << 20, ..SMALL };
-    let rig: Rig<MemoryDrive> = Rig::with(None, settings, doors, Limits::default(), false);
+    let rig: Rig<MemoryDrive> = Rig::with(None, settings, options, Limits::default(), false);
     let mut client = rig.client();
     client.say("get a\r\n", "CLIENT_ERROR unauthenticated\r\n");
     client.say("set x 0 0 8\r\nme wrong\r\n", "CLIENT_ERROR authentication failure\r\n");
@@ -124,9 +124,9 @@ fn who_has_to_say_a_password_says_it_first() {
 #[test]
 fn who_guesses_passwords_is_slowed_down() {
     let users = Users::parse(b"me:secret\n").expect("a user");
-    let doors = Doors { users: Some(users), ..Doors::default() };
+    let options = ListenOptions { users: Some(users), ..ListenOptions::default() };
     let settings = Settings { memory: 16 << 20, ..SMALL };
-    let rig: Rig<MemoryDrive> = Rig::with(None, settings, doors, Limits::default(), false);
+    let rig: Rig<MemoryDrive> = Rig::with(None, settings, options, Limits::default(), false);
     let mut guesser = rig.client();
     guesser.send("set x 0 0 8\r\nme wrong\r\n".repeat(1000));
     guesser.say("", "CLIENT_ERROR authentication failure\r\n".repeat(5));
@@ -138,9 +138,9 @@ fn who_guesses_passwords_is_slowed_down() {
 #[test]
 fn datagrams_are_answered_by_datagrams() {
     let any = "127.0.0.1:0".parse().expect("an address");
-    let doors = Doors { datagrams: vec![any], ..Doors::default() };
+    let options = ListenOptions { datagrams: vec![any], ..ListenOptions::default() };
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
-    let rig = Rig::with(Some(emulated()), SMALL, doors, limits, false);
+    let rig = Rig::with(Some(emulated()), SMALL, options, limits, false);
     check_items(&mut rig.client(), 100);
     rig.client().say(set("small", &value(1, 1000)), "STORED\r\n");
     let socket = UdpSocket::bind(any).expect("there is a port");

@@ -6,14 +6,14 @@ use std::io::{BufRead, BufReader};
 use std::sync::atomic::Ordering;
 use tailcut_base::Nanos;
 use tailcut_rt::FailStop;
-use tailcut_rt::kv::{Doors, Limits};
+use tailcut_rt::kv::{Limits, ListenOptions};
 
 const BLOCKS: u64 = 1024 * 24;
 const ITEMS: usize = 200;
 
 fn serve(drive: Volatile, is_durable: bool) -> Rig<FailStop<Volatile>> {
     let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
-    Rig::with(Some(FailStop::new(drive)), SMALL, Doors::default(), limits, is_durable)
+    Rig::with(Some(FailStop::new(drive)), SMALL, ListenOptions::default(), limits, is_durable)
 }
 
 /// The next line of an answer.

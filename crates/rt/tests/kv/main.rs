@@ -23,7 +23,7 @@ use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::kv::{Append, Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::finding::{self, CannotFind};
-use tailcut_rt::kv::{Doors, Events, Limits, Making, Served, Server};
+use tailcut_rt::kv::{Events, Limits, ListenOptions, Making, Served, Server};
 use tailcut_rt::serve::{Address, Windows};
 use tailcut_rt::{Clock, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
@@ -52,30 +52,30 @@ impl<D: Steered + Send + 'static> Rig<D> {
     /// A server with two threads of a store on a drive, in which nothing depends on time.
     pub fn on(drive: D) -> Rig<D> {
         let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
-        Rig::with(Some(drive), SMALL, Doors::default(), limits, false)
+        Rig::with(Some(drive), SMALL, ListenOptions::default(), limits, false)
     }
 
     pub fn with(
         drive: Option<D>,
         settings: Settings,
-        doors: Doors,
+        options: ListenOptions,
         limits: Limits,
         is_durable: bool,
     ) -> Rig<D> {
         let service =
             ServiceSettings { most_item: MOST_ITEM, is_durable, client_memory: 64 << 20, process: 1 };
-        Rig::serving(drive, settings, doors, limits, service)
+        Rig::serving(drive, settings, options, limits, service)
     }
 
     pub fn serving(
         drive: Option<D>,
         settings: Settings,
-        mut doors: Doors,
+        mut options: ListenOptions,
         limits: Limits,
         service: ServiceSettings,
     ) -> Rig<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        doors.streams.push(Address::Unix(folder.path().join("socket")));
+        options.streams.push(Address::Unix(folder.path().join("socket")));
         let mut clock = Clock::start();
         let parts = limits.threads;
         let each_of =
@@ -89,7 +89,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
             }
         };
         let server =
-            Server::start(doors, Windows::default(), Events::default(), make, service, limits, clock)
+            Server::start(options, Windows::default(), Events::default(), make, service, limits, clock)
                 .expect("it listens");
         Rig { server, folder }
     }
@@ -115,7 +115,7 @@ impl Rig<MemoryDrive> {
     /// Everything in memory.
     pub fn in_memory(limits: Limits) -> Rig<MemoryDrive> {
         let settings = Settings { memory: 16 << 20, ..SMALL };
-        Rig::with(None, settings, Doors::default(), limits, false)
+        Rig::with(None, settings, ListenOptions::default(), limits, false)
     }
 }
 

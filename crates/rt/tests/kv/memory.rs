@@ -7,7 +7,7 @@ use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_rt::MemoryDrive;
-use tailcut_rt::kv::{Doors, Limits};
+use tailcut_rt::kv::{Limits, ListenOptions};
 
 const SERVICE: ServiceSettings =
     ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
@@ -19,7 +19,7 @@ fn rig(threads: u32) -> Rig<MemoryDrive> {
 
 fn with_limits(limits: Limits) -> Rig<MemoryDrive> {
     let settings = Settings { memory: 64 << 20, most_item: (1 << 20) + 1024, ..SMALL };
-    Rig::serving(None, settings, Doors::default(), limits, SERVICE)
+    Rig::serving(None, settings, ListenOptions::default(), limits, SERVICE)
 }
 
 /// Sends as much of it as the server takes at the moment.
@@ -87,7 +87,8 @@ fn who_reads_no_large_answers_takes_what_there_is_for_clients_and_others_are_ser
 #[test]
 fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     let settings = Settings { memory: 17 << 20, most_item: (1 << 20) + 1024, ..SMALL };
-    let rig = Rig::serving(Some(memory_drive()), settings, Doors::default(), Limits::default(), SERVICE);
+    let rig =
+        Rig::serving(Some(memory_drive()), settings, ListenOptions::default(), Limits::default(), SERVICE);
     let mut good = rig.client();
     for item in 0..ITEMS {
         good.say(set(&format!("big{item}"), &value(item, LARGE)), "STORED\r\n");

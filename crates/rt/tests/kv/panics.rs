@@ -7,14 +7,14 @@ use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
 use tailcut_rt::MemoryDrive;
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{Doors, Limits};
+use tailcut_rt::kv::{Limits, ListenOptions};
 
 const FAILED: &str = "SERVER_ERROR this shard of the store has failed, see the server's log\r\n";
 
 fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
     let settings = Settings { memory: 16 << 20, ..SMALL };
     let limits = Limits { threads, patience: Nanos::secs(3600), ..Limits::default() };
-    Rig::with(drive, settings, Doors::default(), limits, is_durable)
+    Rig::with(drive, settings, ListenOptions::default(), limits, is_durable)
 }
 
 /// One answer of one line.

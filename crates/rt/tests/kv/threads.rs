@@ -6,14 +6,14 @@ use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
 use tailcut_rt::MemoryDrive;
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{Doors, Limits};
+use tailcut_rt::kv::{Limits, ListenOptions};
 
 fn limits(threads: u32) -> Limits {
     Limits { threads, pinned: true, patience: Nanos::secs(3600), ..Limits::default() }
 }
 
 fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
-    Rig::with(drive, SMALL, Doors::default(), limits(threads), is_durable)
+    Rig::with(drive, SMALL, ListenOptions::default(), limits(threads), is_durable)
 }
 
 /// A client with keys of its own says many commands at once, and knows all the answers.
@@ -93,7 +93,7 @@ fn the_same_over_an_emulated_drive_and_durably() {
 fn the_same_in_memory_with_more_threads_than_cores() {
     let mut settings = SMALL;
     settings.memory = 16 << 20;
-    let rig: Rig<MemoryDrive> = Rig::with(None, settings, Doors::default(), limits(8), false);
+    let rig: Rig<MemoryDrive> = Rig::with(None, settings, ListenOptions::default(), limits(8), false);
     all_converse(&rig, 12, 40);
     rig.stop();
 }

@@ -26,7 +26,7 @@ use store::Store;
 use tailcut_base::Time;
 use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::wire::memcached::Users;
-use tailcut_rt::kv::{CannotServe, Doors, Limits, Served, Server};
+use tailcut_rt::kv::{CannotServe, Limits, ListenOptions, Served, Server};
 use tailcut_rt::secret::read_secret;
 use tailcut_rt::serve::{Address, CannotListen};
 use tailcut_rt::{AnyDrive, Clock, Supervisor};
@@ -53,7 +53,7 @@ fn serve_with(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let clock = Clock::start();
-    let (store, (doors, warning)) = (Store::read(arguments)?, doors(arguments)?);
+    let (store, (listen, warning)) = (Store::read(arguments)?, listen(arguments)?);
     let (windows, open) = windows::open(arguments)?;
     let history = history(arguments, &open, &store)?;
     options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
@@ -76,8 +76,8 @@ fn serve_with(
         left_out.for_each(|text| teller.warn(&text));
         Ok(made)
     };
-    let server =
-        Server::start(doors, windows, events, make, settings(arguments), limits, clock).map_err(complaint)?;
+    let server = Server::start(listen, windows, events, make, settings(arguments), limits, clock)
+        .map_err(complaint)?;
     reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
@@ -121,7 +121,7 @@ fn settings(arguments: &KvArguments) -> ServiceSettings {
 }
 
 /// Where clients come in, and what is wrong with that.
-fn doors(arguments: &KvArguments) -> Result<(Doors, Option<String>), Failure> {
+fn listen(arguments: &KvArguments) -> Result<(ListenOptions, Option<String>), Failure> {
     let at = |listen: &Listen, port: u16| SocketAddr::new(listen.address, listen.port.unwrap_or(port));
     let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
     match &arguments.unix_socket {
@@ -142,7 +142,7 @@ fn doors(arguments: &KvArguments) -> Result<(Doors, Option<String>), Failure> {
     }
     let (users, warning) = arguments.auth_file.as_deref().map(users).transpose()?.unzip();
     let (allow_network, permissions) = (arguments.allow_network, arguments.mask);
-    Ok((Doors { streams, datagrams, allow_network, permissions, users }, warning.flatten()))
+    Ok((ListenOptions { streams, datagrams, allow_network, permissions, users }, warning.flatten()))
 }
 
 /// Who has a password, and a warning where it is not secret; memcached takes such files, too.

@@ -3,13 +3,13 @@
 //! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell who asked. If there is
 //! nothing to do, it sleeps until the drive or a caller wakes it.
 
+mod admin;
 mod attempt;
 mod ending;
-mod questions;
 mod resting;
 
+pub use admin::AdminRequest;
 pub use ending::Ended;
-pub use questions::Question;
 
 use super::error::Error;
 use super::inbox::Inbox;
@@ -20,9 +20,9 @@ use super::store::Settings;
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::drive::Answers;
+use admin::Calls;
 use attempt::Attempt;
 use ending::Ending;
-use questions::Calls;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -39,7 +39,7 @@ pub enum Letter {
     /// Something is to be done.
     Operation(Operation, Asker),
     /// Something is to be known.
-    Question(Question),
+    AdminRequest(AdminRequest),
 }
 
 id! {
@@ -147,7 +147,7 @@ impl<D: Steered> Worker<D> {
         for letter in letters.drain(..) {
             match letter {
                 Letter::Operation(operation, asker) => self.try_once(operation, asker, None),
-                Letter::Question(question) => self.answer(question, now),
+                Letter::AdminRequest(request) => self.answer(request, now),
             }
         }
         self.letters = letters;

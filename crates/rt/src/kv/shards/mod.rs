@@ -15,9 +15,9 @@ mod visit;
 
 pub use reach::Reach;
 
+use super::admin::Told;
 use super::events::{Event, Events};
-use super::questions::Told;
-use crate::ctl::{Health, Question};
+use crate::ctl::{AdminRequest, Health};
 use crate::serve::mailbox::Mailbox;
 use place::Place;
 pub use place::Recovery;
@@ -74,13 +74,13 @@ struct Thread {
 #[derive(Debug)]
 pub enum Notice {
     /// Take care of this connection.
-    Guest(OwnedFd),
+    Connection(OwnedFd),
     /// Answers for your clients.
     Replies(Vec<Reply>),
     /// What shards want of the drive, which is yours.
     Requests(Vec<(u32, Request<Bytes>)>),
     /// What the drive, which is yours, is asked.
-    Question(Question),
+    AdminRequest(AdminRequest),
     /// What you have counted is wanted.
     Tell(Sender<Told>),
     /// This shard has failed: nothing comes from it any more.

@@ -27,7 +27,7 @@ impl<D: Steered> Worker<D> {
         if self.stopping != Stopping::Not {
             return;
         }
-        self.door.close();
+        self.acceptor.close();
         self.letters.close();
         self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
         // Who has nothing under way goes as soon as it is looked at.

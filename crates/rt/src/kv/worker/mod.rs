@@ -3,18 +3,18 @@
 //! A turn: receive from those who have sent something; hand what shards want to the drive, and take what it has ready; send.
 //! If there is nothing to do, it looks out for a while where that pays ([`Spin`]), and sleeps.
 
+mod acceptor;
+mod admin;
 mod datagrams;
-mod door;
 mod ending;
 mod failing;
 mod pressure;
-mod questions;
 mod receiving;
 mod resting;
 mod sending;
 
+pub use acceptor::Acceptor;
 pub use datagrams::Datagrams;
-pub use door::Door;
 
 use super::client::Client;
 use super::events::Event;
@@ -29,10 +29,10 @@ use crate::drive::{Answers, Drive};
 use crate::path::placement;
 use crate::serve::spin::Spin;
 use crate::system;
+use admin::Checkup;
 use datagrams::{DatagramId, Letters};
 use ending::Stopping;
 use pressure::Pressure;
-use questions::Checkup;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -48,7 +48,7 @@ use tailcut_host::wire::memcached::Users;
 #[derive(Debug, Default)]
 pub struct Entries {
     /// For connections.
-    pub door: Door,
+    pub acceptor: Acceptor,
     /// For datagrams.
     pub datagrams: Vec<Datagrams>,
     /// Those who have to say who they are.
@@ -69,7 +69,7 @@ pub struct Worker<D> {
     /// Those who have to say who they are.
     users: Option<Users>,
     epoll: OwnedFd,
-    door: Door,
+    acceptor: Acceptor,
     /// Whose turn it is to get the next connection.
     next_thread: u32,
     letters: Letters,
@@ -158,9 +158,9 @@ impl<D: Steered> Worker<D> {
         if let Some(disk) = disk.filter(|disk| parts.have_room(disk)) {
             common.tell(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
         }
-        let Entries { door, datagrams, users } = entries;
+        let Entries { acceptor, datagrams, users } = entries;
         let letters = Letters::new(datagrams);
-        door.open(&epoll)?;
+        acceptor.open(&epoll)?;
         letters.open(&epoll)?;
         Ok(Worker {
             thread,
@@ -173,7 +173,7 @@ impl<D: Steered> Worker<D> {
             limits,
             users,
             epoll,
-            door,
+            acceptor,
             next_thread: 0,
             letters,
             seats: Vec::new(),
@@ -318,11 +318,11 @@ impl<D: Steered> Worker<D> {
         self.is_told = true;
         for notice in self.reach.common().mailbox(self.thread).empty() {
             match notice {
-                Notice::Guest(socket) => self.welcome(socket),
+                Notice::Connection(socket) => self.welcome(socket),
                 Notice::Replies(replies) => self.reach.take_replies(replies),
                 Notice::Requests(requests) => self.reach.take_over(requests),
                 Notice::Look => self.reach.go_on_everywhere(),
-                Notice::Question(question) => self.answer_question(question),
+                Notice::AdminRequest(request) => self.answer_admin(request),
                 Notice::Tell(answer) => self.tell(&answer),
                 Notice::ShardFailed(shard) => self.fail_shard(shard),
                 Notice::Beat => self.reach.common().note_beat(self.thread),
@@ -363,7 +363,7 @@ const GENERATIONS: u32 = u32::MAX >> 1;
 const NOTICE: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 /// And those behind it, one for each socket that is listened to.
-const DOORS: u64 = 1 << 63;
+const LISTENERS: u64 = 1 << 63;
 /// The same for datagrams.
 const LETTERS: u64 = 1 << 63 | 1 << 62;
 /// Most bytes of one receive, and so of what is left over where a client is not served for now.

@@ -1,7 +1,7 @@
 //! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
 
 use super::ending::Stopping;
-use super::{ARRIVING, DOORS, DRIVE, LETTERS, LOOK_EVERY, NOTICE, Worker};
+use super::{ARRIVING, DRIVE, LETTERS, LISTENERS, LOOK_EVERY, NOTICE, Worker};
 use crate::ctl::Steered;
 use crate::drive::Drive;
 use crate::serve::look::look;
@@ -57,7 +57,7 @@ impl<D: Steered> Worker<D> {
     /// How long to sleep at most.
     fn sleep_for(&self) -> Option<Nanos> {
         let mut until =
-            self.next_event().min(self.door.opens()).min(self.idle_check).min(self.checkup.next_event());
+            self.next_event().min(self.acceptor.opens()).min(self.idle_check).min(self.checkup.next_event());
         until = until.min(self.slowed_check).min(self.pressure.due());
         if let Stopping::Emptying { deadline } | Stopping::Settling { deadline, .. } = self.stopping {
             until = until.min(deadline);
@@ -78,7 +78,7 @@ impl<D: Steered> Worker<D> {
             // The next turn asks the drive.
             DRIVE => self.is_told = true,
             LETTERS.. => self.receive_letters(data),
-            DOORS.. => self.receive_guests(data),
+            LISTENERS.. => self.accept_connections(data),
             _ => self.note_client(data as u32, data, flags),
         }
     }

@@ -11,8 +11,8 @@
 //! All connections share the drive and what it has cached, so a flush on one of them covers what was acknowledged
 //! on any.
 
+mod admin;
 mod kernel;
-mod questions;
 mod receiving;
 mod requests;
 mod resting;
@@ -26,7 +26,7 @@ use super::mailbox::Mailbox;
 use super::server::Limits;
 use super::spin::Spin;
 use super::ublk::Queue;
-use crate::ctl::{Question, Steered, Steering};
+use crate::ctl::{AdminRequest, Steered, Steering};
 use crate::{Answers, Clock};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::collections::VecDeque;
@@ -58,7 +58,7 @@ pub enum Letter {
     /// A client.
     Arrival(Arrival),
     /// Somebody wants to know something.
-    Question(Question),
+    AdminRequest(AdminRequest),
     /// End when what is under way is done.
     Stop,
 }

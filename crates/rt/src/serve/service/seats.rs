@@ -84,7 +84,7 @@ impl<D: Steered> Service<D> {
                 Letter::Arrival(_) => {
                     self.seated.fetch_sub(1, Ordering::Relaxed);
                 }
-                Letter::Question(question) => self.answer(question),
+                Letter::AdminRequest(request) => self.answer(request),
                 Letter::Stop => self.stop(),
             }
         }

@@ -1,4 +1,4 @@
-//! The thread at the door: it takes connections, carries out their handshakes and hands them over.
+//! The acceptor's thread: accepts connections, carries out their handshakes, and hands them to the services.
 //!
 //! A newcomer costs little and not for long: there are only so many at a time, the oldest goes when one too many comes,
 //! and each has only so much time. Nobody waits for a newcomer that is slow.
@@ -31,8 +31,8 @@ pub struct Route {
     pub class: Class,
 }
 
-/// The door.
-pub struct Entrance {
+/// Accepts connections and carries out their handshakes.
+pub struct Acceptor {
     listener: Listener,
     offer: Offer,
     routes: Vec<Route>,
@@ -43,7 +43,7 @@ pub struct Entrance {
     limits: Limits,
     clock: Clock,
     epoll: OwnedFd,
-    guests: Slab<PendingConnectionId, Guest>,
+    pending: Slab<PendingConnectionId, PendingConnection>,
     /// Guests from the oldest on, by id and number; some have gone.
     order: VecDeque<(PendingConnectionId, u64)>,
     served: u64,
@@ -67,7 +67,7 @@ impl PendingConnectionId {
 }
 
 /// A connection in its handshake.
-struct Guest {
+struct PendingConnection {
     number: u64,
     socket: OwnedFd,
     handshake: Handshake,
@@ -80,7 +80,7 @@ struct Guest {
     deadline: Time,
 }
 
-/// What becomes of a guest.
+/// What becomes of a pending connection.
 enum Fate {
     Stays,
     Goes,
@@ -89,8 +89,8 @@ enum Fate {
     Enters(Terms),
 }
 
-impl Entrance {
-    /// A door behind `listener` to the exports of `offer`, each with its route; with a gate if it offers TLS.
+impl Acceptor {
+    /// An acceptor for `listener` that offers the exports of `offer`, each with its route; with a gate if it offers TLS.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,
@@ -101,11 +101,11 @@ impl Entrance {
         seated: Arc<AtomicUsize>,
         limits: Limits,
         clock: Clock,
-    ) -> io::Result<Entrance> {
+    ) -> io::Result<Acceptor> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(DOOR), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        Ok(Entrance {
+        Ok(Acceptor {
             listener,
             offer,
             routes,
@@ -115,7 +115,7 @@ impl Entrance {
             limits,
             clock,
             epoll,
-            guests: Slab::new(),
+            pending: Slab::new(),
             order: VecDeque::new(),
             served: 0,
             turned_away: 0,
@@ -125,7 +125,7 @@ impl Entrance {
         })
     }
 
-    /// Receives guests until somebody writes to its mailbox. Returns how many were turned away.
+    /// Accepts connections until its mailbox receives a message. Returns the number of connections it refused.
     pub fn run(mut self) -> u64 {
         let mut events = Vec::with_capacity(256);
         loop {
@@ -139,8 +139,8 @@ impl Entrance {
                 let Event { data, .. } = *event;
                 match data.u64() {
                     STOP => return self.turned_away,
-                    DOOR => self.receive_guests(),
-                    guest => self.attend(PendingConnectionId::new(guest as u32)),
+                    LISTENER => self.accept_connections(),
+                    pending => self.attend(PendingConnectionId::new(pending as u32)),
                 }
             }
             self.see_off_the_late();
@@ -149,13 +149,14 @@ impl Entrance {
 
     fn timeout(&self) -> Option<Timespec> {
         let oldest = self.order.front().map(|&(id, _)| id);
-        let oldest = oldest.and_then(|id| self.guests.get(id));
-        let until = [oldest.map(|guest| guest.deadline), self.closed_until].into_iter().flatten().min()?;
+        let oldest = oldest.and_then(|id| self.pending.get(id));
+        let until =
+            [oldest.map(|pending| pending.deadline), self.closed_until].into_iter().flatten().min()?;
         let left = until.0.saturating_sub(self.clock.now().0);
         Some(Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 })
     }
 
-    fn receive_guests(&mut self) {
+    fn accept_connections(&mut self) {
         for _ in 0..AT_ONCE {
             match self.listener.accept() {
                 Ok(socket) => self.welcome(socket),
@@ -181,12 +182,12 @@ impl Entrance {
             self.turned_away += 1;
             return;
         }
-        if self.guests.len() >= self.limits.handshakes {
+        if self.pending.len() >= self.limits.handshakes {
             self.turn_away_oldest();
         }
         let mut out = Vec::new();
         let handshake = Handshake::begin(&mut out);
-        let id = self.guests.insert(Guest {
+        let id = self.pending.insert(PendingConnection {
             number: self.served + 1,
             socket,
             handshake,
@@ -197,9 +198,9 @@ impl Entrance {
             waits_for_room: false,
             deadline: Time(self.clock.now().0 + self.limits.handshake.0),
         });
-        let guest = &self.guests[id];
-        if epoll::add(&self.epoll, &guest.socket, id.event(), EventFlags::IN).is_err() {
-            self.guests.remove(id);
+        let pending = &self.pending[id];
+        if epoll::add(&self.epoll, &pending.socket, id.event(), EventFlags::IN).is_err() {
+            self.pending.remove(id);
             return;
         }
         self.served += 1;
@@ -208,11 +209,11 @@ impl Entrance {
     }
 
     fn attend(&mut self, id: PendingConnectionId) {
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        match guest.attend(&self.offer, &mut self.buffer) {
+        let Some(pending) = self.pending.get_mut(id) else { return };
+        match pending.attend(&self.offer, &mut self.buffer) {
             Fate::Stays => {
-                let flags = if guest.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
-                epoll::modify(&self.epoll, &guest.socket, id.event(), flags)
+                let flags = if pending.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
+                epoll::modify(&self.epoll, &pending.socket, id.event(), flags)
                     .expect("a socket that is watched can be watched otherwise");
             }
             Fate::Goes => self.release(id),
@@ -221,14 +222,14 @@ impl Entrance {
         }
     }
 
-    /// Goes on with a guest in the clear, behind the relay. The time that it has for its handshake stays what it was.
+    /// Continues a handshake in the clear, behind the relay. The deadline of the handshake stays the same.
     fn encrypt(&mut self, id: PendingConnectionId) {
         let gate = self.gate.as_ref().expect("TLS is offered with a gate only");
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        let is_moved = epoll::delete(&self.epoll, &guest.socket).is_ok()
-            && gate.cross(&mut guest.socket).is_ok()
-            && epoll::add(&self.epoll, &guest.socket, id.event(), EventFlags::IN).is_ok();
-        guest.verdict = Step::More;
+        let Some(pending) = self.pending.get_mut(id) else { return };
+        let is_moved = epoll::delete(&self.epoll, &pending.socket).is_ok()
+            && gate.cross(&mut pending.socket).is_ok()
+            && epoll::add(&self.epoll, &pending.socket, id.event(), EventFlags::IN).is_ok();
+        pending.verdict = Step::More;
         if !is_moved {
             self.turned_away += 1;
             self.release(id);
@@ -236,8 +237,8 @@ impl Entrance {
     }
 
     fn hand_over(&mut self, id: PendingConnectionId, terms: Terms) {
-        let Some(guest) = self.guests.try_remove(id) else { return };
-        let is_watched_no_more = epoll::delete(&self.epoll, &guest.socket).is_ok();
+        let Some(pending) = self.pending.try_remove(id) else { return };
+        let is_watched_no_more = epoll::delete(&self.epoll, &pending.socket).is_ok();
         let has_seat = self.seated.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
         if !has_seat || !is_watched_no_more {
             self.seated.fetch_sub(1, Ordering::Relaxed);
@@ -252,18 +253,18 @@ impl Entrance {
             has_structured_replies: terms.has_structured_replies,
             has_allocation: terms.has_allocation,
         };
-        let Guest { socket, input, .. } = guest;
+        let PendingConnection { socket, input, .. } = pending;
         route.mailbox.post(Letter::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
     }
 
     fn release(&mut self, id: PendingConnectionId) {
-        self.guests.try_remove(id);
+        self.pending.try_remove(id);
     }
 
-    /// The oldest guest that is still there.
+    /// The oldest pending connection.
     fn oldest(&mut self) -> Option<PendingConnectionId> {
         while let Some(&(id, number)) = self.order.front() {
-            if self.guests.get(id).is_some_and(|guest| guest.number == number) {
+            if self.pending.get(id).is_some_and(|pending| pending.number == number) {
                 return Some(id);
             }
             self.order.pop_front();
@@ -281,13 +282,13 @@ impl Entrance {
     fn see_off_the_late(&mut self) {
         let now = self.clock.now();
         while let Some(id) = self.oldest() {
-            if self.guests[id].deadline > now {
+            if self.pending[id].deadline > now {
                 break;
             }
             self.turn_away_oldest();
         }
         if self.closed_until.is_some_and(|until| until <= now)
-            && epoll::add(&self.epoll, &self.listener, EventData::new_u64(DOOR), EventFlags::IN).is_ok()
+            && epoll::add(&self.epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN).is_ok()
         {
             self.closed_until = None;
         }
@@ -309,7 +310,7 @@ impl Entrance {
     }
 }
 
-impl Guest {
+impl PendingConnection {
     /// Goes on with the handshake as far as it goes without waiting.
     fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> Fate {
         loop {
@@ -368,11 +369,11 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-const DOOR: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 /// Connections that are taken before others are looked after.
 const AT_ONCE: usize = 64;
-/// Bytes of one receive, and the most that are kept of a guest beside its handshake.
+/// Bytes of one receive, and the most that are buffered for a pending connection beside its handshake.
 const RECEIVE_BYTES: usize = 4096;
 /// How long nobody is taken when the system has no room.
 const PAUSE_NANOS: u64 = 100_000_000;

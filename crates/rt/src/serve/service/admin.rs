@@ -1,21 +1,21 @@
 //! What a service is asked about itself and its drive, between the requests of its clients.
 
 use super::Service;
-use crate::ctl::{Answer, Question, Steered, histogram};
+use crate::ctl::{AdminRequest, Answer, Steered, histogram};
 use crate::serve::figures::{Figures, Kind};
 use tailcut_host::wire::ctl::Ask;
 use tailcut_host::wire::metrics::{self, Metrics};
 
 impl<D: Steered> Service<D> {
-    /// Answers a question.
-    pub(super) fn answer(&mut self, question: Question) {
-        let said = match question.ask {
+    /// Answers an administrative request.
+    pub(super) fn answer(&mut self, request: AdminRequest) {
+        let said = match request.ask {
             Ask::Metrics => Answer::Metrics(self.metrics()),
             Ask::Status => Answer::Text(self.status()),
-            _ => return self.steering.carry_out(&mut self.drive, self.clock.now(), question),
+            _ => return self.steering.carry_out(&mut self.drive, self.clock.now(), request),
         };
         // Who does not wait any more does not need to know.
-        let _ = question.answer.send(said);
+        let _ = request.answer.send(said);
     }
 
     fn status(&self) -> String {

@@ -10,9 +10,9 @@ use std::sync::mpsc::Sender;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
-/// A question and who waits for its answer.
+/// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
-pub enum Question {
+pub enum AdminRequest {
     /// What it has done.
     Statistics(Sender<Statistics>),
     /// What it is on, and how that is.
@@ -45,15 +45,15 @@ impl Calls {
 }
 
 impl<D: Steered> Worker<D> {
-    pub(super) fn answer(&mut self, question: Question, now: Time) {
+    pub(super) fn answer(&mut self, request: AdminRequest, now: Time) {
         // Who does not wait any more does not need to know.
-        match question {
-            Question::Statistics(answer) => drop(answer.send(self.statistics())),
-            Question::Status(answer) => {
+        match request {
+            AdminRequest::Statistics(answer) => drop(answer.send(self.statistics())),
+            AdminRequest::Status(answer) => {
                 let status = self.drive.as_ref().map_or_else(|| "memory\n".into(), |drive| drive.tell());
                 drop(answer.send(status));
             }
-            Question::Call { drive, call, answer } => {
+            AdminRequest::Call { drive, call, answer } => {
                 self.calls.waiting.push_back((drive, call, answer));
                 self.call_next(now);
             }

@@ -2,8 +2,8 @@
 
 use super::figures::Traffic;
 use super::shards::{Common, Notice};
-use crate::ctl::{Answer, Question, histogram};
-use crate::serve::desk::{Asked, wait_for};
+use crate::ctl::{AdminRequest, Answer, histogram};
+use crate::serve::control_server::{Asked, wait_for};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -13,8 +13,8 @@ use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::wire::ctl::Ask;
 use tailcut_host::wire::metrics::{Kind, Metrics};
 
-/// A server as its desk asks it. What its drive is asked is for the first thread; what shards and threads count is
-/// collected by the desk, so nobody who serves waits for others.
+/// A server as its control server sees it. Requests about the drive go to the first thread; the counters of shards and threads
+/// are collected by the control server itself, so that no serving thread waits for another.
 #[derive(Debug)]
 pub struct Store {
     common: Arc<Common>,
@@ -48,7 +48,7 @@ impl Store {
     }
 
     fn ask_first(&self, ask: Ask) -> Result<Answer, String> {
-        wait_for(NAME, |answer| self.common.post(0, Notice::Question(Question { ask, answer })))
+        wait_for(NAME, |answer| self.common.post(0, Notice::AdminRequest(AdminRequest { ask, answer })))
     }
 
     fn connections(&self) -> u64 {

@@ -3,10 +3,10 @@
 use super::super::client::Client;
 use super::super::events::Event;
 use super::super::shards::Notice;
-use super::{ARRIVING, DOORS, IDLE_EVERY, Origin, Seat, Stopping, Worker, token};
+use super::{ARRIVING, IDLE_EVERY, LISTENERS, Origin, Seat, Stopping, Worker, token};
 use crate::ctl::Steered;
+use crate::serve::acceptor::is_exhausted;
 use crate::serve::address::Listener;
-use crate::serve::entrance::is_exhausted;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::SendFlags;
 use std::io;
@@ -16,21 +16,21 @@ use tailcut_host::wire::memcached::Login;
 
 /// The sockets that take connections.
 #[derive(Debug, Default)]
-pub struct Door {
+pub struct Acceptor {
     listeners: Vec<Listener>,
     /// The system has no room for more connections: until then none is taken.
     closed_until: Option<Time>,
 }
 
-impl Door {
+impl Acceptor {
     /// Behind these.
-    pub fn new(listeners: Vec<Listener>) -> Door {
-        Door { listeners, closed_until: None }
+    pub fn new(listeners: Vec<Listener>) -> Acceptor {
+        Acceptor { listeners, closed_until: None }
     }
 
     /// Watches them.
     pub(super) fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
-        for (listener, number) in self.listeners.iter().zip(DOORS..) {
+        for (listener, number) in self.listeners.iter().zip(LISTENERS..) {
             epoll::add(epoll, listener, EventData::new_u64(number), EventFlags::IN)?;
         }
         Ok(())
@@ -57,16 +57,16 @@ impl Door {
 }
 
 impl<D: Steered> Worker<D> {
-    pub(super) fn receive_guests(&mut self, number: u64) {
+    pub(super) fn accept_connections(&mut self, number: u64) {
         let now = self.clock.now();
         for _ in 0..AT_ONCE {
-            let Some(listener) = self.door.listeners.get((number - DOORS) as usize) else { return };
+            let Some(listener) = self.acceptor.listeners.get((number - LISTENERS) as usize) else { return };
             match listener.accept() {
                 Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
                     self.reach.common().tell(Event::Exhausted);
-                    return self.door.close_until(&self.epoll, now + PAUSE);
+                    return self.acceptor.close_until(&self.epoll, now + PAUSE);
                 }
                 // A connection that was gone before it was taken.
                 Err(_) => {}
@@ -75,10 +75,10 @@ impl<D: Steered> Worker<D> {
     }
 
     pub(super) fn open_door_again(&mut self, now: Time) {
-        if self.door.opens() <= now {
-            self.door.closed_until = None;
-            if self.door.open(&self.epoll).is_err() {
-                self.door.close_until(&self.epoll, now + PAUSE);
+        if self.acceptor.opens() <= now {
+            self.acceptor.closed_until = None;
+            if self.acceptor.open(&self.epoll).is_err() {
+                self.acceptor.close_until(&self.epoll, now + PAUSE);
             }
         }
     }
@@ -97,7 +97,7 @@ impl<D: Steered> Worker<D> {
         self.next_thread = (thread + 1) % common.threads();
         match thread == self.thread {
             true => self.welcome(socket),
-            false => common.post(thread, Notice::Guest(socket)),
+            false => common.post(thread, Notice::Connection(socket)),
         }
     }
 

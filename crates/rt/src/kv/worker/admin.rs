@@ -1,9 +1,9 @@
 //! What a worker is asked between two of its turns.
 
+use super::super::admin::Told;
 use super::super::events::Event;
-use super::super::questions::Told;
 use super::Worker;
-use crate::ctl::{Answer, Health, Question, Steered};
+use crate::ctl::{AdminRequest, Answer, Health, Steered};
 use std::sync::mpsc::Sender;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::Damage;
@@ -37,7 +37,7 @@ impl Checkup {
 }
 
 impl<D: Steered> Worker<D> {
-    /// Counts for the desk.
+    /// Counters for the control server.
     pub(super) fn tell(&mut self, answer: &Sender<Told>) {
         let told = Told { latencies: self.clients.take_latencies(), traffic: self.traffic };
         if let Err(unheard) = answer.send(told) {
@@ -46,10 +46,10 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// A question about the drive.
-    pub(super) fn answer_question(&mut self, question: Question) {
+    /// An administrative request about the drive.
+    pub(super) fn answer_admin(&mut self, request: AdminRequest) {
         let now = self.clock.now();
-        let said = match (&question.ask, &mut self.drive) {
+        let said = match (&request.ask, &mut self.drive) {
             (Ask::Status, Some(drive)) => Answer::Text(drive.tell()),
             (Ask::Status, None) => Answer::Text(String::new()),
             (Ask::Metrics, drive) => {
@@ -60,11 +60,11 @@ impl<D: Steered> Worker<D> {
             (_, None) => Answer::Text(ctl::refusal("everything is in memory: there is no drive")),
             (_, Some(drive)) => {
                 self.checkup.due = self.checkup.due.min(now);
-                return self.steering.carry_out(drive, now, question);
+                return self.steering.carry_out(drive, now, request);
             }
         };
         // Who does not wait any more does not need to know.
-        let _ = question.answer.send(said);
+        let _ = request.answer.send(said);
     }
 
     /// Looks how the drive is, so that `stats` can tell, from time to time while something happens.

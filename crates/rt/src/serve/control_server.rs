@@ -1,12 +1,12 @@
-//! The thread that answers questions about a server: those of its operator, and those of Prometheus.
+//! The control server: a thread that answers administrative requests, of `tailcut status` and `ctl`, and of Prometheus.
 //!
-//! It passes a question on to the services that it concerns and waits for their answers, one question at a time: a
+//! It passes a request on to the services that it concerns and waits for their answers, one request at a time: a
 //! service answers between two of its turns.
 
 use super::mailbox::Mailbox;
 use super::service::Letter;
 use crate::Clock;
-use crate::ctl::{Answer, ControlSocket, MetricsPage, Question};
+use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
 
-/// Where questions come from.
+/// Sources of administrative requests.
 #[derive(Debug, Default)]
 pub struct Windows {
     /// The operator's.
@@ -72,13 +72,13 @@ impl Asked for Exported {
     }
 
     fn ask(&mut self, ask: Ask) -> Result<Answer, String> {
-        wait_for(&self.name, |answer| self.mailbox.post(Letter::Question(Question { ask, answer })))
+        wait_for(&self.name, |answer| self.mailbox.post(Letter::AdminRequest(AdminRequest { ask, answer })))
     }
 }
 
-/// The desk.
+/// Answers administrative requests.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ControlServer {
     windows: Windows,
     services: Services,
     epoll: OwnedFd,
@@ -91,23 +91,23 @@ struct Services {
     clock: Clock,
 }
 
-impl Desk {
-    /// A desk that looks after `windows`.
+impl ControlServer {
+    /// A control server that listens at `windows`.
     pub fn new(
         windows: Windows,
         asked: Vec<Box<dyn Asked>>,
         stop: Arc<Mailbox<()>>,
         clock: Clock,
-    ) -> io::Result<Desk> {
+    ) -> io::Result<ControlServer> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
         if let Some(control) = &windows.control {
-            epoll::add(&epoll, control.wakes(), EventData::new_u64(QUESTION), EventFlags::IN)?;
+            epoll::add(&epoll, control.wakes(), EventData::new_u64(ADMIN_REQUEST), EventFlags::IN)?;
         }
         if let Some(metrics) = &windows.metrics {
-            epoll::add(&epoll, metrics.wakes(), EventData::new_u64(QUESTION), EventFlags::IN)?;
+            epoll::add(&epoll, metrics.wakes(), EventData::new_u64(ADMIN_REQUEST), EventFlags::IN)?;
         }
-        Ok(Desk { windows, services: Services { asked, clock }, epoll, stop })
+        Ok(ControlServer { windows, services: Services { asked, clock }, epoll, stop })
     }
 
     /// Answers until somebody writes to its mailbox.
@@ -132,7 +132,7 @@ impl Desk {
 
 impl Services {
     fn answer(&mut self, line: &str) -> String {
-        let answer = ctl::parse(line, self.clock.now()).and_then(|ctl::Question { drive, ask }| {
+        let answer = ctl::parse(line, self.clock.now()).and_then(|ctl::AdminRequest { drive, ask }| {
             let drive = drive.as_deref();
             match ask {
                 Ask::Help => Ok(ctl::help()),
@@ -205,6 +205,6 @@ pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String
 /// How often who has come is looked for while the system has no descriptors.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const STOP: u64 = 0;
-const QUESTION: u64 = 1;
+const ADMIN_REQUEST: u64 = 1;
 /// How long an answer is waited for. A service answers within one of its turns; this is for one whose thread has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
