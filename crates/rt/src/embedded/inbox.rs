@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Letters for a thread, which is woken only when it sleeps: while it is busy, a letter costs a lock and no system call. Whoever
+/// Messages for a thread, which is woken only when it sleeps: while it is busy, a message costs a lock and no system call. Whoever
 /// posts keeps to the room of his queue, so there is never more in it than all queues have room for.
 #[derive(Debug)]
 pub struct Inbox<T> {
@@ -15,7 +15,7 @@ pub struct Inbox<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    letters: Vec<T>,
+    messages: Vec<T>,
     /// The thread sleeps, or is about to, and nobody has rung yet.
     is_asleep: bool,
     /// Nothing more is taken.
@@ -29,34 +29,34 @@ impl<T> Inbox<T> {
     /// When the process has no descriptor left.
     pub fn new() -> io::Result<Inbox<T>> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let state = State { letters: Vec::new(), is_asleep: false, is_closed: false };
+        let state = State { messages: Vec::new(), is_asleep: false, is_closed: false };
         Ok(Inbox { state: Mutex::new(state), bell })
     }
 
-    /// Leaves a letter; it comes back if nothing is taken any more.
-    pub fn post(&self, letter: T) -> Result<(), T> {
+    /// Leaves a message; it comes back if nothing is taken any more.
+    pub fn post(&self, message: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.is_closed {
-            return Err(letter);
+            return Err(message);
         }
-        state.letters.push(letter);
+        state.messages.push(message);
         self.wake(state);
         Ok(())
     }
 
-    /// Takes all letters into `letters`, which is empty, and whose memory takes the next ones. False when no more will come.
-    pub fn take(&self, letters: &mut Vec<T>) -> bool {
+    /// Takes all messages into `messages`, which is empty, and whose memory takes the next ones. False when no more will come.
+    pub fn take(&self, messages: &mut Vec<T>) -> bool {
         let mut state = self.lock();
         state.is_asleep = false;
-        std::mem::swap(&mut state.letters, letters);
+        std::mem::swap(&mut state.messages, messages);
         !state.is_closed
     }
 
-    /// The thread is about to sleep: from now on its descriptor becomes readable with the next letter, or when it closes. False if there are letters
+    /// The thread is about to sleep: from now on its descriptor becomes readable with the next message, or when it closes. False if there are messages
     /// already, or it has closed since the thread has looked.
     pub fn arm(&self) -> bool {
         let mut state = self.lock();
-        state.is_asleep = state.letters.is_empty() && !state.is_closed;
+        state.is_asleep = state.messages.is_empty() && !state.is_closed;
         state.is_asleep
     }
 
@@ -88,7 +88,7 @@ impl<T> Inbox<T> {
 }
 
 impl<T> AsFd for Inbox<T> {
-    /// Readable after a letter has come for who sleeps.
+    /// Readable after a message has come for who sleeps.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -99,19 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_falls_asleep_who_has_not_seen_a_letter_or_the_end() {
+    fn nobody_falls_asleep_who_has_not_seen_a_message_or_the_end() {
         let inbox = Inbox::new().expect("there is a descriptor");
-        let mut letters = Vec::new();
-        assert!(inbox.take(&mut letters) && letters.is_empty());
+        let mut messages = Vec::new();
+        assert!(inbox.take(&mut messages) && messages.is_empty());
         assert!(inbox.arm());
-        assert!(inbox.take(&mut letters));
+        assert!(inbox.take(&mut messages));
         assert_eq!(inbox.post(1), Ok(()));
         assert!(!inbox.arm());
-        assert!(inbox.take(&mut letters) && letters == [1]);
-        letters.clear();
+        assert!(inbox.take(&mut messages) && messages == [1]);
+        messages.clear();
         inbox.close();
         assert!(!inbox.arm());
-        assert!(!inbox.take(&mut letters));
+        assert!(!inbox.take(&mut messages));
         assert_eq!(inbox.post(2), Err(2));
     }
 }

@@ -3,7 +3,7 @@
 use super::error::{Error, NotTaken};
 use super::inbox::Inbox;
 use super::operation::{Completion, Data, Operation, Outcome};
-use super::worker::Letter;
+use super::worker::Message;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Queue {
     core: Arc<Core>,
-    inbox: Arc<Inbox<Letter>>,
+    inbox: Arc<Inbox<Message>>,
 }
 
 /// How long is waited for completions.
@@ -61,7 +61,7 @@ pub struct Asker {
 }
 
 impl Queue {
-    pub(super) fn new(room: usize, inbox: Arc<Inbox<Letter>>) -> Queue {
+    pub(super) fn new(room: usize, inbox: Arc<Inbox<Message>>) -> Queue {
         let core = Core {
             state: Mutex::default(),
             came: Condvar::new(),
@@ -82,14 +82,14 @@ impl Queue {
             return Err(NotTaken { why: Error::Busy, operation });
         }
         let asker = Asker { core: Some(Arc::clone(&self.core)), user_data };
-        match self.inbox.post(Letter::Operation(operation, asker)) {
+        match self.inbox.post(Message::Operation(operation, asker)) {
             Ok(()) => Ok(()),
-            Err(Letter::Operation(operation, mut asker)) => {
+            Err(Message::Operation(operation, mut asker)) => {
                 asker.core = None;
                 self.core.release(&mut self.core.lock(), 1);
                 Err(NotTaken { why: Error::Closed, operation })
             }
-            Err(Letter::AdminRequest(_)) => unreachable!("only operations are queued here"),
+            Err(Message::AdminRequest(_)) => unreachable!("only operations are queued here"),
         }
     }
 

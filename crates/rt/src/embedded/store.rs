@@ -6,7 +6,7 @@ use super::operation::{Completion, Operation, Outcome, Value, When};
 use super::options::Options;
 use super::queue::{Queue, Wait};
 use super::statistics::Statistics;
-use super::worker::{AdminRequest, Ended, Letter, Worker};
+use super::worker::{AdminRequest, Ended, Message, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::system;
@@ -24,7 +24,7 @@ use tailcut_host::kv::Engine;
 /// it: it has no such thread.
 #[derive(Debug)]
 pub struct Store {
-    inbox: Arc<Inbox<Letter>>,
+    inbox: Arc<Inbox<Message>>,
     clock: Clock,
     /// Of those who wait for what they ask for; used again.
     idle: Mutex<Vec<Queue>>,
@@ -179,7 +179,7 @@ impl Store {
 
     fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> AdminRequest) -> Result<T, Error> {
         let (says, hears) = channel();
-        self.inbox.post(Letter::AdminRequest(request(says))).map_err(|_| Error::Closed)?;
+        self.inbox.post(Message::AdminRequest(request(says))).map_err(|_| Error::Closed)?;
         hears.recv().map_err(|_| Error::Closed)
     }
 

@@ -1,7 +1,7 @@
 //! What a server tells its operator and Prometheus.
 
 use super::figures::Traffic;
-use super::shards::{Common, Notice};
+use super::shards::{Common, Message};
 use crate::ctl::{AdminRequest, Answer, histogram};
 use crate::serve::control_server::{Asked, wait_for};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Store {
     fn collect(&self) -> Result<Traffic, String> {
         let mut all = Traffic::default();
         for thread in 0..self.common.threads() {
-            let post = |answer: Sender<Told>| self.common.post(thread, Notice::Tell(answer));
+            let post = |answer: Sender<Told>| self.common.post(thread, Message::Report(answer));
             let told = wait_for(NAME, post)?;
             all.add(&told.traffic);
             self.common.latencies().merge(told.latencies);
@@ -48,7 +48,7 @@ impl Store {
     }
 
     fn ask_first(&self, ask: Ask) -> Result<Answer, String> {
-        wait_for(NAME, |answer| self.common.post(0, Notice::AdminRequest(AdminRequest { ask, answer })))
+        wait_for(NAME, |answer| self.common.post(0, Message::AdminRequest(AdminRequest { ask, answer })))
     }
 
     fn connections(&self) -> u64 {

@@ -3,7 +3,7 @@
 use super::admin::Store;
 use super::events::Events;
 use super::figures::{Figures, Glance};
-use super::shards::{Common, Notice};
+use super::shards::{Common, Message};
 use super::worker::{Acceptor, Datagrams, Ended, Entries, Worker};
 use crate::Clock;
 use crate::ctl::Steered;
@@ -232,7 +232,7 @@ impl<D: Steered + Send + 'static> Server<D> {
             stop.post(());
             control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Notice::Stop));
+        (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Message::Stop));
         let mut figures = Figures { is_durable: true, ..Figures::default() };
         let mut drive = None;
         for thread in self.threads {

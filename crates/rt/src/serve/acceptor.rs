@@ -6,7 +6,7 @@
 use super::address::Listener;
 use super::mailbox::Mailbox;
 use super::server::Limits;
-use super::service::{Arrival, Letter};
+use super::service::{Arrival, Message};
 use super::tls::Gate;
 use crate::Clock;
 use rustix::event::Timespec;
@@ -26,7 +26,7 @@ use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The mailbox of its service.
-    pub mailbox: Arc<Mailbox<Letter>>,
+    pub mailbox: Arc<Mailbox<Message>>,
     /// The class of its reads.
     pub class: Class,
 }
@@ -254,7 +254,7 @@ impl Acceptor {
             has_allocation: terms.has_allocation,
         };
         let PendingConnection { socket, input, .. } = pending;
-        route.mailbox.post(Letter::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
+        route.mailbox.post(Message::Arrival(Arrival { socket, rules, class: route.class, leftover: input }));
     }
 
     fn release(&mut self, id: PendingConnectionId) {

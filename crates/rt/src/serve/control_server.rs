@@ -4,7 +4,7 @@
 //! service answers between two of its turns.
 
 use super::mailbox::Mailbox;
-use super::service::Letter;
+use super::service::Message;
 use crate::Clock;
 use crate::ctl::{AdminRequest, Answer, ControlSocket, MetricsPage};
 use rustix::event::Timespec;
@@ -59,7 +59,7 @@ pub struct Exported {
     /// Its name.
     pub name: String,
     /// Its mailbox.
-    pub mailbox: Arc<Mailbox<Letter>>,
+    pub mailbox: Arc<Mailbox<Message>>,
 }
 
 impl Asked for Exported {
@@ -72,7 +72,7 @@ impl Asked for Exported {
     }
 
     fn ask(&mut self, ask: Ask) -> Result<Answer, String> {
-        wait_for(&self.name, |answer| self.mailbox.post(Letter::AdminRequest(AdminRequest { ask, answer })))
+        wait_for(&self.name, |answer| self.mailbox.post(Message::AdminRequest(AdminRequest { ask, answer })))
     }
 }
 

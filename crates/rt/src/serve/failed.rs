@@ -4,7 +4,7 @@
 use super::figures::{Figures, Live};
 use super::look::look;
 use super::mailbox::Mailbox;
-use super::service::{Letter, Service};
+use super::service::{Message, Service};
 use crate::ctl::{Answer, Steered};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::mem::MaybeUninit;
@@ -17,7 +17,7 @@ use tailcut_host::wire::metrics::{Kind, Metrics};
 /// What outlives a service.
 pub struct Remains {
     /// The mailbox for its connections and administrative requests.
-    pub mailbox: Arc<Mailbox<Letter>>,
+    pub mailbox: Arc<Mailbox<Message>>,
     /// What it has said of itself.
     pub live: Arc<Live>,
     /// Connections of the whole server.
@@ -46,12 +46,12 @@ impl Remains {
             return;
         }
         loop {
-            for letter in self.mailbox.empty() {
-                match letter {
-                    Letter::Arrival(_) => drop(self.seated.fetch_sub(1, Ordering::Relaxed)),
+            for message in self.mailbox.empty() {
+                match message {
+                    Message::Arrival(_) => drop(self.seated.fetch_sub(1, Ordering::Relaxed)),
                     // Who does not wait any more does not need to know.
-                    Letter::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
-                    Letter::Stop => return,
+                    Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
+                    Message::Stop => return,
                 }
             }
             look(&epoll, None, &mut [MaybeUninit::uninit(); 1]);

@@ -6,7 +6,7 @@ use super::control_server::{Asked, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
-use super::service::{Letter, Service};
+use super::service::{Message, Service};
 use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
@@ -95,7 +95,7 @@ pub struct Server<D> {
 
 struct Running<D> {
     name: String,
-    mailbox: Arc<Mailbox<Letter>>,
+    mailbox: Arc<Mailbox<Message>>,
     live: Arc<Live>,
     thread: JoinHandle<Option<(Figures, D)>>,
 }
@@ -269,7 +269,7 @@ impl<D: Steered + Send + 'static> Running<D> {
         seated: &Arc<AtomicUsize>,
     ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
         let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
-        let (letters, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
+        let (messages, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
         let remains =
             Remains { mailbox: Arc::clone(&mailbox), live: Arc::clone(&live), seated: Arc::clone(&seated) };
         let (says, hears) = channel();
@@ -279,7 +279,7 @@ impl<D: Steered + Send + 'static> Running<D> {
             let offered = Offered { bytes: drive.bytes(), zeroes_fast: drive.trims_to_zeros() };
             let attach = |number| Device::attach(number, Shape::of(&drive, is_read_only));
             let (device, queue) = ublk.map(attach).transpose().map_err(NotBegun::Attach)?.unzip();
-            let service = Service::new(drive, queue, clock, limits, letters, seated, figures)?;
+            let service = Service::new(drive, queue, clock, limits, messages, seated, figures)?;
             Ok((service, (offered, device)))
         };
         let thread = Builder::new().name(format!("serve {}", name.name)).spawn(move || {
@@ -328,7 +328,7 @@ fn begun<E>(beginning: Receiver<Beginning<E>>) -> Beginning<E> {
 
 /// Ends services, and takes back their drives.
 fn end<D>(services: Vec<Running<D>>) -> Vec<(String, Figures, D)> {
-    services.iter().for_each(|service| service.mailbox.post(Letter::Stop));
+    services.iter().for_each(|service| service.mailbox.post(Message::Stop));
     let drives = services.into_iter().filter_map(|Running { name, thread, .. }| {
         let served = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         served.map(|(figures, drive)| (name, figures, drive))

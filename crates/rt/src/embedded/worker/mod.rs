@@ -35,7 +35,7 @@ use tailcut_host::kv::{Engine, Fetched};
 
 /// What comes to the thread.
 #[derive(Debug)]
-pub enum Letter {
+pub enum Message {
     /// Something is to be done.
     Operation(Operation, Asker),
     /// Something is to be known.
@@ -60,7 +60,7 @@ pub struct Worker<D> {
     epoll: OwnedFd,
     inbox: Closing,
     /// What was taken from it.
-    letters: Vec<Letter>,
+    messages: Vec<Message>,
     /// Operations that wait for an item on flash, or for a drive that is behind; by their ids.
     waiting: Slab<OperationId, (Operation, Asker)>,
     /// Those of them that wait for a drive that is behind.
@@ -75,12 +75,12 @@ pub struct Worker<D> {
 }
 
 /// The inbox, which takes nothing more when the thread has ended, however it has.
-struct Closing(Arc<Inbox<Letter>>);
+struct Closing(Arc<Inbox<Message>>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
-        // Those who have asked are told with the end of their letters.
+        // Those who have asked are told with the end of their messages.
         self.0.take(&mut Vec::new());
     }
 }
@@ -91,7 +91,7 @@ impl<D: Steered> Worker<D> {
         engine: Engine,
         drive: Option<D>,
         settings: Settings,
-        inbox: Arc<Inbox<Letter>>,
+        inbox: Arc<Inbox<Message>>,
         clock: Clock,
     ) -> io::Result<Worker<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -108,7 +108,7 @@ impl<D: Steered> Worker<D> {
             unix: 0,
             epoll,
             inbox: Closing(inbox),
-            letters: Vec::new(),
+            messages: Vec::new(),
             waiting: Slab::new(),
             stuck: VecDeque::new(),
             undurable: VecDeque::new(),
@@ -140,17 +140,17 @@ impl<D: Steered> Worker<D> {
     }
 
     fn receive(&mut self, now: Time) {
-        let mut letters = std::mem::take(&mut self.letters);
-        if !self.inbox.0.take(&mut letters) {
+        let mut messages = std::mem::take(&mut self.messages);
+        if !self.inbox.0.take(&mut messages) {
             self.begin_end(now);
         }
-        for letter in letters.drain(..) {
-            match letter {
-                Letter::Operation(operation, asker) => self.try_once(operation, asker, None),
-                Letter::AdminRequest(request) => self.answer(request, now),
+        for message in messages.drain(..) {
+            match message {
+                Message::Operation(operation, asker) => self.try_once(operation, asker, None),
+                Message::AdminRequest(request) => self.answer(request, now),
             }
         }
-        self.letters = letters;
+        self.messages = messages;
         self.news.tell();
     }
 

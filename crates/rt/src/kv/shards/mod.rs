@@ -62,7 +62,7 @@ pub struct Common {
 /// What threads know of another.
 #[derive(Debug)]
 struct Thread {
-    mailbox: Mailbox<Notice>,
+    mailbox: Mailbox<Message>,
     /// Clients that are there, those that have ever come, the bytes that they have sent, and those of memory that they hold and
     /// have held at the most.
     tally: [AtomicU64; 5],
@@ -70,26 +70,26 @@ struct Thread {
     beats: AtomicU64,
 }
 
-/// What a thread is told by another.
+/// A message from one worker thread to another.
 #[derive(Debug)]
-pub enum Notice {
-    /// Take care of this connection.
+pub enum Message {
+    /// Serve this connection.
     Connection(OwnedFd),
-    /// Answers for your clients.
+    /// Replies to the thread's clients.
     Replies(Vec<Reply>),
-    /// What shards want of the drive, which is yours.
+    /// Requests of shards to the drive, with the shard; for the thread that owns the drive.
     Requests(Vec<(u32, Request<Bytes>)>),
-    /// What the drive, which is yours, is asked.
+    /// An administrative request about the drive; for the thread that owns it.
     AdminRequest(AdminRequest),
-    /// What you have counted is wanted.
-    Tell(Sender<Told>),
-    /// This shard has failed: nothing comes from it any more.
+    /// Report the thread's counters.
+    Report(Sender<Told>),
+    /// This shard has failed and does not reply any more.
     ShardFailed(u32),
-    /// Say that you go on.
+    /// Confirm that the thread is alive.
     Beat,
-    /// Something has changed: look when there is something to do next.
-    Look,
-    /// End.
+    /// Shards may have work: recompute when the next is due.
+    Poll,
+    /// Stop serving.
     Stop,
 }
 
@@ -132,13 +132,13 @@ impl Common {
     }
 
     /// Where a thread is told something.
-    pub fn mailbox(&self, thread: u32) -> &Mailbox<Notice> {
+    pub fn mailbox(&self, thread: u32) -> &Mailbox<Message> {
         &self.threads[thread as usize].mailbox
     }
 
     /// Tells a thread something.
-    pub fn post(&self, thread: u32, notice: Notice) {
-        self.mailbox(thread).post(notice);
+    pub fn post(&self, thread: u32, message: Message) {
+        self.mailbox(thread).post(message);
     }
 
     /// When a shard wants to go on by itself.
@@ -172,7 +172,7 @@ impl Common {
         let result = place.wait_for().map(|mut shard| work(&mut shard));
         if place.has_left() {
             // Who comes next does it, and the first thread comes when it is told.
-            self.post(0, Notice::Look);
+            self.post(0, Message::Poll);
         }
         result
     }
@@ -218,7 +218,7 @@ impl Common {
             if self.has_failed(shard) && !known.contains(&shard) {
                 known.push(shard);
                 self.tell(Event::ShardFailed { shard, of: self.shards() });
-                (0..self.threads()).for_each(|thread| self.post(thread, Notice::ShardFailed(shard)));
+                (0..self.threads()).for_each(|thread| self.post(thread, Message::ShardFailed(shard)));
             }
         }
     }
@@ -229,7 +229,7 @@ impl Common {
         let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);
         if go_on {
             self.beats.store(asked + 1, Ordering::Relaxed);
-            (0..self.threads()).for_each(|thread| self.post(thread, Notice::Beat));
+            (0..self.threads()).for_each(|thread| self.post(thread, Message::Beat));
         }
         go_on
     }

@@ -2,7 +2,7 @@
 
 use super::place::{Left, Place, Recovery};
 use super::visit::Visit;
-use super::{Common, Notice};
+use super::{Common, Message};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -129,16 +129,16 @@ impl Reach {
     pub fn send_mail(&mut self) {
         let yields = &mut self.yields;
         for (thread, replies) in (0..).zip(&mut yields.mail).filter(|(_, replies)| !replies.is_empty()) {
-            self.common.post(thread, Notice::Replies(std::mem::take(replies)));
+            self.common.post(thread, Message::Replies(std::mem::take(replies)));
         }
         let is_news = std::mem::take(&mut yields.has_appointment);
         if yields.thread == 0 {
             return;
         }
         if !yields.requests.is_empty() {
-            self.common.post(0, Notice::Requests(std::mem::take(&mut yields.requests)));
+            self.common.post(0, Message::Requests(std::mem::take(&mut yields.requests)));
         } else if is_news {
-            self.common.post(0, Notice::Look);
+            self.common.post(0, Message::Poll);
         }
     }
 

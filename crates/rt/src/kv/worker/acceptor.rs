@@ -2,7 +2,7 @@
 
 use super::super::client::Client;
 use super::super::events::Event;
-use super::super::shards::Notice;
+use super::super::shards::Message;
 use super::{ARRIVING, IDLE_EVERY, LISTENERS, Origin, Seat, Stopping, Worker, token};
 use crate::ctl::Steered;
 use crate::serve::acceptor::is_exhausted;
@@ -97,7 +97,7 @@ impl<D: Steered> Worker<D> {
         self.next_thread = (thread + 1) % common.threads();
         match thread == self.thread {
             true => self.welcome(socket),
-            false => common.post(thread, Notice::Connection(socket)),
+            false => common.post(thread, Message::Connection(socket)),
         }
     }
 

@@ -6,7 +6,7 @@
 //! (CVE-2018-1000115, for which memcached has switched UDP off unless it is asked for). So a reply is one datagram, or an error that
 //! says so; clients that want more use TCP.
 
-use super::{LETTERS, Origin, Worker};
+use super::{DATAGRAMS, Origin, Worker};
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use std::io;
@@ -44,7 +44,7 @@ impl Datagrams {
 
 /// The sockets, and requests that are not answered.
 #[derive(Debug)]
-pub(super) struct Letters {
+pub(super) struct DatagramSockets {
     sockets: Vec<Datagrams>,
     open: Slab<DatagramId, Open>,
 }
@@ -65,14 +65,14 @@ struct Open {
     rest: Vec<u8>,
 }
 
-impl Letters {
-    pub fn new(sockets: Vec<Datagrams>) -> Letters {
-        Letters { sockets, open: Slab::new() }
+impl DatagramSockets {
+    pub fn new(sockets: Vec<Datagrams>) -> DatagramSockets {
+        DatagramSockets { sockets, open: Slab::new() }
     }
 
     /// Watches them.
     pub fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
-        for (datagrams, number) in self.sockets.iter().zip(LETTERS..) {
+        for (datagrams, number) in self.sockets.iter().zip(DATAGRAMS..) {
             epoll::add(epoll, &datagrams.socket, EventData::new_u64(number), EventFlags::IN)?;
         }
         Ok(())
@@ -104,13 +104,13 @@ impl Letters {
 }
 
 impl<D: Steered> Worker<D> {
-    pub(super) fn receive_letters(&mut self, number: u64) {
-        let socket = (number - LETTERS) as usize;
+    pub(super) fn receive_datagrams(&mut self, number: u64) {
+        let socket = (number - DATAGRAMS) as usize;
         let mut buffer = std::mem::take(&mut self.buffer);
         for _ in 0..AT_ONCE {
-            let Some(datagrams) = self.letters.sockets.get(socket) else { break };
+            let Some(datagrams) = self.datagram_sockets.sockets.get(socket) else { break };
             match datagrams.socket.recv_from(&mut buffer) {
-                Ok((count, from)) => self.receive_letter(socket, &buffer[..count], from),
+                Ok((count, from)) => self.receive_datagram(socket, &buffer[..count], from),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // What the network says of an answer that did not arrive.
                 Err(_) => {}
@@ -122,8 +122,8 @@ impl<D: Steered> Worker<D> {
         self.is_told = true;
     }
 
-    fn receive_letter(&mut self, socket: usize, datagram: &[u8], from: SocketAddr) {
-        let request = Frame::request(datagram).filter(|_| !self.letters.is_full());
+    fn receive_datagram(&mut self, socket: usize, datagram: &[u8], from: SocketAddr) {
+        let request = Frame::request(datagram).filter(|_| !self.datagram_sockets.is_full());
         let Some((frame, content)) = request else {
             self.traffic.dropped += 1;
             return;
@@ -133,22 +133,22 @@ impl<D: Steered> Worker<D> {
         let name = self.name(Origin::Nobody);
         self.clients.note_receipt(self.clock.now());
         let rest = content.to_vec();
-        let id = self.letters.open.insert(Open { socket, from, request: frame.request, name, rest });
-        self.origins[name as usize] = Origin::Letter(id);
-        self.guarded(Origin::Letter(id), |worker| worker.answer_letter(id));
+        let id = self.datagram_sockets.open.insert(Open { socket, from, request: frame.request, name, rest });
+        self.origins[name as usize] = Origin::Datagram(id);
+        self.guarded(Origin::Datagram(id), |worker| worker.answer_datagram(id));
     }
 
     /// A request's session has panicked: it is not answered.
-    pub(super) fn drop_letter(&mut self, id: DatagramId) {
-        let Some(open) = self.letters.open.try_remove(id) else { return };
+    pub(super) fn drop_datagram(&mut self, id: DatagramId) {
+        let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         self.clients.discard(open.name);
         self.origins[open.name as usize] = Origin::Nobody;
         self.traffic.dropped += 1;
     }
 
     /// Goes on with a request; answers and forgets it if that was all.
-    pub(super) fn answer_letter(&mut self, id: DatagramId) {
-        let Some(open) = self.letters.open.get_mut(id) else { return };
+    pub(super) fn answer_datagram(&mut self, id: DatagramId) {
+        let Some(open) = self.datagram_sockets.open.get_mut(id) else { return };
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
             self.clients.receive(open.name, &mut rest, &mut self.reach.visit());
@@ -161,17 +161,17 @@ impl<D: Steered> Worker<D> {
         let is_short_of_memory = self.clients.waits_for_memory(open.name);
         // A reply that does not end although nothing is waited for is larger than the service makes any.
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
-        let Some(open) = self.letters.open.try_remove(id) else { return };
+        let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         let mut answer = Vec::new();
         self.clients.outbox(open.name).empty_into(&mut answer);
         match is_short_of_memory {
             true => self.traffic.dropped += 1,
             false if is_whole && answer.len() <= CONTENT_BYTES => {
-                self.traffic.sent += self.letters.send(&open, &answer) as u64;
+                self.traffic.sent += self.datagram_sockets.send(&open, &answer) as u64;
             }
             false => {
                 self.traffic.too_long_for_udp += 1;
-                self.traffic.sent += self.letters.send(&open, TOO_LONG) as u64;
+                self.traffic.sent += self.datagram_sockets.send(&open, TOO_LONG) as u64;
             }
         }
         self.forget(open.name);

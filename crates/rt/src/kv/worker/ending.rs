@@ -1,6 +1,6 @@
 //! The end: what is under way is finished, and what was written is made durable.
 
-use super::super::shards::{Common, Notice, Recovery};
+use super::super::shards::{Common, Message, Recovery};
 use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ impl<D: Steered> Worker<D> {
             return;
         }
         self.acceptor.close();
-        self.letters.close();
+        self.datagram_sockets.close();
         self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
         // Who has nothing under way goes as soon as it is looked at.
         (0..self.seats.len() as u32).for_each(|seat| self.note_answer(seat));
@@ -44,7 +44,7 @@ impl<D: Steered> Worker<D> {
         self.is_recovered = recovery == Recovery::Over;
         if recovery == Recovery::Failed && self.stopping == Stopping::Not {
             let common = self.reach.common();
-            (1..common.threads()).for_each(|thread| common.post(thread, Notice::Stop));
+            (1..common.threads()).for_each(|thread| common.post(thread, Message::Stop));
             self.begin_end();
         }
     }
@@ -103,7 +103,7 @@ impl<D: Steered> Worker<D> {
         let common = self.reach.common();
         if self.thread > 0 {
             common.finished.fetch_add(1, Ordering::SeqCst);
-            common.post(0, Notice::Look);
+            common.post(0, Message::Poll);
             self.stopping = Stopping::Done { is_durable: true };
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
             let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);

@@ -21,7 +21,7 @@ impl<D: Steered> Worker<D> {
                 }
                 self.close(seat);
             }
-            Origin::Letter(id) => self.drop_letter(id),
+            Origin::Datagram(id) => self.drop_datagram(id),
             Origin::Nobody => {}
         }
         // What has been done at shards before may leave something to be asked of the drive.

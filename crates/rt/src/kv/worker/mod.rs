@@ -21,7 +21,7 @@ use super::events::Event;
 use super::figures::Traffic;
 use super::parts::Parts;
 use super::server::Limits;
-use super::shards::{Common, Notice, Reach};
+use super::shards::{Common, Message, Reach};
 use super::throttle::Throttle;
 use crate::Clock;
 use crate::ctl::{Steered, Steering};
@@ -30,7 +30,7 @@ use crate::path::placement;
 use crate::serve::spin::Spin;
 use crate::system;
 use admin::Checkup;
-use datagrams::{DatagramId, Letters};
+use datagrams::{DatagramId, DatagramSockets};
 use ending::Stopping;
 use pressure::Pressure;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -72,7 +72,7 @@ pub struct Worker<D> {
     acceptor: Acceptor,
     /// Whose turn it is to get the next connection.
     next_thread: u32,
-    letters: Letters,
+    datagram_sockets: DatagramSockets,
     seats: Vec<Seat>,
     vacant: Vec<u32>,
     /// Who has each name in the service.
@@ -127,7 +127,7 @@ enum Origin {
     /// The client on this seat.
     Seat(u32),
     /// A request that came as a datagram, by its place.
-    Letter(DatagramId),
+    Datagram(DatagramId),
     /// Nobody any more.
     Nobody,
 }
@@ -144,7 +144,7 @@ impl<D: Steered> Worker<D> {
         clock: Clock,
     ) -> io::Result<Worker<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, common.mailbox(thread), EventData::new_u64(NOTICE), EventFlags::IN)?;
+        epoll::add(&epoll, common.mailbox(thread), EventData::new_u64(MESSAGE), EventFlags::IN)?;
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
@@ -159,9 +159,9 @@ impl<D: Steered> Worker<D> {
             common.tell(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
         }
         let Entries { acceptor, datagrams, users } = entries;
-        let letters = Letters::new(datagrams);
+        let datagram_sockets = DatagramSockets::new(datagrams);
         acceptor.open(&epoll)?;
-        letters.open(&epoll)?;
+        datagram_sockets.open(&epoll)?;
         Ok(Worker {
             thread,
             clients: Clients::new(thread, common.threads(), settings),
@@ -175,7 +175,7 @@ impl<D: Steered> Worker<D> {
             epoll,
             acceptor,
             next_thread: 0,
-            letters,
+            datagram_sockets,
             seats: Vec::new(),
             vacant: Vec::new(),
             origins: Vec::new(),
@@ -301,7 +301,7 @@ impl<D: Steered> Worker<D> {
                 self.note_answer(seat);
                 self.list(seat);
             }
-            Origin::Letter(id) => self.answer_letter(id),
+            Origin::Datagram(id) => self.answer_datagram(id),
             Origin::Nobody => {}
         }
     }
@@ -314,19 +314,19 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Another thread has something to say.
-    fn read_notices(&mut self) {
+    fn receive_messages(&mut self) {
         self.is_told = true;
-        for notice in self.reach.common().mailbox(self.thread).empty() {
-            match notice {
-                Notice::Connection(socket) => self.welcome(socket),
-                Notice::Replies(replies) => self.reach.take_replies(replies),
-                Notice::Requests(requests) => self.reach.take_over(requests),
-                Notice::Look => self.reach.go_on_everywhere(),
-                Notice::AdminRequest(request) => self.answer_admin(request),
-                Notice::Tell(answer) => self.tell(&answer),
-                Notice::ShardFailed(shard) => self.fail_shard(shard),
-                Notice::Beat => self.reach.common().note_beat(self.thread),
-                Notice::Stop => self.begin_end(),
+        for message in self.reach.common().mailbox(self.thread).empty() {
+            match message {
+                Message::Connection(socket) => self.welcome(socket),
+                Message::Replies(replies) => self.reach.take_replies(replies),
+                Message::Requests(requests) => self.reach.take_over(requests),
+                Message::Poll => self.reach.go_on_everywhere(),
+                Message::AdminRequest(request) => self.answer_admin(request),
+                Message::Report(answer) => self.tell(&answer),
+                Message::ShardFailed(shard) => self.fail_shard(shard),
+                Message::Beat => self.reach.common().note_beat(self.thread),
+                Message::Stop => self.begin_end(),
             }
         }
     }
@@ -360,12 +360,12 @@ fn token(seat: u32, generation: u32) -> u64 {
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 /// Of a generation; so no seat has a token of those below.
 const GENERATIONS: u32 = u32::MAX >> 1;
-const NOTICE: u64 = u64::MAX;
+const MESSAGE: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 /// And those behind it, one for each socket that is listened to.
 const LISTENERS: u64 = 1 << 63;
 /// The same for datagrams.
-const LETTERS: u64 = 1 << 63 | 1 << 62;
+const DATAGRAMS: u64 = 1 << 63 | 1 << 62;
 /// Most bytes of one receive, and so of what is left over where a client is not served for now.
 const BUFFER_BYTES: usize = 64 << 10;
 /// A busy worker looks for others every this many turns.

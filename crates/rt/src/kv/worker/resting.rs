@@ -1,7 +1,7 @@
 //! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
 
 use super::ending::Stopping;
-use super::{ARRIVING, DRIVE, LETTERS, LISTENERS, LOOK_EVERY, NOTICE, Worker};
+use super::{ARRIVING, DATAGRAMS, DRIVE, LISTENERS, LOOK_EVERY, MESSAGE, Worker};
 use crate::ctl::Steered;
 use crate::drive::Drive;
 use crate::serve::look::look;
@@ -74,10 +74,10 @@ impl<D: Steered> Worker<D> {
     fn note_event(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
-            NOTICE => self.read_notices(),
+            MESSAGE => self.receive_messages(),
             // The next turn asks the drive.
             DRIVE => self.is_told = true,
-            LETTERS.. => self.receive_letters(data),
+            DATAGRAMS.. => self.receive_datagrams(data),
             LISTENERS.. => self.accept_connections(data),
             _ => self.note_client(data as u32, data, flags),
         }

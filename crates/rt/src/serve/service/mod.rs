@@ -54,7 +54,7 @@ pub struct Arrival {
 
 /// What a service is told.
 #[derive(Debug)]
-pub enum Letter {
+pub enum Message {
     /// A client.
     Arrival(Arrival),
     /// Somebody wants to know something.
@@ -74,7 +74,7 @@ pub struct Service<D> {
     pool: Pool,
     answers: Answers,
     epoll: OwnedFd,
-    mailbox: Arc<Mailbox<Letter>>,
+    mailbox: Arc<Mailbox<Message>>,
     seats: Vec<Seat>,
     vacant: Vec<u32>,
     /// Connections of the whole server.
@@ -102,7 +102,7 @@ pub struct Service<D> {
     has_released: bool,
     spin: Spin,
     turns: u32,
-    /// A letter or the drive has something for the next turn.
+    /// A message or the drive has something for the next turn.
     is_told: bool,
     figures: Figures,
     live: Arc<Live>,
@@ -155,7 +155,7 @@ impl<D: Steered> Service<D> {
         kernel: Option<Queue>,
         clock: Clock,
         limits: Limits,
-        mailbox: Arc<Mailbox<Letter>>,
+        mailbox: Arc<Mailbox<Message>>,
         seated: Arc<AtomicUsize>,
         live: Arc<Live>,
     ) -> io::Result<Service<D>> {

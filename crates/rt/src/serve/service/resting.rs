@@ -121,7 +121,7 @@ impl<D: Steered> Service<D> {
             MAIL => {
                 // A wish to stop is work, too: the next turn sees who can be closed.
                 self.is_told = true;
-                return self.open_mail();
+                return self.receive_messages();
             }
             // The next turn asks the drive.
             DRIVE => return self.is_told = true,

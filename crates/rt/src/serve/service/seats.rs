@@ -1,7 +1,7 @@
 //! Connections that come, wait, stand in the way, and go.
 
 use super::super::connection::Connection;
-use super::{ARRIVING, Arrival, LOOK_EVERY, Letter, NOBODY, Pending, Seat, Service, Stopping, token};
+use super::{ARRIVING, Arrival, LOOK_EVERY, Message, NOBODY, Pending, Seat, Service, Stopping, token};
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData};
 use std::sync::atomic::Ordering;
@@ -77,15 +77,15 @@ impl<D: Steered> Service<D> {
         self.seats.len() - self.vacant.len()
     }
 
-    pub(super) fn open_mail(&mut self) {
-        for letter in self.mailbox.empty() {
-            match letter {
-                Letter::Arrival(arrival) if self.stopping == Stopping::Not => self.seat(arrival),
-                Letter::Arrival(_) => {
+    pub(super) fn receive_messages(&mut self) {
+        for message in self.mailbox.empty() {
+            match message {
+                Message::Arrival(arrival) if self.stopping == Stopping::Not => self.seat(arrival),
+                Message::Arrival(_) => {
                     self.seated.fetch_sub(1, Ordering::Relaxed);
                 }
-                Letter::AdminRequest(request) => self.answer(request),
-                Letter::Stop => self.stop(),
+                Message::AdminRequest(request) => self.answer(request),
+                Message::Stop => self.stop(),
             }
         }
     }

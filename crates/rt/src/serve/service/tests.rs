@@ -72,7 +72,7 @@ impl Drive for Counting {
 
 impl Steered for Counting {}
 
-fn service() -> (Service<Counting>, Arc<Mailbox<Letter>>) {
+fn service() -> (Service<Counting>, Arc<Mailbox<Message>>) {
     let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let (seated, live) = (Arc::default(), Arc::default());
@@ -82,7 +82,7 @@ fn service() -> (Service<Counting>, Arc<Mailbox<Letter>>) {
 }
 
 /// A client in the transmission phase, with structured replies and `base:allocation`.
-fn client(mailbox: &Mailbox<Letter>) -> UnixStream {
+fn client(mailbox: &Mailbox<Message>) -> UnixStream {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("sockets");
     set_socket_send_buffer_size(&theirs, 4096).expect("replies that nobody reads stay with the server");
@@ -94,7 +94,7 @@ fn client(mailbox: &Mailbox<Letter>) -> UnixStream {
         has_allocation: true,
     };
     let arrival = Arrival { socket: theirs, rules, class: Class::DEFAULT, leftover: Vec::new() };
-    mailbox.post(Letter::Arrival(arrival));
+    mailbox.post(Message::Arrival(arrival));
     UnixStream::from(ours)
 }
 
@@ -152,7 +152,7 @@ fn among_hostile(
     command: u16,
     length: u32,
     each: usize,
-) -> (Service<Counting>, Arc<Mailbox<Letter>>, Vec<UnixStream>) {
+) -> (Service<Counting>, Arc<Mailbox<Message>>, Vec<UnixStream>) {
     let (mut service, mailbox) = service();
     let mut hostile: Vec<UnixStream> = (0..clients).map(|_| client(&mailbox)).collect();
     hostile.iter_mut().for_each(|client| flood(client, command, length, each));
@@ -222,7 +222,7 @@ fn what_clients_asked_for_who_have_gone_is_not_looked_up() {
 fn a_wish_to_stop_is_heard_after_a_few_turns_and_ends_what_is_asked_for() {
     let (mut service, mailbox, hostile) = among_hostile(24, NBD_CMD_BLOCK_STATUS, 64 << 20, 1024);
     service.counted_turn();
-    mailbox.post(Letter::Stop);
+    mailbox.post(Message::Stop);
     let mut turns = 0;
     while service.stopping == Stopping::Not {
         turns += 1;

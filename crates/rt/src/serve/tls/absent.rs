@@ -1,6 +1,6 @@
 //! What stands here where TLS was not built: certificates that nobody can have.
 
-use super::{BadCertificates, Handshakes, Letter};
+use super::{BadCertificates, Handshakes, Message};
 use crate::Clock;
 use crate::serve::mailbox::Mailbox;
 use crate::serve::server::Limits;
@@ -35,7 +35,7 @@ impl Relay {
     /// Cannot be asked for, as there are no certificates.
     pub fn start(
         certificates: &Certificates,
-        _: Arc<Mailbox<Letter>>,
+        _: Arc<Mailbox<Message>>,
         _: Limits,
         _: Clock,
     ) -> io::Result<Relay> {

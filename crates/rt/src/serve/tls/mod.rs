@@ -96,7 +96,7 @@ pub struct Handshakes {
 
 /// What the relay is told.
 #[derive(Debug)]
-pub enum Letter {
+pub enum Message {
     /// A client that wants TLS.
     Crossing(Crossing),
     /// End when what is left to be sent is sent; no more clients will come.
@@ -127,7 +127,7 @@ impl Drop for Passage {
 /// The way to the relay.
 #[derive(Debug)]
 pub struct Gate {
-    mailbox: Arc<Mailbox<Letter>>,
+    mailbox: Arc<Mailbox<Message>>,
     taken: Arc<AtomicUsize>,
     most: usize,
 }
@@ -137,7 +137,7 @@ impl Gate {
     ///
     /// It is joined to no more clients than the server can have, with as many again as may be in their handshake for
     /// those who are gone for the server, but not yet for the relay.
-    pub fn new(mailbox: Arc<Mailbox<Letter>>, limits: &Limits) -> Gate {
+    pub fn new(mailbox: Arc<Mailbox<Message>>, limits: &Limits) -> Gate {
         let most = limits.connections + 2 * limits.handshakes;
         Gate { mailbox, taken: Arc::default(), most }
     }
@@ -152,7 +152,7 @@ impl Gate {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, inner) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let outer = std::mem::replace(socket, ours);
-        self.mailbox.post(Letter::Crossing(Crossing { outer, inner, passage }));
+        self.mailbox.post(Message::Crossing(Crossing { outer, inner, passage }));
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 use super::certificates::Certificates;
 use super::link::{Buffers, Fate, Link};
 use super::side::Side;
-use super::{Crossing, Handshakes, Letter};
+use super::{Crossing, Handshakes, Message};
 use crate::Clock;
 use crate::serve::mailbox::Mailbox;
 use crate::serve::server::Limits;
@@ -25,14 +25,14 @@ use tailcut_base::Time;
 /// The running thread.
 #[derive(Debug)]
 pub struct Relay {
-    mailbox: Arc<Mailbox<Letter>>,
+    mailbox: Arc<Mailbox<Message>>,
     thread: JoinHandle<Handshakes>,
 }
 
 /// What the thread works on.
 struct Links {
     certificates: Certificates,
-    mailbox: Arc<Mailbox<Letter>>,
+    mailbox: Arc<Mailbox<Message>>,
     limits: Limits,
     clock: Clock,
     epoll: OwnedFd,
@@ -66,7 +66,7 @@ impl Relay {
     /// When the system has no room for another thread or descriptor.
     pub fn start(
         certificates: &Certificates,
-        mailbox: Arc<Mailbox<Letter>>,
+        mailbox: Arc<Mailbox<Message>>,
         limits: Limits,
         clock: Clock,
     ) -> io::Result<Relay> {
@@ -94,7 +94,7 @@ impl Relay {
     /// Ends it when clients have taken what is left for them, or their time is over. The server's ends of all links
     /// have to be closed, or are waited for.
     pub fn stop(self) -> Handshakes {
-        self.mailbox.post(Letter::Stop);
+        self.mailbox.post(Message::Stop);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
@@ -138,7 +138,7 @@ impl Links {
     fn note(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
         if data == MAIL {
-            return self.open_mail();
+            return self.receive_messages();
         }
         let (generation, place, is_inner) = ((data >> 32) as u32, (data as u32) >> 1, data & 1 == 1);
         let Place { generation: current, link: Some(link), .. } = &mut self.places[place as usize] else {
@@ -151,11 +151,11 @@ impl Links {
         }
     }
 
-    fn open_mail(&mut self) {
-        for letter in self.mailbox.empty() {
-            match letter {
-                Letter::Crossing(crossing) => self.join(crossing),
-                Letter::Stop => self.is_stopping = true,
+    fn receive_messages(&mut self) {
+        for message in self.mailbox.empty() {
+            match message {
+                Message::Crossing(crossing) => self.join(crossing),
+                Message::Stop => self.is_stopping = true,
             }
         }
     }
