@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
-    bell: OwnedFd,
+    event: OwnedFd,
 }
 
 #[derive(Debug)]
@@ -28,9 +28,9 @@ impl<T> Inbox<T> {
     /// # Errors
     /// When the process has no descriptor left.
     pub fn new() -> io::Result<Inbox<T>> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let state = State { messages: Vec::new(), is_asleep: false, is_closed: false };
-        Ok(Inbox { state: Mutex::new(state), bell })
+        Ok(Inbox { state: Mutex::new(state), event })
     }
 
     /// Leaves a message; it comes back if nothing is taken any more.
@@ -62,7 +62,7 @@ impl<T> Inbox<T> {
 
     /// The thread was woken.
     pub fn hush(&self) {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }
 
     /// Takes nothing more from now on, and wakes the thread.
@@ -76,8 +76,8 @@ impl<T> Inbox<T> {
         let is_asleep = std::mem::take(&mut state.is_asleep);
         drop(state);
         if is_asleep {
-            // A bell that cannot ring any louder has been heard of already.
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            // The only error is a counter at its limit: the thread will wake anyway.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
     }
 
@@ -90,7 +90,7 @@ impl<T> Inbox<T> {
 impl<T> AsFd for Inbox<T> {
     /// Readable after a message has come for who sleeps.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.event.as_fd()
     }
 }
 

@@ -42,7 +42,7 @@ struct Core {
     /// Operations that were submitted and whose completions were not taken. It becomes less only while the state is locked.
     under_way: AtomicUsize,
     /// Readable while there are completions, if anybody has asked for it.
-    bell: OnceLock<OwnedFd>,
+    event: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Queue {
             came: Condvar::new(),
             room: room.max(1),
             under_way: AtomicUsize::new(0),
-            bell: OnceLock::new(),
+            event: OnceLock::new(),
         };
         Queue { core: Arc::new(core), inbox }
     }
@@ -103,8 +103,8 @@ impl Queue {
         let mut state = self.core.wait(wait);
         let count = state.completions.len().min(most);
         completions.extend(state.completions.drain(..count));
-        if let Some(bell) = self.core.bell.get().filter(|_| state.completions.is_empty()) {
-            let _ = rustix::io::read(bell, &mut [0u8; 8]);
+        if let Some(event) = self.core.event.get().filter(|_| state.completions.is_empty()) {
+            let _ = rustix::io::read(event, &mut [0u8; 8]);
         }
         self.core.release(&mut state, count);
         count
@@ -116,18 +116,18 @@ impl Queue {
     /// When the process has no descriptor left.
     pub fn wakes(&self) -> io::Result<BorrowedFd<'_>> {
         let state = self.core.lock();
-        let bell = match self.core.bell.get() {
-            Some(bell) => bell,
+        let event = match self.core.event.get() {
+            Some(event) => event,
             None => {
-                let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-                let bell = self.core.bell.get_or_init(|| bell);
+                let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+                let event = self.core.event.get_or_init(|| event);
                 if !state.completions.is_empty() {
-                    ring(bell);
+                    ring(event);
                 }
-                bell
+                event
             }
         };
-        Ok(bell.as_fd())
+        Ok(event.as_fd())
     }
 
     /// How many operations were submitted and not taken as completions.
@@ -179,8 +179,8 @@ impl Core {
         let (count, mut state) = (completions.len(), self.lock());
         let was_empty = state.completions.is_empty();
         state.completions.extend(completions);
-        if let Some(bell) = self.bell.get().filter(|_| was_empty) {
-            ring(bell);
+        if let Some(event) = self.event.get().filter(|_| was_empty) {
+            ring(event);
         }
         let is_awaited = state.waiting > 0;
         drop(state);
@@ -192,9 +192,9 @@ impl Core {
     }
 }
 
-fn ring(bell: &OwnedFd) {
-    // A bell that cannot ring any louder has been heard of already.
-    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+fn ring(event: &OwnedFd) {
+    // The only error is a counter at its limit: the thread will wake anyway.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
 impl Drop for Asker {

@@ -114,14 +114,14 @@ mod tests {
         builder.check(move || {
             let arming = Arc::new(Arming::new(flag()));
             let posted = Arc::new(model::AtomicUsize::new(0));
-            let bell = Arc::new(loom::sync::Notify::new());
+            let event = Arc::new(loom::sync::Notify::new());
             let poster = {
-                let (arming, posted, bell) = (arming.clone(), posted.clone(), bell.clone());
+                let (arming, posted, event) = (arming.clone(), posted.clone(), event.clone());
                 loom::thread::spawn(move || {
                     for number in 1..=posts {
                         posted.store(number, Ordering::Release);
                         if arming.must_wake() {
-                            bell.notify();
+                            event.notify();
                         }
                     }
                 })
@@ -130,7 +130,7 @@ mod tests {
             while taken < posts {
                 taken = posted.load(Ordering::Acquire);
                 if taken < posts && arming.arm(|| posted.load(Ordering::Acquire) > taken) {
-                    bell.wait();
+                    event.wait();
                     arming.disarm();
                 }
             }

@@ -11,17 +11,17 @@
 
 mod account;
 mod arming;
-mod bell;
 mod contents;
 mod lateness;
 mod own_core;
 pub mod rig;
 mod timing;
+mod wake_event;
 
 pub use account::Account;
-pub(crate) use bell::{Bell, Ringer};
 pub use lateness::{Late, Lateness};
 pub use own_core::{CoreOptions, Waiting};
+pub(crate) use wake_event::{WakeEvent, Waker};
 
 use crate::Clock;
 use crate::drive::{Answers, Drive, Extent};

@@ -5,9 +5,9 @@
 //! said so. Data do not cross: they stay with the user (see the module above).
 
 use super::Account;
-use super::bell::{Bell, Ringer};
 use super::lateness::{Late, Lateness};
 use super::timing::{Ask, Timing, Told};
+use super::wake_event::{WakeEvent, Waker};
 use crate::Clock;
 use crate::system;
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -53,8 +53,8 @@ pub struct OwnCore {
     /// Calls that wait for others to be answered.
     waiting_calls: VecDeque<Ask>,
     calls_in_flight: usize,
-    bell: Bell,
-    ringer: Ringer,
+    event: WakeEvent,
+    waker: Waker,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,8 +75,8 @@ impl OwnCore {
         let room = timing.identify().queue_depth as usize + CALLS;
         let (asks, to_serve) = RingBuffer::new(room);
         let (to_tell, told) = RingBuffer::new(room);
-        let (bell, user) = Bell::new()?;
-        let (own_bell, ringer) = Bell::new()?;
+        let (event, user) = WakeEvent::new()?;
+        let (own_event, waker) = WakeEvent::new()?;
         let shared = Arc::new(Shared { lateness: Mutex::default(), account: Mutex::default() });
         let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
         let device = Device {
@@ -85,7 +85,7 @@ impl OwnCore {
             waiting: options.waiting,
             asks: to_serve,
             told: to_tell,
-            bell: own_bell,
+            event: own_event,
             user,
             shared: shared.clone(),
             unrecorded: Vec::new(),
@@ -104,8 +104,8 @@ impl OwnCore {
             told,
             waiting_calls: VecDeque::new(),
             calls_in_flight: 0,
-            bell,
-            ringer,
+            event,
+            waker,
             shared,
             thread: Some(thread),
         })
@@ -122,13 +122,13 @@ impl OwnCore {
         }
         let asks = self.asks.as_mut().expect("it is open as long as the drive");
         asks.push(ask).expect("there is room for as many as are in flight");
-        self.ringer.ring();
+        self.waker.wake();
     }
 
     /// Appends what the drive has said.
     #[inline]
     pub fn poll(&mut self, told: &mut Vec<Told>) {
-        self.bell.disarm();
+        self.event.disarm();
         while let Ok(next) = self.told.pop() {
             if matches!(next, Told::Reply(..)) {
                 self.calls_in_flight -= 1;
@@ -145,12 +145,12 @@ impl OwnCore {
 
     /// What becomes readable after [`OwnCore::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
-        self.bell.fd()
+        self.event.fd()
     }
 
     /// The user is about to sleep.
     pub fn arm(&mut self) -> bool {
-        self.bell.arm(|| !self.told.is_empty())
+        self.event.arm(|| !self.told.is_empty())
     }
 
     /// How late its answers were.
@@ -172,7 +172,7 @@ impl OwnCore {
 impl Drop for OwnCore {
     fn drop(&mut self) {
         self.asks = None;
-        self.ringer.ring();
+        self.waker.wake();
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(
             std::thread::panicking() || !matches!(ended, Some(Err(_))),
@@ -201,8 +201,8 @@ struct Device {
     waiting: Waiting,
     asks: Consumer<Ask>,
     told: Producer<Told>,
-    bell: Bell,
-    user: Ringer,
+    event: WakeEvent,
+    user: Waker,
     shared: Arc<Shared>,
     /// Noted while somebody else looked at the lateness.
     unrecorded: Vec<Late>,
@@ -240,7 +240,7 @@ impl Device {
             self.told.push(next).expect("there is room for all that is in flight");
             self.unrecorded.extend(late);
         }
-        self.user.ring();
+        self.user.wake();
         if let Ok(mut lateness) = self.shared.lateness.try_lock() {
             self.unrecorded.drain(..).for_each(|late| lateness.add(late));
         }
@@ -258,9 +258,9 @@ impl Device {
         if most == Some(Nanos::ZERO) {
             return std::hint::spin_loop();
         }
-        if self.bell.arm(|| !self.asks.is_empty() || self.asks.is_abandoned()) {
-            self.bell.sleep(most);
+        if self.event.arm(|| !self.asks.is_empty() || self.asks.is_abandoned()) {
+            self.event.sleep(most);
         }
-        self.bell.disarm();
+        self.event.disarm();
     }
 }

@@ -1,7 +1,7 @@
 //! Threads that read and write, where io_uring may not be used.
 
 use super::job::{Ended, Job, Work};
-use crate::emulated::{Bell, Ringer};
+use crate::emulated::{WakeEvent, Waker};
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub struct Pool {
     ended: Receiver<Ended>,
     /// What was found there when somebody was about to sleep.
     found: Vec<Ended>,
-    bell: Bell,
+    event: WakeEvent,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -30,12 +30,12 @@ impl Pool {
     pub fn start(file: &Arc<File>, threads: usize) -> io::Result<Pool> {
         let (jobs, to_do) = channel();
         let (done, ended) = channel();
-        let (bell, ringer) = Bell::new()?;
+        let (event, waker) = WakeEvent::new()?;
         let to_do = Arc::new(Mutex::new(to_do));
-        let mut pool = Pool { jobs: Some(jobs), ended, found: Vec::new(), bell, threads: Vec::new() };
+        let mut pool = Pool { jobs: Some(jobs), ended, found: Vec::new(), event, threads: Vec::new() };
         for _ in 0..threads {
-            let (file, to_do, done, ringer) = (file.clone(), to_do.clone(), done.clone(), ringer.clone());
-            let body = move || work(&file, &to_do, &done, &ringer);
+            let (file, to_do, done, waker) = (file.clone(), to_do.clone(), done.clone(), waker.clone());
+            let body = move || work(&file, &to_do, &done, &waker);
             pool.threads.push(std::thread::Builder::new().name("file".into()).spawn(body)?);
         }
         Ok(pool)
@@ -49,20 +49,20 @@ impl Pool {
 
     /// Appends what has ended.
     pub fn take(&mut self, ended: &mut Vec<Ended>) {
-        self.bell.disarm();
+        self.event.disarm();
         ended.append(&mut self.found);
         ended.extend(self.ended.try_iter());
     }
 
     /// What becomes readable after [`Pool::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
-        self.bell.fd()
+        self.event.fd()
     }
 
     /// The user is about to sleep.
     pub fn arm(&mut self) -> bool {
         let (ended, found) = (&self.ended, &mut self.found);
-        self.bell.arm(|| {
+        self.event.arm(|| {
             found.extend(ended.try_iter());
             !found.is_empty()
         })
@@ -79,7 +79,7 @@ impl Drop for Pool {
     }
 }
 
-fn work(file: &File, to_do: &Mutex<Receiver<Job>>, done: &Sender<Ended>, ringer: &Ringer) {
+fn work(file: &File, to_do: &Mutex<Receiver<Job>>, done: &Sender<Ended>, waker: &Waker) {
     loop {
         let next = to_do.lock().expect("nobody panics with it").recv();
         let Ok(mut job) = next else { return };
@@ -87,7 +87,7 @@ fn work(file: &File, to_do: &Mutex<Receiver<Job>>, done: &Sender<Ended>, ringer:
         if done.send((job, result)).is_err() {
             return;
         }
-        ringer.ring();
+        waker.wake();
     }
 }
 

@@ -22,21 +22,21 @@ pub struct Share {
 /// Blocks that are read; any drive has more.
 const BLOCKS: u64 = 1 << 10;
 
-/// A thread with one seat reads block after block, and waits for each.
-pub fn ask(lane: &Lane, course: &Course, seat: RequestId) -> Share {
+/// A thread with one slot reads block after block, and waits for each.
+pub fn ask(lane: &Lane, course: &Course, slot: RequestId) -> Share {
     let (clock, mut told, mut data) = (course.clock(), Told::default(), Vec::new());
     let (mut share, mut meter) = (Share::default(), Meter::default());
-    let mut blocks = Stream::new(u64::from(seat), "blocks");
+    let mut blocks = Stream::new(u64::from(slot), "blocks");
     let mut done = 0;
     course.line_up();
     while course.goes_on(done) {
         meter.look(course);
         let counts = course.counts();
         let begun = clock.now();
-        lane.enter(begun, seat, read(seat, blocks.below(BLOCKS), data), &mut told);
-        lane.wait(|| clock.now(), seat, &mut told);
-        let response = lane.leave(clock.now(), seat, &mut told);
-        data = checked(response, seat);
+        lane.enter(begun, slot, read(slot, blocks.below(BLOCKS), data), &mut told);
+        lane.wait(|| clock.now(), slot, &mut told);
+        let response = lane.leave(clock.now(), slot, &mut told);
+        data = checked(response, slot);
         if counts {
             share.latency.record(clock.now().since(begun));
         }
@@ -46,11 +46,11 @@ pub fn ask(lane: &Lane, course: &Course, seat: RequestId) -> Share {
     share
 }
 
-/// A thread with `seats` seats keeps all of them under way, and never sleeps.
-pub fn reap(lane: &Lane, course: &Course, seats: u32) -> Share {
+/// A thread with `slots` slots keeps all of them under way, and never sleeps.
+pub fn reap(lane: &Lane, course: &Course, slots: u32) -> Share {
     let (clock, mut told, mut meter) = (course.clock(), Told::default(), Meter::default());
-    let mut reaper = Reaper::new(seats);
-    let mut answers = Vec::with_capacity(seats as usize);
+    let mut reaper = Reaper::new(slots);
+    let mut answers = Vec::with_capacity(slots as usize);
     course.line_up();
     while reaper.goes_on(course) {
         meter.look(course);
@@ -71,10 +71,10 @@ pub fn reap(lane: &Lane, course: &Course, seats: u32) -> Share {
 
 /// The requests of one thread.
 struct Reaper {
-    seats: u32,
+    slots: u32,
     /// Seats without a request, and memory for their next.
     idle: Vec<(RequestId, Vec<Bytes>)>,
-    /// When the request of a seat began, if it counts.
+    /// When the request of a slot began, if it counts.
     begun: Vec<Time>,
     asked: u64,
     blocks: Stream,
@@ -82,11 +82,11 @@ struct Reaper {
 }
 
 impl Reaper {
-    fn new(seats: u32) -> Reaper {
+    fn new(slots: u32) -> Reaper {
         Reaper {
-            seats,
-            idle: (0..seats).map(|seat| (seat, Vec::new())).collect(),
-            begun: vec![Time::NEVER; seats as usize],
+            slots,
+            idle: (0..slots).map(|slot| (slot, Vec::new())).collect(),
+            begun: vec![Time::NEVER; slots as usize],
             asked: 0,
             blocks: Stream::new(0, "blocks"),
             share: Share::default(),
@@ -94,42 +94,42 @@ impl Reaper {
     }
 
     fn may_ask(&self, course: &Course) -> bool {
-        !self.idle.is_empty() && course.goes_on(self.asked / u64::from(self.seats))
+        !self.idle.is_empty() && course.goes_on(self.asked / u64::from(self.slots))
     }
 
     fn goes_on(&self, course: &Course) -> bool {
-        self.idle.len() < self.seats as usize || self.may_ask(course)
+        self.idle.len() < self.slots as usize || self.may_ask(course)
     }
 
     fn ask(&mut self, course: &Course, now: Time) -> Option<Request<Bytes>> {
         if !self.may_ask(course) {
             return None;
         }
-        let (seat, data) = self.idle.pop()?;
-        self.begun[seat as usize] = if course.counts() { now } else { Time::NEVER };
+        let (slot, data) = self.idle.pop()?;
+        self.begun[slot as usize] = if course.counts() { now } else { Time::NEVER };
         self.asked += 1;
-        Some(read(seat, self.blocks.below(BLOCKS), data))
+        Some(read(slot, self.blocks.below(BLOCKS), data))
     }
 
     fn answered(&mut self, now: Time, response: Response<Bytes>) {
-        let seat = response.id;
-        let begun = self.begun[seat as usize];
+        let slot = response.id;
+        let begun = self.begun[slot as usize];
         if begun != Time::NEVER {
             self.share.latency.record(now.since(begun));
         }
-        self.idle.push((seat, checked(response, seat)));
+        self.idle.push((slot, checked(response, slot)));
     }
 }
 
-fn read(seat: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
+fn read(slot: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     let (class, fua, fail_fast) = (Class::DEFAULT, false, false);
-    Request { id: seat, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks: 1, data }
+    Request { id: slot, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks: 1, data }
 }
 
 /// Its memory, for the next request.
-fn checked(response: Response<Bytes>, seat: RequestId) -> Vec<Bytes> {
+fn checked(response: Response<Bytes>, slot: RequestId) -> Vec<Bytes> {
     let Response { id, status, mut data, .. } = response;
-    assert_eq!((id, status, data.len()), (seat, Status::Success, 1), "a read of one block is answered");
+    assert_eq!((id, status, data.len()), (slot, Status::Success, 1), "a read of one block is answered");
     data.clear();
     data
 }

@@ -16,7 +16,7 @@ pub enum Length {
         /// What does.
         measured: Nanos,
     },
-    /// So many requests of each seat.
+    /// So many requests of each slot.
     Requests(u64),
 }
 
@@ -70,7 +70,7 @@ impl Course {
         self.phase.load(Ordering::Relaxed) == MEASURE
     }
 
-    /// True when a seat that has done so many requests is to begin another.
+    /// True when a slot that has done so many requests is to begin another.
     #[inline]
     pub fn goes_on(&self, done: u64) -> bool {
         match self.length {

@@ -4,8 +4,8 @@
 //! across cores would make it late for everybody else (`docs/decisions/waiting-in-user-space.md`). Any drive can be
 //! put behind it.
 
-use super::bell::Bell;
 use super::pair::{DeviceEnd, Posting};
+use super::wake_event::WakeEvent;
 use crate::clock::Clock;
 use crate::drive::{Announcement, Answers, Drive};
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ pub enum Rest {
 pub struct Device<D> {
     drive: D,
     ends: Vec<DeviceEnd>,
-    bell: Arc<Bell>,
+    event: Arc<WakeEvent>,
     clock: Clock,
     /// How long before its end a request is announced; none is with zero.
     window: Nanos,
@@ -57,14 +57,20 @@ struct Owner {
 }
 
 impl<D: Drive> Device<D> {
-    /// A device over `drive` for these pairs, all of which have `bell` as the device's bell.
-    pub fn new(drive: D, ends: Vec<DeviceEnd>, bell: Arc<Bell>, clock: Clock, window: Nanos) -> Device<D> {
+    /// A device over `drive` for these pairs, all of which have `event` as the device's event.
+    pub fn new(
+        drive: D,
+        ends: Vec<DeviceEnd>,
+        event: Arc<WakeEvent>,
+        clock: Clock,
+        window: Nanos,
+    ) -> Device<D> {
         let depth = drive.disk().depth;
         Device {
             quiet: vec![true; ends.len()],
             drive,
             ends,
-            bell,
+            event,
             clock,
             window,
             owners: vec![Owner::default(); depth as usize],
@@ -182,7 +188,7 @@ impl<D: Drive> Device<D> {
         }
         let until = (next != Time::NEVER).then(|| self.clock.instant(until));
         let has_room = !self.free.is_empty();
-        self.bell.wait_once(until, || {
+        self.event.wait_once(until, || {
             stop.load(Ordering::Acquire) || has_room && self.ends.iter().any(DeviceEnd::has_requests)
         });
     }

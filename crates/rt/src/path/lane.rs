@@ -1,16 +1,16 @@
 //! What the threads of one core share on their way to a device: the path's queue over a queue pair.
 //!
-//! A lane has *seats*, one for each request that can be under way: a waiting thread has one, a reaper many. Who wants
+//! A lane has *slots*, one for each request that can be under way: a waiting thread has one, a reaper many. Who wants
 //! something of the path holds the lane for some hundred nanoseconds and never while it sleeps or wakes somebody. Where
-//! the request of a seat stands is written while the lane is held, and read without it.
+//! the request of a slot stands is written while the lane is held, and read without it.
 //!
 //! The tags, the queue and the order of things are those of [`PathQueue`], as in the simulator: the emulated controller
 //! notes what was issued, and the rings are the wire to it.
 
-use super::bell::Bell;
 use super::pair::{HostEnd, HostView, Posting};
 use super::plan::Plan;
 use super::sync::{AtomicU32, Mutex, Ordering, Rule, holds, pause};
+use super::wake_event::WakeEvent;
 use tailcut_base::Time;
 use tailcut_host::path::{Controller, LowLevelDriver, Nvme, PathQueue, RequestId, Wait};
 use tailcut_host::{Bytes, Request, Response};
@@ -19,21 +19,21 @@ use tailcut_host::{Bytes, Request, Response};
 #[derive(Debug)]
 pub struct Lane {
     plan: Plan,
-    seats: Vec<Seat>,
+    slots: Vec<RequestSlot>,
     pair: HostView,
     /// Postings that need nobody any more, modulo 2^32; written while the lane is held.
     served: AtomicU32,
     held: Mutex<Held>,
 }
 
-/// Where the request of a seat stands.
+/// Where the request of a slot stands.
 #[derive(Debug)]
-struct Seat {
+struct RequestSlot {
     stage: AtomicU32,
-    bell: Bell,
+    event: WakeEvent,
 }
 
-/// The seat has no request.
+/// The slot has no request.
 const EMPTY: u32 = 0;
 /// With the path or the device.
 const PENDING: u32 = 1;
@@ -48,9 +48,9 @@ const FINISHED: u32 = 4;
 struct Held {
     path: PathQueue,
     pair: HostEnd,
-    /// Requests that have not been issued; by seat.
+    /// Requests that have not been issued; by slot.
     asked: Vec<Option<Request<Bytes>>>,
-    /// Responses that their waiters have not taken; by seat.
+    /// Responses that their waiters have not taken; by slot.
     answers: Vec<Option<Response<Bytes>>>,
 }
 
@@ -58,7 +58,7 @@ struct Held {
 /// request.
 #[derive(Debug, Default)]
 pub struct Told {
-    seats: Vec<RequestId>,
+    slots: Vec<RequestId>,
     device: bool,
 }
 
@@ -66,22 +66,24 @@ pub struct Told {
 const QUEUE: u32 = 0;
 
 impl Lane {
-    /// A lane with so many seats over a pair for `depth` requests; what finds no tag waits in its queue.
-    pub fn new(plan: Plan, seats: u32, depth: u32, pair: HostEnd) -> Lane {
+    /// A lane with so many slots over a pair for `depth` requests; what finds no tag waits in its queue.
+    pub fn new(plan: Plan, slots: u32, depth: u32, pair: HostEnd) -> Lane {
         let mut controller = Controller::Nvme(Nvme::with_pairs(1, 1, depth));
         // The device rings by itself, or not: the emulated controller has nobody to interrupt.
         controller.mask(QUEUE, true);
         let none = |_| None;
         Lane {
             plan,
-            seats: (0..seats).map(|_| Seat { stage: AtomicU32::new(EMPTY), bell: Bell::default() }).collect(),
+            slots: (0..slots)
+                .map(|_| RequestSlot { stage: AtomicU32::new(EMPTY), event: WakeEvent::default() })
+                .collect(),
             pair: pair.view(),
             served: AtomicU32::new(0),
             held: Mutex::new(Held {
-                path: PathQueue::new(controller, seats),
+                path: PathQueue::new(controller, slots),
                 pair,
-                asked: (0..seats).map(none).collect(),
-                answers: (0..seats).map(|_| None).collect(),
+                asked: (0..slots).map(none).collect(),
+                answers: (0..slots).map(|_| None).collect(),
             }),
         }
     }
@@ -91,22 +93,22 @@ impl Lane {
         &self.plan
     }
 
-    /// The thread of a seat enters the path with a request, and serves another's completion if it cooperates.
-    pub fn enter(&self, now: Time, seat: RequestId, request: Request<Bytes>, told: &mut Told) {
+    /// The thread of a slot enters the path with a request, and serves another's completion if it cooperates.
+    pub fn enter(&self, now: Time, slot: RequestId, request: Request<Bytes>, told: &mut Told) {
         self.hold(told, |held, told| {
-            self.ask(held, now, seat, request, told);
+            self.ask(held, now, slot, request, told);
             if self.plan.cooperates {
                 self.serve_held(held, now, 1, told);
             }
         });
     }
 
-    /// Many requests at a time, each for the seat of its name, of one thread that has all seats; see [`Lane::reap`].
+    /// Many requests at a time, each for the slot of its name, of one thread that has all slots; see [`Lane::reap`].
     pub fn enter_many(&self, now: Time, requests: impl Iterator<Item = Request<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| requests.for_each(|it| self.ask(held, now, it.id, it, told)));
     }
 
-    /// Appends the answers that have come, post-processed: for one thread that has all seats and never sleeps.
+    /// Appends the answers that have come, post-processed: for one thread that has all slots and never sleeps.
     pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| {
             self.absorb(held, told);
@@ -117,28 +119,28 @@ impl Lane {
         });
     }
 
-    /// Waits for the request of a seat as the strategy says.
-    pub fn wait(&self, clock: impl Fn() -> Time, seat: RequestId, told: &mut Told) {
-        let place = &self.seats[seat as usize];
+    /// Waits for the request of a slot as the strategy says.
+    pub fn wait(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
+        let place = &self.slots[slot as usize];
         let stage = || place.stage.load(Ordering::Acquire);
         match self.plan.wait {
-            Wait::Sleep => place.bell.wait_for(|| stage() >= FETCHED),
-            Wait::Spin => self.spin(clock, seat, told),
+            Wait::Sleep => place.event.wait_for(|| stage() >= FETCHED),
+            Wait::Spin => self.spin(clock, slot, told),
             Wait::UntilNotice => {
-                place.bell.wait_for(|| stage() != PENDING);
-                self.spin(clock, seat, told);
+                place.event.wait_for(|| stage() != PENDING);
+                self.spin(clock, slot, told);
             }
         }
     }
 
     /// Looks for the end of one request, which others may find as well.
-    fn spin(&self, clock: impl Fn() -> Time, seat: RequestId, told: &mut Told) {
-        while self.seats[seat as usize].stage.load(Ordering::Acquire) < FETCHED {
+    fn spin(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
+        while self.slots[slot as usize].stage.load(Ordering::Acquire) < FETCHED {
             if self.has_news() {
                 self.hold(told, |held, told| {
                     self.absorb(held, told);
-                    if held.path.fetch_own(seat).is_some() {
-                        self.fetched(held, clock(), seat, told);
+                    if held.path.fetch_own(slot).is_some() {
+                        self.fetched(held, clock(), slot, told);
                     }
                 });
             }
@@ -146,10 +148,10 @@ impl Lane {
         }
     }
 
-    /// The thread of a seat leaves the path with its answer, and serves another's completion if it cooperates.
-    pub fn leave(&self, now: Time, seat: RequestId, told: &mut Told) -> Response<Bytes> {
+    /// The thread of a slot leaves the path with its answer, and serves another's completion if it cooperates.
+    pub fn leave(&self, now: Time, slot: RequestId, told: &mut Told) -> Response<Bytes> {
         self.hold(told, |held, told| {
-            let response = self.take(held, now, seat);
+            let response = self.take(held, now, slot);
             if self.plan.cooperates {
                 self.serve_held(held, now, 1, told);
             }
@@ -176,9 +178,9 @@ impl Lane {
         (ahead as i32).max(0) as u32
     }
 
-    /// The bell of the thread that the device wakes.
-    pub fn bell(&self) -> &Bell {
-        self.pair.bell()
+    /// The event of the thread that the device wakes.
+    pub fn event(&self) -> &WakeEvent {
+        self.pair.event()
     }
 
     /// Does something with the lane, and rings for those who are concerned when it is not held any more.
@@ -188,18 +190,18 @@ impl Lane {
         if std::mem::take(&mut told.device) {
             self.pair.ring_device();
         }
-        for seat in told.seats.drain(..) {
-            self.seats[seat as usize].bell.ring();
+        for slot in told.slots.drain(..) {
+            self.slots[slot as usize].event.wake();
         }
         result
     }
 
-    fn ask(&self, held: &mut Held, now: Time, seat: RequestId, mut request: Request<Bytes>, told: &mut Told) {
-        let before = self.seats[seat as usize].stage.swap(PENDING, Ordering::AcqRel);
-        assert_eq!(before, EMPTY, "a seat has one request at a time");
-        request.id = seat;
-        held.asked[seat as usize] = Some(request);
-        held.path.enqueue(seat, QUEUE);
+    fn ask(&self, held: &mut Held, now: Time, slot: RequestId, mut request: Request<Bytes>, told: &mut Told) {
+        let before = self.slots[slot as usize].stage.swap(PENDING, Ordering::AcqRel);
+        assert_eq!(before, EMPTY, "a slot has one request at a time");
+        request.id = slot;
+        held.asked[slot as usize] = Some(request);
+        held.path.enqueue(slot, QUEUE);
         self.issue(held, now, told);
     }
 
@@ -212,16 +214,16 @@ impl Lane {
         told.device = true;
     }
 
-    /// The answer of a seat, post-processed if nobody has done that.
-    fn take(&self, held: &mut Held, now: Time, seat: RequestId) -> Response<Bytes> {
-        let place = &self.seats[seat as usize].stage;
+    /// The answer of a slot, post-processed if nobody has done that.
+    fn take(&self, held: &mut Held, now: Time, slot: RequestId) -> Response<Bytes> {
+        let place = &self.slots[slot as usize].stage;
         match place.load(Ordering::Relaxed) {
-            FETCHED => _ = held.path.end(seat, now),
+            FETCHED => _ = held.path.end(slot, now),
             FINISHED => {}
             stage => panic!("a thread leaves with its answer, not in stage {stage}"),
         }
         place.store(EMPTY, Ordering::Release);
-        held.answers[seat as usize].take().expect("a completion has its answer")
+        held.answers[slot as usize].take().expect("a completion has its answer")
     }
 
     fn serve_held(&self, held: &mut Held, now: Time, most: u32, told: &mut Told) -> u32 {
@@ -229,7 +231,7 @@ impl Lane {
         for served in 0..most {
             let Some(fetched) = held.path.fetch(QUEUE) else { return served };
             self.fetched(held, now, fetched.request, told);
-            told.seats.push(fetched.request);
+            told.slots.push(fetched.request);
         }
         most
     }
@@ -239,18 +241,18 @@ impl Lane {
     fn absorb(&self, held: &mut Held, told: &mut Told) {
         while let Some(posting) = held.pair.take() {
             match posting {
-                Posting::Soon(seat) => {
-                    let stage = &self.seats[seat as usize].stage;
+                Posting::Soon(slot) => {
+                    let stage = &self.slots[slot as usize].stage;
                     assert_eq!(stage.load(Ordering::Relaxed), PENDING, "what is announced is in flight");
                     stage.store(ANNOUNCED, Ordering::Release);
                     self.note_served();
-                    told.seats.push(seat);
+                    told.slots.push(slot);
                 }
                 Posting::Ended(response) => {
-                    let seat = response.id;
-                    let before = held.answers[seat as usize].replace(response);
+                    let slot = response.id;
+                    let before = held.answers[slot as usize].replace(response);
                     assert!(before.is_none(), "a request is answered once");
-                    held.path.completed(seat, true);
+                    held.path.completed(slot, true);
                 }
             }
         }
@@ -258,14 +260,14 @@ impl Lane {
 
     /// A completion has been taken, and its tag is free.
     #[inline]
-    fn fetched(&self, held: &mut Held, now: Time, seat: RequestId, told: &mut Told) {
+    fn fetched(&self, held: &mut Held, now: Time, slot: RequestId, told: &mut Told) {
         let stage = if self.plan.fetcher_finishes {
-            held.path.end(seat, now);
+            held.path.end(slot, now);
             FINISHED
         } else {
             FETCHED
         };
-        let place = &self.seats[seat as usize].stage;
+        let place = &self.slots[slot as usize].stage;
         let before = place.load(Ordering::Relaxed);
         assert!(before == PENDING || before == ANNOUNCED, "a completion is fetched once");
         place.store(stage, Ordering::Release);

@@ -6,14 +6,13 @@
 //! * [`asker`]: those that want something, one request at a time or many;
 //! * [`lane`]: what those of one core share, and what each does for itself and others on its way in and out;
 //! * [`watch`]: those that look for the completions of others: woken by the device, on a timer, or at idle priority;
-//! * [`pair`]: the queue pair between a lane and the device; [`bell`]: how one sleeps until another has something;
+//! * [`pair`]: the queue pair between a lane and the device; [`wake_event`]: how one sleeps until another has something;
 //! * [`device`]: the thread of the device, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
 //! * [`plan`]: what of a strategy threads can carry out, and what is refused;
 //! * [`rig`]: all of that put together and measured, in the [`course`] of a measurement; [`placement`]: cores and
 //!   priorities.
 
 pub mod asker;
-pub mod bell;
 pub mod course;
 pub mod device;
 pub mod fixed;
@@ -23,6 +22,7 @@ pub mod placement;
 pub mod plan;
 pub mod rig;
 pub mod sync;
+pub mod wake_event;
 pub mod watch;
 
 pub use course::Length;

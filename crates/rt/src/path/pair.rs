@@ -1,11 +1,11 @@
 //! A queue pair in shared memory, between the threads of one core and a device.
 //!
 //! Two rings, each with one writer and one reader (the host's side is used by whoever holds its [`Lane`](super::lane::Lane)), a
-//! count of postings that anyone may look at without taking them, and a bell for each side. The device rings for
+//! count of postings that anyone may look at without taking them, and an event for each side. The device rings for
 //! postings only where the strategy wants interrupts.
 
-use super::bell::Bell;
 use super::sync::{AtomicU32, Consumer, Ordering, Producer, ring};
+use super::wake_event::WakeEvent;
 use std::sync::Arc;
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Request, Response};
@@ -26,9 +26,9 @@ struct Shared {
     /// Postings so far, modulo 2^32.
     posted: AtomicU32,
     /// Of the thread that postings interrupt.
-    host: Bell,
+    host: WakeEvent,
     /// Of the device, which several pairs share.
-    device: Arc<Bell>,
+    device: Arc<WakeEvent>,
 }
 
 /// The host's side.
@@ -54,10 +54,10 @@ pub struct DeviceEnd {
 }
 
 /// A pair for `depth` requests in flight, each of which is posted twice at most. With `rings` postings interrupt.
-pub fn queue_pair(depth: usize, rings: bool, device: Arc<Bell>) -> (HostEnd, DeviceEnd) {
+pub fn queue_pair(depth: usize, rings: bool, device: Arc<WakeEvent>) -> (HostEnd, DeviceEnd) {
     let (to_device, submissions) = ring(depth);
     let (completions, from_device) = ring(2 * depth);
-    let shared = Arc::new(Shared { posted: AtomicU32::new(0), host: Bell::default(), device });
+    let shared = Arc::new(Shared { posted: AtomicU32::new(0), host: WakeEvent::default(), device });
     let view = HostView(shared.clone());
     let host = HostEnd { submissions: to_device, completions: from_device, view };
     (host, DeviceEnd { submissions, completions, shared, posted: 0, rings })
@@ -92,11 +92,11 @@ impl HostView {
     /// Wakes the device, if it sleeps.
     #[inline]
     pub fn ring_device(&self) {
-        self.0.device.ring();
+        self.0.device.wake();
     }
 
-    /// The bell of the thread that postings interrupt.
-    pub fn bell(&self) -> &Bell {
+    /// The event of the thread that postings interrupt.
+    pub fn event(&self) -> &WakeEvent {
         &self.0.host
     }
 }
@@ -125,6 +125,6 @@ impl DeviceEnd {
     /// Interrupts for what has been posted, where that is wanted. True when a thread had to be woken for it.
     #[inline]
     pub fn interrupt(&self) -> bool {
-        self.rings && self.shared.host.ring()
+        self.rings && self.shared.host.wake()
     }
 }

@@ -1,13 +1,13 @@
 //! Threads, lanes and a device put together, and what they do measured.
 
 use super::asker::{self, Share};
-use super::bell::Bell;
 use super::course::{Course, Length, Meter};
 use super::device::{Device, Rest};
 use super::lane::Lane;
 use super::pair::queue_pair;
 use super::placement::{self, Usage};
 use super::plan::{Plan, Poller, Watch};
+use super::wake_event::WakeEvent;
 use super::watch::watch;
 use crate::clock::Clock;
 use crate::drive::Drive;
@@ -98,28 +98,28 @@ impl Rig {
     }
 
     fn direct<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
-        let (clock, bell) = (Clock::start(), Arc::new(Bell::default()));
-        let seats = self.seats();
+        let (clock, event) = (Clock::start(), Arc::new(WakeEvent::default()));
+        let slots = self.slots();
         let rings = self.plan.watch == Watch::Notifier;
         let (hosts, ends): (Vec<_>, Vec<_>) =
-            seats.iter().map(|_| queue_pair(self.depth as usize, rings, bell.clone())).unzip();
-        let lane = |(host, &seats): (_, &u32)| Lane::new(self.plan, seats, self.depth, host);
+            slots.iter().map(|_| queue_pair(self.depth as usize, rings, event.clone())).unzip();
+        let lane = |(host, &slots): (_, &u32)| Lane::new(self.plan, slots, self.depth, host);
         let run = Run {
             rig: self,
-            course: Course::new(clock, length, self.threads(&seats)),
-            lanes: hosts.into_iter().zip(&seats).map(lane).collect(),
+            course: Course::new(clock, length, self.threads(&slots)),
+            lanes: hosts.into_iter().zip(&slots).map(lane).collect(),
             stop: AtomicBool::new(false),
         };
-        let mut device = Device::new(drive, ends, bell.clone(), clock, self.window);
+        let mut device = Device::new(drive, ends, event.clone(), clock, self.window);
         let stop_device = AtomicBool::new(false);
         let mut outcome = std::thread::scope(|scope| {
             let device = scope.spawn(|| {
                 self.settle(self.device_core, Part::Device);
                 device.run(self.rest, &stop_device);
             });
-            let outcome = run.go(scope, &seats);
+            let outcome = run.go(scope, &slots);
             stop_device.store(true, Ordering::Release);
-            bell.ring();
+            event.wake();
             device.join().expect(FAILED);
             outcome
         });
@@ -140,7 +140,7 @@ impl Rig {
     }
 
     /// Seats of each lane.
-    fn seats(&self) -> Vec<u32> {
+    fn slots(&self) -> Vec<u32> {
         match self.askers {
             Askers::Reaper(depth) => vec![depth],
             Askers::Threads(threads) => {
@@ -151,32 +151,32 @@ impl Rig {
     }
 
     /// Threads that begin together: those that ask, those that look, and the one that directs.
-    fn threads(&self, seats: &[u32]) -> usize {
+    fn threads(&self, slots: &[u32]) -> usize {
         let asking = match self.askers {
             Askers::Reaper(_) => 1,
             Askers::Threads(threads) => threads as usize,
         };
-        asking + seats.len() + 1
+        asking + slots.len() + 1
     }
 }
 
 impl Run<'_> {
-    fn go<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, seats: &[u32]) -> Outcome {
+    fn go<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, slots: &[u32]) -> Outcome {
         let lanes = || self.lanes.iter().zip(&self.rig.cores);
         let watchers: Vec<_> =
             lanes().map(|(lane, &core)| scope.spawn(move || self.watch(lane, core))).collect();
         let mut askers = Vec::new();
-        for ((lane, &core), &seats) in lanes().zip(seats) {
+        for ((lane, &core), &slots) in lanes().zip(slots) {
             let course = &self.course;
             match self.rig.askers {
                 Askers::Reaper(_) => askers.push(scope.spawn(move || {
                     self.rig.settle(core, Part::Waiting);
-                    asker::reap(lane, course, seats)
+                    asker::reap(lane, course, slots)
                 })),
-                Askers::Threads(_) => askers.extend((0..seats).map(|seat| {
+                Askers::Threads(_) => askers.extend((0..slots).map(|slot| {
                     scope.spawn(move || {
                         self.rig.settle(core, Part::Waiting);
-                        asker::ask(lane, course, seat)
+                        asker::ask(lane, course, slot)
                     })
                 })),
             }
@@ -185,7 +185,7 @@ impl Run<'_> {
         let askers: Vec<Share> = askers.into_iter().map(|thread| thread.join().expect(FAILED)).collect();
         let elapsed = self.course.clock().now().since(begun);
         self.stop.store(true, Ordering::Release);
-        self.lanes.iter().for_each(|lane| _ = lane.bell().ring());
+        self.lanes.iter().for_each(|lane| _ = lane.event().wake());
         let watched = watchers.into_iter().map(|thread| thread.join().expect(FAILED));
         self.outcome(elapsed, &askers, watched.fold(Usage::default(), Usage::and))
     }

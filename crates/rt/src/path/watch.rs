@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::Nanos;
 
-/// Does what the plan of a lane has a thread for, until `stop`; the lane's bell is then rung once more. Calls
+/// Does what the plan of a lane has a thread for, until `stop`; the lane's event is then rung once more. Calls
 /// `on_look` whenever it looks.
 pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
     match lane.plan().watch {
@@ -25,7 +25,7 @@ pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()
 fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = Told::default();
     while !stop.load(Ordering::Acquire) {
-        lane.bell().wait_for(|| lane.has_news() || stop.load(Ordering::Acquire));
+        lane.event().wait_for(|| lane.has_news() || stop.load(Ordering::Acquire));
         on_look();
         cycle(lane, clock, &mut told);
     }

@@ -39,7 +39,7 @@ pub struct Acceptor {
     /// To the relay, where TLS is offered.
     gate: Option<Gate>,
     stop: Arc<Mailbox<()>>,
-    seated: Arc<AtomicUsize>,
+    open_connections: Arc<AtomicUsize>,
     limits: Limits,
     clock: Clock,
     epoll: OwnedFd,
@@ -98,7 +98,7 @@ impl Acceptor {
         routes: Vec<Route>,
         gate: Option<Gate>,
         stop: Arc<Mailbox<()>>,
-        seated: Arc<AtomicUsize>,
+        open_connections: Arc<AtomicUsize>,
         limits: Limits,
         clock: Clock,
     ) -> io::Result<Acceptor> {
@@ -111,7 +111,7 @@ impl Acceptor {
             routes,
             gate,
             stop,
-            seated,
+            open_connections,
             limits,
             clock,
             epoll,
@@ -178,7 +178,7 @@ impl Acceptor {
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
-        if self.seated.load(Ordering::Relaxed) >= self.limits.connections {
+        if self.open_connections.load(Ordering::Relaxed) >= self.limits.connections {
             self.turned_away += 1;
             return;
         }
@@ -239,9 +239,9 @@ impl Acceptor {
     fn hand_over(&mut self, id: PendingConnectionId, terms: Terms) {
         let Some(pending) = self.pending.try_remove(id) else { return };
         let is_watched_no_more = epoll::delete(&self.epoll, &pending.socket).is_ok();
-        let has_seat = self.seated.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
-        if !has_seat || !is_watched_no_more {
-            self.seated.fetch_sub(1, Ordering::Relaxed);
+        let has_slot = self.open_connections.fetch_add(1, Ordering::Relaxed) < self.limits.connections;
+        if !has_slot || !is_watched_no_more {
+            self.open_connections.fetch_sub(1, Ordering::Relaxed);
             self.turned_away += 1;
             return;
         }

@@ -21,7 +21,7 @@ pub struct Remains {
     /// What it has said of itself.
     pub live: Arc<Live>,
     /// Connections of the whole server.
-    pub seated: Arc<AtomicUsize>,
+    pub open_connections: Arc<AtomicUsize>,
 }
 
 impl Remains {
@@ -33,7 +33,7 @@ impl Remains {
         // The panic has been told on standard error. Its connections were closed with it.
         self.live.has_failed.store(true, Ordering::Relaxed);
         let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
-        self.seated.fetch_sub(connected, Ordering::Relaxed);
+        self.open_connections.fetch_sub(connected, Ordering::Relaxed);
         self.refuse();
         None
     }
@@ -48,7 +48,7 @@ impl Remains {
         loop {
             for message in self.mailbox.empty() {
                 match message {
-                    Message::Arrival(_) => drop(self.seated.fetch_sub(1, Ordering::Relaxed)),
+                    Message::Arrival(_) => drop(self.open_connections.fetch_sub(1, Ordering::Relaxed)),
                     // Who does not wait any more does not need to know.
                     Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
                     Message::Stop => return,

@@ -9,26 +9,26 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Mailbox<T> {
     messages: Mutex<Vec<T>>,
-    bell: OwnedFd,
+    event: OwnedFd,
 }
 
 impl<T> Mailbox<T> {
     /// An empty one.
     pub fn new() -> io::Result<Mailbox<T>> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Mailbox { messages: Mutex::new(Vec::new()), bell })
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Mailbox { messages: Mutex::new(Vec::new()), event })
     }
 
-    /// Leaves a message and rings.
+    /// Adds a message and wakes the thread.
     pub fn post(&self, message: T) {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        // A bell that cannot ring any louder has been heard of already.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        // The only error is a counter at its limit: the thread will wake anyway.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
     /// Takes all messages.
     pub fn empty(&self) -> Vec<T> {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -36,6 +36,6 @@ impl<T> Mailbox<T> {
 impl<T> AsFd for Mailbox<T> {
     /// Readable while there are messages.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.event.as_fd()
     }
 }

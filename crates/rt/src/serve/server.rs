@@ -177,10 +177,10 @@ impl<D: Steered + Send + 'static> Server<D> {
         limits: Limits,
         clock: Clock,
     ) -> Result<Server<D>, NotBegun<E>> {
-        let seated = Arc::new(AtomicUsize::new(0));
+        let open_connections = Arc::new(AtomicUsize::new(0));
         let (mut names, mut services, mut beginnings) = (Vec::new(), Vec::new(), Vec::new());
         for (name, make) in drives {
-            let (service, beginning) = Running::start(&name, make, limits, clock, &seated)?;
+            let (service, beginning) = Running::start(&name, make, limits, clock, &open_connections)?;
             names.push(name);
             services.push(service);
             beginnings.push(beginning);
@@ -203,7 +203,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let (stop, address) = (Arc::new(Mailbox::new()?), listener.address().clone());
         let (relay, gate) = encryption.map(|tls| relay(&tls, limits, clock)).transpose()?.unzip();
         let stops = Arc::clone(&stop);
-        let acceptor = Acceptor::new(listener, offer, routes, gate, stops, seated, limits, clock)?;
+        let acceptor = Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, clock)?;
         let exhausted = acceptor.exhausted();
         let acceptor = Builder::new().name("acceptor".into()).spawn(|| acceptor.run())?;
         let asked = |service: &Running<D>| -> Box<dyn Asked> {
@@ -266,12 +266,16 @@ impl<D: Steered + Send + 'static> Running<D> {
         make: impl FnOnce() -> Result<D, E> + Send + 'static,
         limits: Limits,
         clock: Clock,
-        seated: &Arc<AtomicUsize>,
+        open_connections: &Arc<AtomicUsize>,
     ) -> io::Result<(Running<D>, Receiver<Beginning<E>>)> {
         let (mailbox, live) = (Arc::new(Mailbox::new()?), Arc::new(Live::default()));
-        let (messages, figures, seated) = (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(seated));
-        let remains =
-            Remains { mailbox: Arc::clone(&mailbox), live: Arc::clone(&live), seated: Arc::clone(&seated) };
+        let (messages, figures, open_connections) =
+            (Arc::clone(&mailbox), Arc::clone(&live), Arc::clone(open_connections));
+        let remains = Remains {
+            mailbox: Arc::clone(&mailbox),
+            live: Arc::clone(&live),
+            open_connections: Arc::clone(&open_connections),
+        };
         let (says, hears) = channel();
         let &Name { is_read_only, ublk, .. } = name;
         let service = move || {
@@ -279,7 +283,7 @@ impl<D: Steered + Send + 'static> Running<D> {
             let offered = Offered { bytes: drive.bytes(), zeroes_fast: drive.trims_to_zeros() };
             let attach = |number| Device::attach(number, Shape::of(&drive, is_read_only));
             let (device, queue) = ublk.map(attach).transpose().map_err(NotBegun::Attach)?.unzip();
-            let service = Service::new(drive, queue, clock, limits, messages, seated, figures)?;
+            let service = Service::new(drive, queue, clock, limits, messages, open_connections, figures)?;
             Ok((service, (offered, device)))
         };
         let thread = Builder::new().name(format!("serve {}", name.name)).spawn(move || {

@@ -7,16 +7,15 @@
 
 mod sync;
 
-#[path = "../../src/path/bell.rs"]
-mod bell;
 #[path = "../../src/path/lane.rs"]
 mod lane;
 #[path = "../../src/path/pair.rs"]
 mod pair;
 #[path = "../../src/path/plan.rs"]
 mod plan;
+#[path = "../../src/path/wake_event.rs"]
+mod wake_event;
 
-use bell::Bell;
 use lane::{Lane, Told};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
@@ -27,6 +26,7 @@ use sync::{Rule, loses_a_wake_up};
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::path::Strategy;
 use tailcut_host::{Bytes, Mirror, Request, Response};
+use wake_event::WakeEvent;
 
 /// Checks a model with `preemptions`, and as many more as `TAILCUT_PREEMPTIONS` says.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
@@ -39,18 +39,18 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
 
 fn a_wake_up() {
     check(3, || {
-        let (bell, posted) = (Arc::new(Bell::default()), Arc::new(AtomicU32::new(0)));
+        let (event, posted) = (Arc::new(WakeEvent::default()), Arc::new(AtomicU32::new(0)));
         let poster = thread::spawn({
-            let (bell, posted) = (bell.clone(), posted.clone());
+            let (event, posted) = (event.clone(), posted.clone());
             move || {
                 for post in 1..=2 {
                     posted.store(post, Ordering::Release);
-                    bell.ring();
+                    event.wake();
                 }
             }
         });
         for post in 1..=2 {
-            bell.wait_for(|| posted.load(Ordering::Acquire) >= post);
+            event.wait_for(|| posted.load(Ordering::Acquire) >= post);
         }
         poster.join().unwrap();
     });
@@ -88,14 +88,14 @@ impl Scene {
     fn play(self) {
         let strategy = Strategy::parse(self.strategy).expect("it is a strategy");
         let plan = Plan::of(&strategy, Poller::Idle).expect("it can be carried out");
-        let bell = Arc::new(Bell::default());
-        let (host, device) = queue_pair(self.depth as usize, strategy.interrupts, bell.clone());
+        let event = Arc::new(WakeEvent::default());
+        let (host, device) = queue_pair(self.depth as usize, strategy.interrupts, event.clone());
         let lane = Arc::new(Lane::new(plan, self.threads, self.depth, host));
         let stop = Arc::new(AtomicU32::new(0));
-        let mut threads = vec![thread::spawn(move || self.serve(device, &bell))];
-        for seat in 1..self.threads {
+        let mut threads = vec![thread::spawn(move || self.serve(device, &event))];
+        for slot in 1..self.threads {
             let lane = lane.clone();
-            threads.push(thread::spawn(move || ask(&lane, seat)));
+            threads.push(thread::spawn(move || ask(&lane, slot)));
         }
         let watcher = strategy.interrupts.then(|| {
             let (lane, stop) = (lane.clone(), stop.clone());
@@ -104,15 +104,15 @@ impl Scene {
         ask(&lane, 0);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         stop.store(1, Ordering::Release);
-        lane.bell().ring();
+        lane.event().wake();
         watcher.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(!lane.has_news(), "everything that was posted has been served");
     }
 
     /// The device: it answers each request with its block, and sleeps when there is none.
-    fn serve(self, mut device: DeviceEnd, bell: &Bell) {
+    fn serve(self, mut device: DeviceEnd, event: &WakeEvent) {
         for _ in 0..self.threads {
-            bell.wait_for(|| device.has_requests());
+            event.wait_for(|| device.has_requests());
             let Request { id, block, data, .. } = device.take().expect("there is one");
             if self.announces {
                 device.post(Posting::Soon(id));
@@ -133,17 +133,17 @@ fn notify(lane: &Lane, stop: &AtomicU32) {
     let mut told = Told::default();
     let is_over = || stop.load(Ordering::Acquire) != 0;
     while !is_over() {
-        lane.bell().wait_for(|| lane.has_news() || is_over());
+        lane.event().wait_for(|| lane.has_news() || is_over());
         lane.serve(Time(2), 1, &mut told);
     }
 }
 
-fn ask(lane: &Lane, seat: u32) {
+fn ask(lane: &Lane, slot: u32) {
     let mut told = Told::default();
-    let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(seat));
+    let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(slot));
     let data: Vec<Bytes> = Vec::new();
     let request = Request {
-        id: seat,
+        id: slot,
         op: Op::Read,
         fua,
         class,
@@ -153,10 +153,10 @@ fn ask(lane: &Lane, seat: u32) {
         blocks: 1,
         data,
     };
-    lane.enter(Time(1), seat, request, &mut told);
-    lane.wait(|| Time(2), seat, &mut told);
-    let response = lane.leave(Time(3), seat, &mut told);
-    assert_eq!((response.id, response.busy_for), (seat, Nanos(block)), "each thread gets its own answer");
+    lane.enter(Time(1), slot, request, &mut told);
+    lane.wait(|| Time(2), slot, &mut told);
+    let response = lane.leave(Time(3), slot, &mut told);
+    assert_eq!((response.id, response.busy_for), (slot, Nanos(block)), "each thread gets its own answer");
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Secure {
         socket.read_exact(&mut [0; 20])?;
         let mut client =
             Client::choose(StreamOwned::new(session(&self.folder, &TLS13, false), socket), "disk", true)?;
-        // It is told that there is an export before there is a seat.
+        // It is told that there is an export before there is a slot.
         client.call(&header(0, 0, 1), &[]).map(|_| client)
     }
 
@@ -424,12 +424,12 @@ fn many_connections_come_and_go() {
             use_it(&mut good, 0, round as u8);
         }
     }
-    // All seats are free again, and no more than there are.
-    let mut seated = Vec::new();
-    while seated.len() < 19 {
-        seated.extend(secure.try_client().ok());
+    // All slots are free again, and no more than there are.
+    let mut clients = Vec::new();
+    while clients.len() < 19 {
+        clients.extend(secure.try_client().ok());
     }
-    assert!(secure.try_client().is_err(), "there is no seat");
+    assert!(secure.try_client().is_err(), "there is no slot");
     use_it(&mut good, 0, 77);
 }
 

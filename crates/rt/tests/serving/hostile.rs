@@ -65,22 +65,22 @@ fn a_write_that_ends_half_way_does_not_happen() {
 
 /// The end of a connection may come together with its last bytes, and then nothing announces it again.
 #[test]
-fn who_goes_in_the_middle_of_a_request_leaves_no_seat_taken() {
+fn who_goes_in_the_middle_of_a_request_leaves_no_slot_taken() {
     let rig = Rig::new(Limits { connections: 8, ..patient() });
     for _ in 0..2000 {
         let Ok(mut client) = Client::connect(rig.server.address(), "disk") else { continue };
         client.ask(&header(1, 0, 100_000), &[1; 10]);
         client.send().expect("it listens");
     }
-    // The seats are free as soon as the server has looked.
-    let mut seated = Vec::new();
+    // The slots are free as soon as the server has looked.
+    let mut clients = Vec::new();
     for _ in 0..100_000 {
-        seated.extend(Client::connect(rig.server.address(), "disk").ok());
-        if seated.len() == 8 {
+        clients.extend(Client::connect(rig.server.address(), "disk").ok());
+        if clients.len() == 8 {
             return;
         }
     }
-    panic!("{} of 8 seats are free", seated.len());
+    panic!("{} of 8 slots are free", clients.len());
 }
 
 #[test]
@@ -201,11 +201,11 @@ fn ten_thousand_connections() {
     }
     drop(open);
     // And connections that end their handshake, beyond the limit.
-    let seated: Vec<Client> =
+    let clients: Vec<Client> =
         (0..200).filter_map(|_| Client::connect(rig.server.address(), "disk").ok()).collect();
-    assert!(seated.len() < 50, "{} have a seat", seated.len());
+    assert!(clients.len() < 50, "{} have a slot", clients.len());
     use_it(&mut good, 0, 77);
-    drop(seated);
-    // The seats of those who are gone are free again.
+    drop(clients);
+    // The slots of those who are gone are free again.
     while Client::connect(rig.server.address(), "disk").is_err() {}
 }

@@ -3,7 +3,7 @@
 use super::super::client::Client;
 use super::super::events::Event;
 use super::super::shards::Message;
-use super::{ARRIVING, IDLE_EVERY, LISTENERS, Origin, Seat, Stopping, Worker, token};
+use super::{ARRIVING, ConnectionSlot, IDLE_EVERY, LISTENERS, Origin, Stopping, Worker, token};
 use crate::ctl::Steered;
 use crate::serve::acceptor::is_exhausted;
 use crate::serve::address::Listener;
@@ -110,35 +110,35 @@ impl<D: Steered> Worker<D> {
             self.reach.common().tell(Event::Refused);
             return self.reach.common().let_out();
         }
-        let seat = self.vacant.pop().unwrap_or_else(|| {
-            self.seats.push(Seat::default());
-            self.seats.len() as u32 - 1
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(ConnectionSlot::default());
+            self.slots.len() as u32 - 1
         });
-        let token = token(seat, self.seats[seat as usize].generation);
+        let token = token(slot, self.slots[slot as usize].generation);
         if epoll::add(&self.epoll, &socket, EventData::new_u64(token), ARRIVING).is_err() {
-            self.vacant.push(seat);
+            self.vacant.push(slot);
             return self.reach.common().let_out();
         }
-        let name = self.name(Origin::Seat(seat));
+        let name = self.name(Origin::Connection(slot));
         let login = self.users.is_some().then(Login::default);
-        self.seats[seat as usize].client = Some(Client::new(socket, name, login, now));
+        self.slots[slot as usize].client = Some(Client::new(socket, name, login, now));
         self.traffic.connections += 1;
         self.reach.common().tell(Event::Connected);
         if self.limits.idle.is_some() && self.idle_check == Time::NEVER {
             self.idle_check = now + IDLE_EVERY;
         }
-        self.list(seat);
+        self.list(slot);
     }
 
     /// A client goes, or has to.
-    pub(super) fn close(&mut self, seat: u32) {
-        let place = &mut self.seats[seat as usize];
+    pub(super) fn close(&mut self, slot: u32) {
+        let place = &mut self.slots[slot as usize];
         let Some(client) = place.client.take() else { return };
         place.generation = place.generation.wrapping_add(1);
-        self.vacant.push(seat);
+        self.vacant.push(slot);
         self.forget(client.name);
         if client.awaits_memory {
-            self.pressure.remove(seat);
+            self.pressure.remove(slot);
         }
         self.reach.common().tell(Event::Left);
         self.reach.common().let_out();
@@ -147,14 +147,14 @@ impl<D: Steered> Worker<D> {
     /// Closes connections on which nothing has come for too long.
     pub(super) fn see_off_the_idle(&mut self, now: Time) {
         let Some(patience) = self.limits.idle.filter(|_| self.idle_check <= now) else { return };
-        for seat in 0..self.seats.len() as u32 {
-            let client = self.seats[seat as usize].client.as_ref();
+        for slot in 0..self.slots.len() as u32 {
+            let client = self.slots[slot as usize].client.as_ref();
             if client.is_some_and(|client| now.0.saturating_sub(client.heard.0) >= patience.0) {
                 self.traffic.idle += 1;
-                self.close(seat);
+                self.close(slot);
             }
         }
-        let is_needed = self.seats.len() > self.vacant.len() && self.stopping == Stopping::Not;
+        let is_needed = self.slots.len() > self.vacant.len() && self.stopping == Stopping::Not;
         self.idle_check = if is_needed { now + IDLE_EVERY } else { Time::NEVER };
     }
 }

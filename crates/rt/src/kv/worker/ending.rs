@@ -31,7 +31,7 @@ impl<D: Steered> Worker<D> {
         self.datagram_sockets.close();
         self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
         // Who has nothing under way goes as soon as it is looked at.
-        (0..self.seats.len() as u32).for_each(|seat| self.note_answer(seat));
+        (0..self.slots.len() as u32).for_each(|slot| self.note_answer(slot));
     }
 
     /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
@@ -95,9 +95,9 @@ impl<D: Steered> Worker<D> {
     fn empty(&mut self, now: Time, deadline: Time) {
         let is_late = now >= deadline;
         if is_late {
-            (0..self.seats.len() as u32).for_each(|seat| self.close(seat));
+            (0..self.slots.len() as u32).for_each(|slot| self.close(slot));
         }
-        if self.seats.len() > self.vacant.len() {
+        if self.slots.len() > self.vacant.len() {
             return;
         }
         let common = self.reach.common();

@@ -15,11 +15,11 @@ impl<D: Steered> Worker<D> {
         self.reach.common().note_panic(&*panic);
         self.buffer.resize(BUFFER_BYTES, 0);
         match origin {
-            Origin::Seat(seat) => {
-                if let Some(client) = &self.seats[seat as usize].client {
+            Origin::Connection(slot) => {
+                if let Some(client) = &self.slots[slot as usize].client {
                     self.clients.discard(client.name);
                 }
-                self.close(seat);
+                self.close(slot);
             }
             Origin::Datagram(id) => self.drop_datagram(id),
             Origin::Nobody => {}

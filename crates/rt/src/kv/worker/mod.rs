@@ -73,7 +73,7 @@ pub struct Worker<D> {
     /// Whose turn it is to get the next connection.
     next_thread: u32,
     datagram_sockets: DatagramSockets,
-    seats: Vec<Seat>,
+    slots: Vec<ConnectionSlot>,
     vacant: Vec<u32>,
     /// Who has each name in the service.
     origins: Vec<Origin>,
@@ -116,7 +116,7 @@ pub struct Ended<D> {
 
 /// A place for a connection. The generation tells one that sits there from one that sat there.
 #[derive(Debug, Default)]
-struct Seat {
+struct ConnectionSlot {
     generation: u32,
     client: Option<Client>,
 }
@@ -124,8 +124,8 @@ struct Seat {
 /// Who has a name in the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The client on this seat.
-    Seat(u32),
+    /// The client on this slot.
+    Connection(u32),
     /// A request that came as a datagram, by its place.
     Datagram(DatagramId),
     /// Nobody any more.
@@ -176,7 +176,7 @@ impl<D: Steered> Worker<D> {
             acceptor,
             next_thread: 0,
             datagram_sockets,
-            seats: Vec::new(),
+            slots: Vec::new(),
             vacant: Vec::new(),
             origins: Vec::new(),
             listed: VecDeque::new(),
@@ -227,8 +227,8 @@ impl<D: Steered> Worker<D> {
         self.clients.tick(unix);
         self.reach.tick(now, unix);
         for _ in 0..self.listed.len() {
-            let Some(seat) = self.listed.pop_front() else { break };
-            self.guarded(Origin::Seat(seat), |worker| worker.receive(seat));
+            let Some(slot) = self.listed.pop_front() else { break };
+            self.guarded(Origin::Connection(slot), |worker| worker.receive(slot));
         }
         self.recover();
         self.carry_out(now);
@@ -297,9 +297,9 @@ impl<D: Steered> Worker<D> {
     /// A client has more to be sent, or takes more.
     fn go_on(&mut self, name: u32) {
         match self.origins[name as usize] {
-            Origin::Seat(seat) => {
-                self.note_answer(seat);
-                self.list(seat);
+            Origin::Connection(slot) => {
+                self.note_answer(slot);
+                self.list(slot);
             }
             Origin::Datagram(id) => self.answer_datagram(id),
             Origin::Nobody => {}
@@ -352,13 +352,13 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn token(seat: u32, generation: u32) -> u64 {
-    u64::from(generation & GENERATIONS) << 32 | u64::from(seat)
+fn token(slot: u32, generation: u32) -> u64 {
+    u64::from(generation & GENERATIONS) << 32 | u64::from(slot)
 }
 
 /// What a connection is always watched for. Only edges: what has come is received until nothing is left.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// Of a generation; so no seat has a token of those below.
+/// Of a generation; so no slot has a token of those below.
 const GENERATIONS: u32 = u32::MAX >> 1;
 const MESSAGE: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;

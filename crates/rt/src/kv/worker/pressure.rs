@@ -10,7 +10,7 @@ use tailcut_base::{Nanos, Time};
 /// Clients that wait for memory.
 #[derive(Debug)]
 pub(super) struct Pressure {
-    /// By their seats, in the order in which they came.
+    /// By their slots, in the order in which they came.
     waiting: VecDeque<u32>,
     /// When the first of them began to wait while nobody else did; never if nobody waits.
     since: Time,
@@ -32,16 +32,16 @@ impl Pressure {
     }
 
     /// A client that waits has gone.
-    pub fn remove(&mut self, seat: u32) {
-        self.waiting.retain(|&other| other != seat);
+    pub fn remove(&mut self, slot: u32) {
+        self.waiting.retain(|&other| other != slot);
     }
 
     /// A client waits.
-    pub fn add(&mut self, seat: u32, now: Time) {
+    pub fn add(&mut self, slot: u32, now: Time) {
         if self.waiting.is_empty() && self.since == Time::NEVER {
             (self.since, self.due) = (now, now + self.patience);
         }
-        self.waiting.push_back(seat);
+        self.waiting.push_back(slot);
     }
 }
 
@@ -56,10 +56,10 @@ impl<D: Steered> Worker<D> {
             self.pressure.due = now + self.pressure.patience;
         }
         let vacancies = self.clients.vacancies().min(self.pressure.waiting.len());
-        for seat in self.pressure.waiting.drain(..vacancies).collect::<Vec<_>>() {
-            if let Some(client) = &mut self.seats[seat as usize].client {
+        for slot in self.pressure.waiting.drain(..vacancies).collect::<Vec<_>>() {
+            if let Some(client) = &mut self.slots[slot as usize].client {
                 client.awaits_memory = false;
-                self.list(seat);
+                self.list(slot);
             }
         }
         // Those that are listed have their turn first: who waits again then has waited all the time.
@@ -71,23 +71,23 @@ impl<D: Steered> Worker<D> {
     /// Makes room.
     fn disconnect_hoarders(&mut self, now: Time) {
         while self.clients.is_short_of_memory()
-            && let Some(seat) = self.longest_hoarder(now)
+            && let Some(slot) = self.longest_hoarder(now)
         {
             self.traffic.hoarding += 1;
             self.reach.common().tell(Event::Hoarding);
-            self.close(seat);
+            self.close(slot);
         }
     }
 
     /// The client that has held memory for longest, and could have let go of it.
     fn longest_hoarder(&self, now: Time) -> Option<u32> {
-        let since = |seat: u32| {
-            let client = self.seats[seat as usize].client.as_ref()?;
+        let since = |slot: u32| {
+            let client = self.slots[slot as usize].client.as_ref()?;
             let holding = self.clients.holding(client.name)?;
             let is_hoarding = holding.is_storing || holding.has_replies && !client.is_writable;
             let since = holding.since.max(self.pressure.since);
-            (is_hoarding && since + self.pressure.patience <= now).then_some((holding.since, seat))
+            (is_hoarding && since + self.pressure.patience <= now).then_some((holding.since, slot))
         };
-        (0..self.seats.len() as u32).filter_map(since).min().map(|(_, seat)| seat)
+        (0..self.slots.len() as u32).filter_map(since).min().map(|(_, slot)| slot)
     }
 }

@@ -15,8 +15,8 @@ use tailcut_host::wire::memcached::{Attempt, Users};
 
 impl<D: Steered> Worker<D> {
     /// Receives from a client that has sent something, once: others come first then.
-    pub(super) fn receive(&mut self, seat: u32) {
-        let Some(client) = &mut self.seats[seat as usize].client else { return };
+    pub(super) fn receive(&mut self, slot: u32) {
+        let Some(client) = &mut self.slots[slot as usize].client else { return };
         client.is_listed = false;
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut intake = Intake {
@@ -55,15 +55,15 @@ impl<D: Steered> Worker<D> {
         self.slowed_check = self.slowed_check.min(client.slowed_until.unwrap_or(Time::NEVER));
         self.buffer = buffer;
         if moved == Moved::Gone {
-            return self.close(seat);
+            return self.close(slot);
         }
-        self.note_answer(seat);
-        self.list(seat);
+        self.note_answer(slot);
+        self.list(slot);
     }
 
     /// Puts a client on the list of those that are received from, if it has something that would be taken.
-    pub(super) fn list(&mut self, seat: u32) {
-        let Some(client) = &mut self.seats[seat as usize].client else { return };
+    pub(super) fn list(&mut self, slot: u32) {
+        let Some(client) = &mut self.slots[slot as usize].client else { return };
         let may_receive = client.is_readable && self.stopping == Stopping::Not;
         let may_go_on = client.slowed_until.is_none() && (may_receive || client.is_held);
         if !may_go_on || client.is_listed || client.awaits_memory {
@@ -71,10 +71,10 @@ impl<D: Steered> Worker<D> {
         }
         if self.clients.is_willing(client.name) {
             client.is_listed = true;
-            self.listed.push_back(seat);
+            self.listed.push_back(slot);
         } else if self.clients.waits_for_memory(client.name) {
             client.awaits_memory = true;
-            self.pressure.add(seat, self.clock.now());
+            self.pressure.add(slot, self.clock.now());
         }
     }
 }
@@ -86,14 +86,14 @@ impl<D: Steered> Worker<D> {
             return;
         }
         self.slowed_check = Time::NEVER;
-        for seat in 0..self.seats.len() as u32 {
-            let Some(client) = &mut self.seats[seat as usize].client else { continue };
+        for slot in 0..self.slots.len() as u32 {
+            let Some(client) = &mut self.slots[slot as usize].client else { continue };
             match client.slowed_until {
                 // Who has gone meanwhile does not keep others out.
-                Some(_) if client.is_hung => self.close(seat),
+                Some(_) if client.is_hung => self.close(slot),
                 Some(until) if until <= now => {
                     client.slowed_until = None;
-                    self.list(seat);
+                    self.list(slot);
                 }
                 Some(until) => self.slowed_check = self.slowed_check.min(until),
                 None => {}

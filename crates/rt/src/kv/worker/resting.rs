@@ -25,7 +25,7 @@ impl<D: Steered> Worker<D> {
                 self.look(Some(Nanos::ZERO));
                 match self.has_work() {
                     true => Look::Work,
-                    false if self.seats.len() == self.vacant.len() => Look::Nobody,
+                    false if self.slots.len() == self.vacant.len() => Look::Nobody,
                     false => Look::Nothing,
                 }
             });
@@ -83,9 +83,9 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    fn note_client(&mut self, seat: u32, token: u64, flags: EventFlags) {
-        let place = &mut self.seats[seat as usize];
-        let is_the_same = super::token(seat, place.generation) == token;
+    fn note_client(&mut self, slot: u32, token: u64, flags: EventFlags) {
+        let place = &mut self.slots[slot as usize];
+        let is_the_same = super::token(slot, place.generation) == token;
         let Some(client) = place.client.as_mut().filter(|_| is_the_same) else { return };
         // Who has gone is noticed by trying; what came before counts.
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
@@ -93,10 +93,10 @@ impl<D: Steered> Worker<D> {
         client.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
         if (is_gone || flags.intersects(ARRIVING)) && !client.has_ended {
             client.is_readable = true;
-            self.list(seat);
+            self.list(slot);
         }
         if is_gone || flags.contains(EventFlags::OUT) {
-            self.note_answer(seat);
+            self.note_answer(slot);
         }
     }
 }

@@ -7,55 +7,55 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 impl<D: Steered> Worker<D> {
     /// A client may have something to be sent, or be at its end.
-    pub(super) fn note_answer(&mut self, seat: u32) {
-        let Some(client) = &mut self.seats[seat as usize].client else { return };
+    pub(super) fn note_answer(&mut self, slot: u32) {
+        let Some(client) = &mut self.slots[slot as usize].client else { return };
         if !client.is_answering {
             client.is_answering = true;
-            self.answering.push(seat);
+            self.answering.push(slot);
         }
     }
 
     /// Sends what is to be sent.
     pub(super) fn answer(&mut self) {
         let mut answering = std::mem::take(&mut self.answering);
-        for seat in answering.drain(..) {
-            self.send_to(seat);
+        for slot in answering.drain(..) {
+            self.send_to(slot);
         }
         self.answering = answering;
     }
 
-    fn send_to(&mut self, seat: u32) {
-        let Some(client) = &mut self.seats[seat as usize].client else { return };
+    fn send_to(&mut self, slot: u32) {
+        let Some(client) = &mut self.slots[slot as usize].client else { return };
         client.is_answering = false;
         let outbox = self.clients.outbox(client.name);
-        let Moved::Bytes(sent) = client.send(outbox) else { return self.close(seat) };
+        let Moved::Bytes(sent) = client.send(outbox) else { return self.close(slot) };
         let is_sent = sent == outbox.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
-        if is_sent && self.is_over(seat) {
-            return self.close(seat);
+        if is_sent && self.is_over(slot) {
+            return self.close(slot);
         }
-        self.watch_for_room(seat);
+        self.watch_for_room(slot);
         if sent > 0 {
-            self.list(seat);
+            self.list(slot);
         }
     }
 
     /// Everything that it has asked for is answered, and nothing more comes.
-    fn is_over(&self, seat: u32) -> bool {
-        let Some(client) = &self.seats[seat as usize].client else { return false };
+    fn is_over(&self, slot: u32) -> bool {
+        let Some(client) = &self.slots[slot as usize].client else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;
         let is_closing = self.clients.closing(client.name).is_some();
         is_closing || is_silent && !client.is_held && self.clients.is_answered(client.name)
     }
 
-    fn watch_for_room(&mut self, seat: u32) {
-        let place = &mut self.seats[seat as usize];
+    fn watch_for_room(&mut self, slot: u32) {
+        let place = &mut self.slots[slot as usize];
         let Some(client) = &mut place.client else { return };
         if client.awaits_room == client.is_writable {
             client.awaits_room = !client.is_writable;
             let room = if client.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
-            let token = EventData::new_u64(token(seat, place.generation));
+            let token = EventData::new_u64(token(slot, place.generation));
             epoll::modify(&self.epoll, &client.socket, token, ARRIVING | room)
                 .expect("a socket that is watched can be watched otherwise");
         }

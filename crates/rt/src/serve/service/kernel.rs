@@ -26,7 +26,7 @@ impl<D: Steered> Service<D> {
         let Incoming { header, command, data } = incoming;
         match command {
             Ok(command) => {
-                let pending = Pending { seat: THE_KERNEL, header, command, charge: 0, since: now };
+                let pending = Pending { slot: THE_KERNEL, header, command, charge: 0, since: now };
                 self.hand_in(pending, Class::DEFAULT, data);
             }
             Err(refusal) => {

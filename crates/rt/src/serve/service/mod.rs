@@ -16,7 +16,7 @@ mod kernel;
 mod receiving;
 mod requests;
 mod resting;
-mod seats;
+mod slots;
 
 use super::budget::Budget;
 use super::charge::Lookups;
@@ -75,10 +75,10 @@ pub struct Service<D> {
     answers: Answers,
     epoll: OwnedFd,
     mailbox: Arc<Mailbox<Message>>,
-    seats: Vec<Seat>,
+    slots: Vec<ConnectionSlot>,
     vacant: Vec<u32>,
     /// Connections of the whole server.
-    seated: Arc<AtomicUsize>,
+    open_connections: Arc<AtomicUsize>,
     pending: Slab<PendingId, Pending>,
     /// To be received from.
     listed: VecDeque<u32>,
@@ -112,7 +112,7 @@ pub struct Service<D> {
 
 /// A place for a connection. The generation tells one that sits there from one that sat there.
 #[derive(Debug, Default)]
-struct Seat {
+struct ConnectionSlot {
     generation: u32,
     connection: Option<Connection>,
     /// Bytes of the budget for its requests and replies; also of one that has gone, while the drive still has requests of it.
@@ -129,7 +129,7 @@ id! {
 /// A request that is with the drive.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    seat: u32,
+    slot: u32,
     header: Header,
     command: Command,
     charge: u64,
@@ -156,7 +156,7 @@ impl<D: Steered> Service<D> {
         clock: Clock,
         limits: Limits,
         mailbox: Arc<Mailbox<Message>>,
-        seated: Arc<AtomicUsize>,
+        open_connections: Arc<AtomicUsize>,
         live: Arc<Live>,
     ) -> io::Result<Service<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -177,9 +177,9 @@ impl<D: Steered> Service<D> {
             answers: Answers::default(),
             epoll,
             mailbox,
-            seats: Vec::new(),
+            slots: Vec::new(),
             vacant: Vec::new(),
-            seated,
+            open_connections,
             pending: Slab::new(),
             listed: VecDeque::new(),
             blocked: VecDeque::new(),
@@ -229,18 +229,18 @@ impl<D: Steered> Service<D> {
             if !self.lookups.has_room() {
                 break;
             }
-            let Some(seat) = self.awaiting_lookup.pop_front() else { break };
-            if let Some(connection) = &mut self.seats[seat as usize].connection {
+            let Some(slot) = self.awaiting_lookup.pop_front() else { break };
+            if let Some(connection) = &mut self.slots[slot as usize].connection {
                 connection.is_queued_for_lookup = false;
             }
-            self.receive(seat, now);
+            self.receive(slot, now);
         }
         for _ in 0..self.listed.len() {
-            let Some(seat) = self.listed.pop_front() else { break };
-            if let Some(connection) = &mut self.seats[seat as usize].connection {
+            let Some(slot) = self.listed.pop_front() else { break };
+            if let Some(connection) = &mut self.slots[slot as usize].connection {
                 connection.is_listed = false;
             }
-            self.receive(seat, now);
+            self.receive(slot, now);
         }
         self.carry_out(now);
         self.send(now);
@@ -262,37 +262,37 @@ impl<D: Steered> Service<D> {
     /// Sends what is to be sent.
     fn send(&mut self, now: Time) {
         let mut replying = std::mem::take(&mut self.replying);
-        for seat in replying.drain(..) {
-            self.send_to(seat, now);
+        for slot in replying.drain(..) {
+            self.send_to(slot, now);
         }
         self.replying = replying;
     }
 
-    fn send_to(&mut self, seat: u32, now: Time) {
-        let Seat { generation, connection, held, .. } = &mut self.seats[seat as usize];
+    fn send_to(&mut self, slot: u32, now: Time) {
+        let ConnectionSlot { generation, connection, held, .. } = &mut self.slots[slot as usize];
         let Some(connection) = connection else { return };
         connection.is_replying = false;
         let mut has_released = false;
         let is_there = connection.send(&mut self.budget, held, &mut self.pool, now, &mut has_released);
         self.has_released |= has_released;
         if !is_there || connection.is_over() {
-            return self.close(seat);
+            return self.close(slot);
         }
         if connection.is_stuck() != connection.awaits_room {
             connection.awaits_room = connection.is_stuck();
             let room = if connection.awaits_room { EventFlags::OUT } else { EventFlags::empty() };
-            let token = EventData::new_u64(token(seat, *generation));
+            let token = EventData::new_u64(token(slot, *generation));
             epoll::modify(&self.epoll, &connection.socket, token, ARRIVING | room)
                 .expect("a socket that is watched can be watched otherwise");
         }
         if has_released && connection.is_waiting() {
-            self.list(seat);
+            self.list(slot);
         }
     }
 }
 
-fn token(seat: u32, generation: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(seat)
+fn token(slot: u32, generation: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(slot)
 }
 
 /// What a connection is always watched for. Only edges: what has come is received until nothing is left.
@@ -300,9 +300,9 @@ const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(Event
 const MAIL: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 const KERNEL: u64 = u64::MAX - 2;
-/// The seat of the server's own requests.
+/// The slot of the server's own requests.
 const NOBODY: u32 = u32::MAX;
-/// The seat of the kernel's.
+/// The slot of the kernel's.
 const THE_KERNEL: u32 = u32::MAX - 1;
 /// Most bytes of one receive, and so of what is left over where a request has to wait.
 const BUFFER_BYTES: usize = 128 << 10;

@@ -2,32 +2,32 @@
 
 use super::super::charge::{MOST_CLEARED, blocks_to_clear, charge};
 use super::super::connection::Received;
-use super::{Seat, Service};
+use super::{ConnectionSlot, Service};
 use crate::ctl::Steered;
 use tailcut_base::Time;
 use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
     /// Takes requests of one connection: one receive, and what was left of the last.
-    pub(super) fn receive(&mut self, seat: u32, now: Time) {
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+    pub(super) fn receive(&mut self, slot: u32, now: Time) {
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if connection.is_waiting() {
             let (bytes, from) = std::mem::take(&mut connection.leftover);
-            let left = self.take_requests(seat, &bytes[from..], now);
+            let left = self.take_requests(slot, &bytes[from..], now);
             let from = bytes.len() - left;
-            self.keep(seat, left, || (bytes, from));
+            self.keep(slot, left, || (bytes, from));
         }
-        self.receive_more(seat, now);
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+        self.receive_more(slot, now);
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if connection.is_over() {
-            self.close(seat);
+            self.close(slot);
         } else if connection.is_readable && !connection.is_ending && !connection.is_waiting() {
-            self.list(seat);
+            self.list(slot);
         }
     }
 
-    fn receive_more(&mut self, seat: u32, now: Time) {
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+    fn receive_more(&mut self, slot: u32, now: Time) {
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if connection.is_ending || connection.is_waiting() || !connection.is_readable {
             return;
         }
@@ -38,16 +38,16 @@ impl<D: Steered> Service<D> {
                 connection.is_readable = more || connection.is_hung;
                 connection.progress = now;
                 let buffer = std::mem::take(&mut self.buffer);
-                let left = self.take_requests(seat, &buffer[..count], now);
-                self.keep(seat, left, || (buffer[count - left..count].to_vec(), 0));
+                let left = self.take_requests(slot, &buffer[..count], now);
+                self.keep(slot, left, || (buffer[count - left..count].to_vec(), 0));
                 self.buffer = buffer;
             }
         }
     }
 
     /// What was received but not taken stays with its connection.
-    fn keep(&mut self, seat: u32, left: usize, bytes: impl FnOnce() -> (Vec<u8>, usize)) {
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+    fn keep(&mut self, slot: u32, left: usize, bytes: impl FnOnce() -> (Vec<u8>, usize)) {
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if left > 0 {
             connection.leftover = bytes();
         }
@@ -56,21 +56,21 @@ impl<D: Steered> Service<D> {
         }
         if connection.is_gone {
             // Nobody would hear what comes of it.
-            return self.close(seat);
+            return self.close(slot);
         }
         if connection.awaits_lookup {
             if !std::mem::replace(&mut connection.is_queued_for_lookup, true) {
-                self.awaiting_lookup.push_back(seat);
+                self.awaiting_lookup.push_back(slot);
             }
         } else if !std::mem::replace(&mut connection.is_blocked, true) {
-            self.blocked.push_back(seat);
+            self.blocked.push_back(slot);
         }
     }
 
     /// Takes the requests in `input` as far as they are let in. Returns how many bytes are left.
-    fn take_requests(&mut self, seat: u32, mut input: &[u8], now: Time) -> usize {
+    fn take_requests(&mut self, slot: u32, mut input: &[u8], now: Time) -> usize {
         loop {
-            let Seat { connection, held, .. } = &mut self.seats[seat as usize];
+            let ConnectionSlot { connection, held, .. } = &mut self.slots[slot as usize];
             let Some(connection) = connection else { return 0 };
             if connection.is_ending {
                 return 0;
@@ -98,10 +98,10 @@ impl<D: Steered> Service<D> {
             match connection.receiver.next(&mut input, &mut self.pool, admits) {
                 Err(_) => {
                     self.figures.expelled += 1;
-                    self.close(seat);
+                    self.close(slot);
                     return 0;
                 }
-                Ok(Some(incoming)) => self.take(seat, incoming, now),
+                Ok(Some(incoming)) => self.take(slot, incoming, now),
                 Ok(None) => return input.len(),
             }
         }

@@ -11,15 +11,15 @@ use tailcut_host::wire::nbd::{Command, Header, Incoming, Refusal, Reply};
 use tailcut_host::{BLOCK_BYTES, Bytes, unaligned};
 
 impl<D: Steered> Service<D> {
-    pub(super) fn take(&mut self, seat: u32, incoming: Incoming, now: Time) {
+    pub(super) fn take(&mut self, slot: u32, incoming: Incoming, now: Time) {
         let Incoming { header, command, data } = incoming;
         match command {
             Err(refusal) => {
                 self.figures.refused += 1;
-                self.refuse(seat, &header, refusal, charge(&header, command));
+                self.refuse(slot, &header, refusal, charge(&header, command));
             }
             Ok(Command::Disconnect) => {
-                if let Some(connection) = &mut self.seats[seat as usize].connection {
+                if let Some(connection) = &mut self.slots[slot as usize].connection {
                     connection.is_ending = true;
                     connection.under_way -= 1;
                 }
@@ -27,25 +27,25 @@ impl<D: Steered> Service<D> {
             Ok(Command::Cache) => {
                 // A hint; there is nothing between this server and its drive that could be filled.
                 self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
-                self.reply(seat, Reply::done(&header), charge(&header, command));
+                self.reply(slot, Reply::done(&header), charge(&header, command));
             }
             Ok(Command::Status) => {
                 self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
                 self.look_at_extents(&header);
                 let reply = Reply::status(&header, &self.extents);
-                self.reply(seat, reply, charge(&header, command));
+                self.reply(slot, reply, charge(&header, command));
             }
-            Ok(command) => self.ask(seat, header, command, data, now),
+            Ok(command) => self.ask(slot, header, command, data, now),
         }
     }
 
     /// Hands a request of a connection to the machine in front of the drive.
-    fn ask(&mut self, seat: u32, header: Header, command: Command, data: Vec<Bytes>, now: Time) {
-        let place = &mut self.seats[seat as usize];
+    fn ask(&mut self, slot: u32, header: Header, command: Command, data: Vec<Bytes>, now: Time) {
+        let place = &mut self.slots[slot as usize];
         place.with_drive += 1;
         let class = place.connection.as_ref().map_or(Class::DEFAULT, |connection| connection.class);
         let charge = charge(&header, Ok(command));
-        self.hand_in(Pending { seat, header, command, charge, since: now }, class, data);
+        self.hand_in(Pending { slot, header, command, charge, since: now }, class, data);
     }
 
     /// Hands a request to the machine in front of the drive, whoever asks.
@@ -113,27 +113,27 @@ impl<D: Steered> Service<D> {
     /// A request has ended. Returns the bytes that it moved.
     fn finish(&mut self, answer: Answer, now: Time) -> u64 {
         let Answer { name, status, data } = answer;
-        let Pending { seat, header, command, charge, since } = self.pending.remove(PendingId::new(name));
-        if seat == NOBODY {
+        let Pending { slot, header, command, charge, since } = self.pending.remove(PendingId::new(name));
+        if slot == NOBODY {
             self.pool.take_back(data);
             self.stopping = Stopping::Done;
             return 0;
         }
         self.figures.count(Kind::of(command), header.length, now.since(since), status != Status::Success);
-        if seat == THE_KERNEL {
+        if slot == THE_KERNEL {
             return self.finish_for_kernel(&header, command, status, data);
         }
         let cleared = blocks_to_clear(&header, Ok(command));
         self.clearing -= cleared;
         // Who waits for trims of others need not wait until their replies are sent.
         self.has_released |= cleared > 0;
-        let place = &mut self.seats[seat as usize];
+        let place = &mut self.slots[slot as usize];
         place.with_drive -= 1;
         let Some(connection) = &place.connection else {
             self.budget.give_back(&mut place.held, charge);
             self.has_released = true;
             self.pool.take_back(data);
-            self.vacate(seat);
+            self.vacate(slot);
             return 0;
         };
         let is_structured = connection.rules.has_structured_replies;
@@ -148,22 +148,22 @@ impl<D: Steered> Service<D> {
                 Reply::error(&header, refusal, is_structured)
             }
         };
-        self.reply(seat, reply, charge);
+        self.reply(slot, reply, charge);
         u64::from(header.length)
     }
 
-    fn refuse(&mut self, seat: u32, header: &Header, refusal: Refusal, charge: u64) {
-        let Some(connection) = &self.seats[seat as usize].connection else { return };
+    fn refuse(&mut self, slot: u32, header: &Header, refusal: Refusal, charge: u64) {
+        let Some(connection) = &self.slots[slot as usize].connection else { return };
         let reply = Reply::error(header, refusal, connection.rules.has_structured_replies);
-        self.reply(seat, reply, charge);
+        self.reply(slot, reply, charge);
     }
 
-    fn reply(&mut self, seat: u32, reply: Reply, charge: u64) {
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+    fn reply(&mut self, slot: u32, reply: Reply, charge: u64) {
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         connection.reply(reply, charge);
         if !connection.is_replying {
             connection.is_replying = true;
-            self.replying.push(seat);
+            self.replying.push(slot);
         }
     }
 

@@ -87,10 +87,10 @@ impl<D: Steered> Service<D> {
     /// Receives from everybody, whether something was announced or not.
     fn try_all(&mut self) {
         let now = self.clock.now();
-        for seat in 0..self.seats.len() as u32 {
-            if let Some(connection) = &mut self.seats[seat as usize].connection {
+        for slot in 0..self.slots.len() as u32 {
+            if let Some(connection) = &mut self.slots[slot as usize].connection {
                 connection.is_readable = true;
-                self.receive(seat, now);
+                self.receive(slot, now);
             }
         }
     }
@@ -132,8 +132,8 @@ impl<D: Steered> Service<D> {
             }
             _ => {}
         }
-        let (seat, generation) = (data as u32, (data >> 32) as u32);
-        let place = &mut self.seats[seat as usize];
+        let (slot, generation) = (data as u32, (data >> 32) as u32);
+        let place = &mut self.slots[slot as usize];
         let Some(connection) = place.connection.as_mut().filter(|_| place.generation == generation) else {
             return;
         };
@@ -141,7 +141,7 @@ impl<D: Steered> Service<D> {
             connection.set_writable();
             if !connection.is_replying {
                 connection.is_replying = true;
-                self.replying.push(seat);
+                self.replying.push(slot);
             }
         }
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
@@ -149,10 +149,10 @@ impl<D: Steered> Service<D> {
         connection.is_gone |= is_gone;
         if is_gone && connection.is_waiting() {
             // It waits to be let in, and cannot be told what came of it.
-            self.close(seat);
+            self.close(slot);
         } else if is_gone || flags.intersects(ARRIVING) {
             connection.is_readable = true;
-            self.list(seat);
+            self.list(slot);
         }
     }
 }

@@ -75,9 +75,10 @@ impl Steered for Counting {}
 fn service() -> (Service<Counting>, Arc<Mailbox<Message>>) {
     let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
-    let (seated, live) = (Arc::default(), Arc::default());
+    let (open_connections, live) = (Arc::default(), Arc::default());
     let drive = Counting::default();
-    let service = Service::new(drive, None, Clock::start(), limits, Arc::clone(&mailbox), seated, live);
+    let service =
+        Service::new(drive, None, Clock::start(), limits, Arc::clone(&mailbox), open_connections, live);
     (service.expect("descriptors"), mailbox)
 }
 
@@ -244,13 +245,13 @@ fn replies_are_charged_to_who_has_them_coming() {
         for _ in 0..1000 {
             service.counted_turn();
         }
-        let Seat { connection, held, .. } = &service.seats[0];
+        let ConnectionSlot { connection, held, .. } = &service.slots[0];
         let replies = u64::from(connection.as_ref().expect("it is there").under_way);
         assert!(replies > 0 && *held >= replies * least, "{replies} replies, and {held} bytes charged");
         drop(hostile);
         service.rest();
         service.counted_turn();
-        assert_eq!((service.connected(), service.seats[0].held), (0, 0));
+        assert_eq!((service.connected(), service.slots[0].held), (0, 0));
     }
 }
 
@@ -266,8 +267,8 @@ fn who_goes_in_the_middle_of_a_refused_write_leaves_nothing_taken() {
         service.rest();
         service.turn();
         if service.connected() == 0 {
-            return assert_eq!(service.seats[0].held, 0);
+            return assert_eq!(service.slots[0].held, 0);
         }
     }
-    panic!("its seat is still taken");
+    panic!("its slot is still taken");
 }

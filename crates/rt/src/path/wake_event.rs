@@ -1,9 +1,9 @@
 //! How one thread sleeps until another has something for it.
 //!
-//! The sleeper *arms*, then looks, then sleeps; who has something *posts* it, then rings. Both write one word, and one
-//! of them is second: if it is the ringer, it finds the word armed and wakes the sleeper; if it is the sleeper, its look
-//! sees what was posted before the ring. So no wake-up is lost, and who rings for a thread that is awake asks nothing
-//! of the operating system. Looking before arming would lose one: `tests/model` shows it.
+//! The sleeper *arms* the event, polls for work, then sleeps; a waker *posts* work, then wakes. Both write one word, and one
+//! of them is second: if it is the waker, it finds the word armed and wakes the sleeper; if it is the sleeper, its poll
+//! sees the work posted before. So no wake-up is lost, and waking a thread that is awake makes no
+//! system call. Polling before arming would lose a wake-up: `tests/model` shows it.
 
 use super::sync::{Futex, Rule, holds};
 use std::time::Instant;
@@ -11,16 +11,16 @@ use std::time::Instant;
 const QUIET: u32 = 0;
 const ARMED: u32 = 1;
 
-/// A bell for one sleeper and any number of ringers. On cache lines of its own (a pair, as processors fetch them),
-/// because ringers are often on other cores.
+/// An event for one sleeper and any number of wakers, a futex. It has a pair of cache lines to itself, because wakers are often on
+/// other cores.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Bell {
+pub struct WakeEvent {
     word: Futex,
 }
 
-impl Bell {
-    /// Sleeps until `look` says that there is something; what it looks at is posted before the bell is rung.
+impl WakeEvent {
+    /// Sleeps until `look` returns true; the work that it polls for is posted before the event is woken.
     pub fn wait_for(&self, mut look: impl FnMut() -> bool) {
         if look() {
             return;
@@ -30,7 +30,7 @@ impl Bell {
         }
     }
 
-    /// Looks, and sleeps once if there is nothing, until the bell rings or `until` has come.
+    /// Polls, and sleeps once if there is no work, until the event is woken or at `until`.
     pub fn wait_once(&self, until: Option<Instant>, mut look: impl FnMut() -> bool) {
         if self.arm_and(&mut look) {
             return;
@@ -42,7 +42,7 @@ impl Bell {
         self.word.swap(QUIET);
     }
 
-    /// Arms and looks. True, and disarmed again, if there is something.
+    /// Arms the event and polls. Returns true, with the event disarmed again, if there is work.
     #[inline]
     fn arm_and(&self, look: &mut impl FnMut() -> bool) -> bool {
         let found = if holds(Rule::ArmsBeforeItLooks) {
@@ -59,9 +59,9 @@ impl Bell {
         found
     }
 
-    /// Wakes the sleeper, if there is one, and says whether there was.
+    /// Wakes the sleeper; returns false if none was armed.
     #[inline]
-    pub fn ring(&self) -> bool {
+    pub fn wake(&self) -> bool {
         let was_armed = self.word.swap(QUIET) == ARMED;
         if was_armed {
             self.word.wake();

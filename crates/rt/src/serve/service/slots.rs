@@ -1,7 +1,9 @@
 //! Connections that come, wait, stand in the way, and go.
 
 use super::super::connection::Connection;
-use super::{ARRIVING, Arrival, LOOK_EVERY, Message, NOBODY, Pending, Seat, Service, Stopping, token};
+use super::{
+    ARRIVING, Arrival, ConnectionSlot, LOOK_EVERY, Message, NOBODY, Pending, Service, Stopping, token,
+};
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData};
 use std::sync::atomic::Ordering;
@@ -11,11 +13,11 @@ use tailcut_host::wire::nbd::standard::NBD_CMD_FLUSH;
 use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
-    pub(super) fn list(&mut self, seat: u32) {
-        let Some(connection) = &mut self.seats[seat as usize].connection else { return };
+    pub(super) fn list(&mut self, slot: u32) {
+        let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if !connection.is_listed {
             connection.is_listed = true;
-            self.listed.push_back(seat);
+            self.listed.push_back(slot);
         }
     }
 
@@ -23,10 +25,10 @@ impl<D: Steered> Service<D> {
     pub(super) fn unblock(&mut self) {
         self.has_released = false;
         for _ in 0..TRIES_AT_ONCE {
-            let Some(seat) = self.blocked.pop_front() else { break };
-            if let Some(connection) = &mut self.seats[seat as usize].connection {
+            let Some(slot) = self.blocked.pop_front() else { break };
+            if let Some(connection) = &mut self.slots[slot as usize].connection {
                 connection.is_blocked = false;
-                self.list(seat);
+                self.list(slot);
             }
         }
     }
@@ -36,15 +38,15 @@ impl<D: Steered> Service<D> {
         if !self.turns.is_multiple_of(LOOK_EVERY) && !self.listed.is_empty() {
             return;
         }
-        for seat in 0..self.seats.len() as u32 {
-            let Seat { connection, held, .. } = &self.seats[seat as usize];
+        for slot in 0..self.slots.len() as u32 {
+            let ConnectionSlot { connection, held, .. } = &self.slots[slot as usize];
             let is_idle = connection.as_ref().is_some_and(|connection| {
                 let others_wait = self.blocked.len() > usize::from(connection.is_blocked);
                 others_wait && *held > 0 && now.0 > connection.progress.0 + self.limits.patience.0
             });
             if is_idle {
                 self.figures.expelled += 1;
-                self.close(seat);
+                self.close(slot);
             }
         }
         if self.has_released {
@@ -52,37 +54,37 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    pub(super) fn close(&mut self, seat: u32) {
-        let place = &mut self.seats[seat as usize];
+    pub(super) fn close(&mut self, slot: u32) {
+        let place = &mut self.slots[slot as usize];
         let Some(connection) = place.connection.take() else { return };
         place.generation = place.generation.wrapping_add(1);
         self.budget.give_back(&mut place.held, connection.abandoned());
         self.has_released = true;
-        self.vacate(seat);
-        self.seated.fetch_sub(1, Ordering::Relaxed);
+        self.vacate(slot);
+        self.open_connections.fetch_sub(1, Ordering::Relaxed);
         self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
     }
 
-    /// A seat is free when its connection is closed and the drive has no request of it any more.
-    pub(super) fn vacate(&mut self, seat: u32) {
-        let Seat { connection, held, with_drive, .. } = &self.seats[seat as usize];
+    /// A slot is free when its connection is closed and the drive has no request of it any more.
+    pub(super) fn vacate(&mut self, slot: u32) {
+        let ConnectionSlot { connection, held, with_drive, .. } = &self.slots[slot as usize];
         if connection.is_none() && *with_drive == 0 {
             assert_eq!(*held, 0, "who is gone holds nothing");
-            self.vacant.push(seat);
+            self.vacant.push(slot);
         }
     }
 
     /// Connections, and those that have gone with requests under way.
     pub(super) fn connected(&self) -> usize {
-        self.seats.len() - self.vacant.len()
+        self.slots.len() - self.vacant.len()
     }
 
     pub(super) fn receive_messages(&mut self) {
         for message in self.mailbox.empty() {
             match message {
-                Message::Arrival(arrival) if self.stopping == Stopping::Not => self.seat(arrival),
+                Message::Arrival(arrival) if self.stopping == Stopping::Not => self.slot(arrival),
                 Message::Arrival(_) => {
-                    self.seated.fetch_sub(1, Ordering::Relaxed);
+                    self.open_connections.fetch_sub(1, Ordering::Relaxed);
                 }
                 Message::AdminRequest(request) => self.answer(request),
                 Message::Stop => self.stop(),
@@ -90,24 +92,24 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    fn seat(&mut self, arrival: Arrival) {
+    fn slot(&mut self, arrival: Arrival) {
         let Arrival { socket, rules, class, leftover } = arrival;
-        let seat = self.vacant.pop().unwrap_or_else(|| {
-            self.seats.push(Seat::default());
-            self.seats.len() as u32 - 1
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(ConnectionSlot::default());
+            self.slots.len() as u32 - 1
         });
-        let place = &mut self.seats[seat as usize];
-        let token = EventData::new_u64(token(seat, place.generation));
+        let place = &mut self.slots[slot as usize];
+        let token = EventData::new_u64(token(slot, place.generation));
         if epoll::add(&self.epoll, &socket, token, ARRIVING).is_err() {
             // The system is out of memory for watching; the client finds its connection closed.
-            self.vacant.push(seat);
-            self.seated.fetch_sub(1, Ordering::Relaxed);
+            self.vacant.push(slot);
+            self.open_connections.fetch_sub(1, Ordering::Relaxed);
             return;
         }
         place.connection = Some(Connection::new(socket, rules, class, leftover, self.clock.now()));
         self.figures.connections += 1;
         self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
-        self.list(seat);
+        self.list(slot);
     }
 
     fn stop(&mut self) {
@@ -119,21 +121,21 @@ impl<D: Steered> Service<D> {
     /// Closes connections that have nothing under way; when none is left, flushes the drive.
     pub(super) fn wind_down(&mut self, now: Time) {
         let Stopping::Until(deadline) = self.stopping else { return };
-        for seat in 0..self.seats.len() as u32 {
-            let Some(connection) = &mut self.seats[seat as usize].connection else { continue };
+        for slot in 0..self.slots.len() as u32 {
+            let Some(connection) = &mut self.slots[slot as usize].connection else { continue };
             connection.is_ending = true;
             // Who reads nothing back is waited for only as long as it may take to be scheduled.
             let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
             let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
             if connection.is_over() || is_deaf || now >= deadline {
-                self.close(seat);
+                self.close(slot);
             }
         }
         if self.connected() == 0 && self.machine.in_flight() == 0 {
             self.stopping = Stopping::Flushing;
             let header = Header { command: NBD_CMD_FLUSH, ..Header::default() };
             let (command, since) = (Command::Flush, now);
-            let name = self.note(Pending { seat: NOBODY, header, command, charge: 0, since });
+            let name = self.note(Pending { slot: NOBODY, header, command, charge: 0, since });
             let (kind, class) = (unaligned::Kind::Flush, Class::DEFAULT);
             self.machine.submit(Ask { name, kind, fua: false, class, offset: 0, bytes: 0, data: Vec::new() });
             self.carry_out(now);

@@ -1,4 +1,4 @@
-//! What wakes a thread that sleeps in the system: a file descriptor that becomes readable.
+//! An event that wakes a thread sleeping in `poll`: an eventfd, signalled only while the thread has armed it.
 
 use super::arming::Arming;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tailcut_base::Nanos;
 
-/// The end of the poster.
+/// The side of the threads that post work.
 #[derive(Clone, Debug)]
-pub struct Ringer(Arc<Shared>);
+pub struct Waker(Arc<Shared>);
 
-/// The end of the sleeper.
+/// The side of the thread that sleeps.
 #[derive(Debug)]
-pub struct Bell {
+pub struct WakeEvent {
     shared: Arc<Shared>,
-    /// It has been armed and not been looked at since.
+    /// Armed, and not disarmed since.
     is_armed: Cell<bool>,
 }
 
@@ -27,40 +27,40 @@ struct Shared {
     event: OwnedFd,
 }
 
-impl Bell {
-    /// A bell, and what rings it.
+impl WakeEvent {
+    /// An event and its waker.
     ///
     /// # Errors
     /// When the process has no descriptor left.
-    pub fn new() -> io::Result<(Bell, Ringer)> {
+    pub fn new() -> io::Result<(WakeEvent, Waker)> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let shared = Arc::new(Shared { arming: Arming::new(AtomicBool::new(false)), event });
-        Ok((Bell { shared: shared.clone(), is_armed: Cell::new(false) }, Ringer(shared)))
+        Ok((WakeEvent { shared: shared.clone(), is_armed: Cell::new(false) }, Waker(shared)))
     }
 
-    /// What becomes readable when it is rung.
+    /// A descriptor that becomes readable when the event is signalled.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()
     }
 
-    /// It shall ring from now on, unless there is something to do already.
+    /// Arms the event, unless there is work already; returns true if the thread may sleep.
     pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
         let may_sleep = self.shared.arming.arm(is_ready);
         self.is_armed.set(may_sleep);
         may_sleep
     }
 
-    /// It need not ring any more.
+    /// Disarms the event: wakers make no system call.
     #[inline]
     pub fn disarm(&self) {
         if self.is_armed.replace(false) {
             self.shared.arming.disarm();
-            // Whoever was about to ring may still do so: then the next sleep is a short one.
+            // A waker that has seen the event armed may still signal it: then the next sleep is short.
             let _ = rustix::io::read(&self.shared.event, &mut [0; 8]);
         }
     }
 
-    /// Sleeps until it is rung, for `most` at the longest.
+    /// Sleeps until the event is signalled, for at most `most`.
     pub fn sleep(&self, most: Option<Nanos>) {
         let timeout = most.map(|Nanos(nanos)| Timespec {
             tv_sec: (nanos / 1_000_000_000) as i64,
@@ -72,18 +72,18 @@ impl Bell {
     }
 }
 
-impl Ringer {
+impl Waker {
     /// Something has been posted: wakes the sleeper if there is one.
     #[inline]
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         if self.0.arming.must_wake() {
-            self.wake();
+            self.signal();
         }
     }
 
     #[cold]
-    fn wake(&self) {
-        // It fails only when it has been rung 2^64 times.
+    fn signal(&self) {
+        // The only error is a counter at its limit: the sleeper will wake anyway.
         let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 }
@@ -93,16 +93,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_rings_only_for_who_has_armed_it() {
-        let (bell, ringer) = Bell::new().expect("a descriptor");
-        ringer.ring();
-        assert!(!bell.arm(|| true), "there is something to do");
-        ringer.ring();
-        assert!(bell.arm(|| false));
-        ringer.ring();
-        bell.sleep(None);
-        bell.disarm();
-        let rest = rustix::io::read(bell.fd(), &mut [0; 8]);
-        assert_eq!(rest, Err(rustix::io::Errno::AGAIN), "one ring, one wake-up");
+    fn it_signals_only_an_armed_event() {
+        let (event, waker) = WakeEvent::new().expect("a descriptor");
+        waker.wake();
+        assert!(!event.arm(|| true), "there is something to do");
+        waker.wake();
+        assert!(event.arm(|| false));
+        waker.wake();
+        event.sleep(None);
+        event.disarm();
+        let rest = rustix::io::read(event.fd(), &mut [0; 8]);
+        assert_eq!(rest, Err(rustix::io::Errno::AGAIN), "one signal, one wake-up");
     }
 }
