@@ -209,7 +209,7 @@ impl Engine {
 
     /// These keys are likely to be asked for next: what the index and memory say of the first [`MOST_FORESEEN`] of them is fetched from memory to the processor. It changes
     /// nothing, and each is waited for no longer than all of them.
-    pub fn foresee<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+    pub fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let mut hashes = [KeyHash(0); MOST_FORESEEN];
         let mut count = 0;
         for (hash, key) in hashes.iter_mut().zip(keys) {
@@ -218,12 +218,12 @@ impl Engine {
         }
         let hashes = &hashes[..count];
         for &hash in hashes {
-            self.index.draw_near(hash);
-            self.ghost.draw_near(hash);
+            self.index.prefetch(hash);
+            self.ghost.prefetch(hash);
         }
         for &hash in hashes {
             if let Some(Entry { place: Place::Front { unit }, .. }) = self.index.find(hash) {
-                self.front.draw_near(unit);
+                self.front.prefetch(unit);
             }
         }
     }

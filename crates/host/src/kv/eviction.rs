@@ -63,7 +63,7 @@ impl Engine {
     /// What the index says of the next victims comes from memory while this one is moved.
     fn look_ahead(&mut self) {
         while let Some(unit) = self.front.next_soon() {
-            self.index.draw_near(self.hash(self.front.item(unit).key));
+            self.index.prefetch(self.hash(self.front.item(unit).key));
         }
     }
 

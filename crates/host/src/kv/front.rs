@@ -151,7 +151,7 @@ impl Front {
         let (unit, next) = self.record_at(segment, ahead);
         self.cursor = Some(Cursor { segment, queue, at, ahead: next, lead: lead + 1 });
         if next < self.fills[segment as usize] {
-            self.draw_near(self.unit_at(segment, next));
+            self.prefetch(self.unit_at(segment, next));
         }
         Some(unit)
     }
@@ -201,7 +201,7 @@ impl Front {
 
     /// Fetches the beginning of a record from memory to the processor, for who uses it soon.
     #[inline]
-    pub fn draw_near(&self, unit: u32) {
+    pub fn prefetch(&self, unit: u32) {
         prefetch_index(&self.memory, at(unit));
         prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }

@@ -34,7 +34,7 @@ impl Ghost {
 
     /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
     #[inline]
-    pub fn draw_near(&self, hash: KeyHash) {
+    pub fn prefetch(&self, hash: KeyHash) {
         prefetch_index(&self.marks, self.split(hash).0);
     }
 

@@ -122,7 +122,7 @@ impl Index {
 
     /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
     #[inline]
-    pub fn draw_near(&self, hash: KeyHash) {
+    pub fn prefetch(&self, hash: KeyHash) {
         let (partition, tag) = self.split(hash);
         let partition = &self.partitions[partition];
         let home = partition.home(tag);

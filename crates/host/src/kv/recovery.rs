@@ -389,7 +389,7 @@ impl Engine {
         let first = left.saturating_sub(most);
         for at in (first..left).rev() {
             if let Some(soon) = at.checked_sub(SOON) {
-                self.index.draw_near(Entry::hash_in(entry_in(blocks, soon)));
+                self.index.prefetch(Entry::hash_in(entry_in(blocks, soon)));
             }
             let entry = Entry::decode(entry_in(blocks, at));
             let is_gone = gone.items() > 0 && gone.find(entry.hash).is_some();

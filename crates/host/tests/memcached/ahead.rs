@@ -4,7 +4,7 @@ use crate::{NOW, in_memory};
 use proptest::prelude::*;
 use tailcut_base::Time;
 use tailcut_host::kv::MOST_FORESEEN;
-use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
+use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::{Ahead, Key};
 
@@ -26,18 +26,24 @@ impl Shards for Told {
         0
     }
 
-    fn foresee(&mut self, keys: &[&[u8]]) {
+    fn prefetch(&mut self, keys: &[&[u8]]) {
         assert!((2..=MOST_FORESEEN).contains(&keys.len()), "{} keys at a time", keys.len());
         self.foreseen.extend(keys.iter().map(|key| key.to_vec()));
-        self.shard.foresee(keys);
+        self.shard.prefetch(keys);
     }
 
-    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        if let Errand::Item { key, .. } = errand {
+    fn carry_out(
+        &mut self,
+        shard: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        if let ShardRequest::Item { key, .. } = request {
             self.asked.push(key.as_bytes().to_vec());
         }
         self.farthest = self.farthest.max(self.foreseen.len().saturating_sub(self.asked.len()));
-        self.shard.carry_out(shard, asker, errand, out)
+        self.shard.carry_out(shard, requester, request, out)
     }
 }
 

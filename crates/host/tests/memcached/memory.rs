@@ -3,7 +3,9 @@
 use crate::{NOW, in_memory};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use tailcut_host::kv::session::errand::{Asker, Content, Errand, KeptErrand, Progress, Reply, Shards};
+use tailcut_host::kv::session::shard_request::{
+    Content, OwnedShardRequest, Progress, Reply, Requester, ShardRequest, Shards,
+};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Key;
 
@@ -15,7 +17,7 @@ const LARGE: usize = 1_000_000;
 struct Busy {
     shard: Shard,
     is_taken: bool,
-    left: VecDeque<(Asker, KeptErrand)>,
+    left: VecDeque<(Requester, OwnedShardRequest)>,
 }
 
 impl Busy {
@@ -28,11 +30,11 @@ impl Busy {
     /// The other thread does what was left there.
     fn replies(&mut self) -> Vec<Reply> {
         let mut replies = Vec::new();
-        for (asker, kept) in self.left.drain(..) {
+        for (requester, kept) in self.left.drain(..) {
             let mut text = Vec::new();
-            match self.shard.receive(asker, kept.errand(), &mut text) {
+            match self.shard.receive(requester, kept.request(), &mut text) {
                 Progress::Done(source) => {
-                    replies.push(Reply { asker, content: Content::Text(text, source) });
+                    replies.push(Reply { requester, content: Content::Text(text, source) });
                 }
                 progress => panic!("everything is in memory: {progress:?}"),
             }
@@ -50,12 +52,18 @@ impl Shards for Busy {
         0
     }
 
-    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+    fn carry_out(
+        &mut self,
+        _: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
         if self.is_taken {
-            self.left.push_back((asker, errand.keep()));
+            self.left.push_back((requester, request.keep()));
             return Progress::Deferred;
         }
-        self.shard.receive(asker, errand, out)
+        self.shard.receive(requester, request, out)
     }
 }
 
@@ -71,7 +79,7 @@ fn clients_with_a_large_item() -> (Clients, Busy) {
 
 /// What a client that reads is sent.
 fn sent(clients: &mut Clients, client: u32) -> Vec<u8> {
-    let all = clients.outbox(client).pieces().flatten().copied().collect::<Vec<_>>();
+    let all = clients.send_queue(client).pieces().flatten().copied().collect::<Vec<_>>();
     clients.note_sent(client, all.len());
     all
 }
@@ -134,7 +142,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         }
         let tally = clients.tally();
         assert!(tally.most_client_memory <= clients.memory_limit(), "{tally:?}");
-        let kept: usize = greedy.iter().map(|&client| clients.outbox(client).bytes()).sum();
+        let kept: usize = greedy.iter().map(|&client| clients.send_queue(client).bytes()).sum();
         assert!(kept as u64 <= clients.memory_limit() && kept > 10 * LARGE, "{kept}");
         // Another one waits until one of them goes, and is served then.
         busy.is_taken = false;

@@ -112,7 +112,7 @@ impl Client {
     }
 
     fn collect(&mut self) {
-        self.service.outbox(self.name).empty_into(&mut self.received);
+        self.service.send_queue(self.name).empty_into(&mut self.received);
         self.closed = self.closed.or(self.service.closing(self.name));
     }
 

@@ -8,14 +8,16 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
-use tailcut_host::kv::session::errand::{Asker, Content, Errand, KeptErrand, Progress, Reply, Shards};
+use tailcut_host::kv::session::shard_request::{
+    Content, OwnedShardRequest, Progress, Reply, Requester, ShardRequest, Shards,
+};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Key;
 
 /// A shard, and what was left for it while somebody else had it.
 struct Taken {
     shard: Shard,
-    left: VecDeque<(Asker, KeptErrand)>,
+    left: VecDeque<(Requester, OwnedShardRequest)>,
     replies: VecDeque<Reply>,
     random: Stream,
 }
@@ -23,10 +25,10 @@ struct Taken {
 impl Taken {
     /// Whoever has the shard does what was left there, in its order.
     fn do_what_was_left(&mut self) {
-        for (asker, kept) in std::mem::take(&mut self.left) {
+        for (requester, kept) in std::mem::take(&mut self.left) {
             let mut text = Vec::new();
-            if let Progress::Done(source) = self.shard.receive(asker, kept.errand(), &mut text) {
-                self.replies.push_back(Reply { asker, content: Content::Text(text, source) });
+            if let Progress::Done(source) = self.shard.receive(requester, kept.request(), &mut text) {
+                self.replies.push_back(Reply { requester, content: Content::Text(text, source) });
             }
         }
         self.shard.turn();
@@ -43,13 +45,19 @@ impl Shards for Taken {
         0
     }
 
-    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
+    fn carry_out(
+        &mut self,
+        _: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
         if self.random.below(3) == 0 {
-            self.left.push_back((asker, errand.keep()));
+            self.left.push_back((requester, request.keep()));
             return Progress::Deferred;
         }
         self.do_what_was_left();
-        self.shard.receive(asker, errand, out)
+        self.shard.receive(requester, request, out)
     }
 }
 
@@ -81,7 +89,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
         while let Some(reply) = taken.replies.pop_front() {
             clients.take(reply, &mut taken);
         }
-        clients.outbox(client).empty_into(&mut received);
+        clients.send_queue(client).empty_into(&mut received);
         closed = closed.or(clients.closing(client));
         if is_at_rest && clients.is_answered(client) && (clients.is_willing(client) || closed.is_some()) {
             return compare((&received, closed), &session);

@@ -54,7 +54,7 @@ struct State {
 
 /// Who is to be told what came of an operation: once, whatever happens.
 #[derive(Debug)]
-pub struct Asker {
+pub struct Requester {
     /// None once it was told.
     core: Option<Arc<Core>>,
     user_data: u64,
@@ -81,11 +81,11 @@ impl Queue {
         if self.core.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
             return Err(NotTaken { why: Error::Busy, operation });
         }
-        let asker = Asker { core: Some(Arc::clone(&self.core)), user_data };
-        match self.inbox.post(Message::Operation(operation, asker)) {
+        let requester = Requester { core: Some(Arc::clone(&self.core)), user_data };
+        match self.inbox.post(Message::Operation(operation, requester)) {
             Ok(()) => Ok(()),
-            Err(Message::Operation(operation, mut asker)) => {
-                asker.core = None;
+            Err(Message::Operation(operation, mut requester)) => {
+                requester.core = None;
                 self.core.release(&mut self.core.lock(), 1);
                 Err(NotTaken { why: Error::Closed, operation })
             }
@@ -197,7 +197,7 @@ fn ring(event: &OwnedFd) {
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
-impl Drop for Asker {
+impl Drop for Requester {
     /// Nobody has told, and nobody will.
     fn drop(&mut self) {
         if let Some(core) = self.core.take() {
@@ -218,14 +218,14 @@ pub struct News {
 
 impl News {
     /// One more. Whoever is first does not wait for more than a few others.
-    pub fn add(&mut self, mut asker: Asker, result: Result<Outcome, Error>, data: Data) {
-        let Some(core) = asker.core.take() else { return };
+    pub fn add(&mut self, mut requester: Requester, result: Result<Outcome, Error>, data: Data) {
+        let Some(core) = requester.core.take() else { return };
         let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
         if is_other || self.completions.len() >= MOST_NEWS {
             self.tell();
         }
         self.core = Some(core);
-        self.completions.push(Completion { user_data: asker.user_data, result, data });
+        self.completions.push(Completion { user_data: requester.user_data, result, data });
     }
 
     /// Tells them.

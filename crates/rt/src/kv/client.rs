@@ -5,7 +5,7 @@ use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use tailcut_base::Time;
-use tailcut_host::kv::session::outbox::Outbox;
+use tailcut_host::kv::session::send_queue::SendQueue;
 use tailcut_host::wire::memcached::Login;
 
 /// A connection. What is said on it is the service's business.
@@ -99,9 +99,9 @@ impl Client {
     }
 
     /// Sends of what is there as much as the socket takes, from the front.
-    pub fn send(&mut self, outbox: &Outbox) -> Moved {
+    pub fn send(&mut self, send_queue: &SendQueue) -> Moved {
         let mut sent = 0;
-        let mut pieces = outbox.pieces().peekable();
+        let mut pieces = send_queue.pieces().peekable();
         while self.is_writable
             && let Some(first) = pieces.next()
         {

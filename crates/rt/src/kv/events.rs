@@ -31,7 +31,7 @@ pub enum Event {
     /// A client has come.
     Connected,
     /// A client has gone, or had to.
-    Left,
+    Disconnected,
     /// A drive of the array serves, is rebuilt, or is missing, and did otherwise before.
     Drive {
         /// Which.

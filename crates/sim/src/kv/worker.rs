@@ -165,7 +165,7 @@ impl<S: Storage> SimulatedServer<S> {
 
     fn note_answer(&mut self, client: u32) {
         let connection = &mut self.connections[client as usize];
-        if connection.is_waiting && !self.service.outbox(connection.name).is_empty() {
+        if connection.is_waiting && !self.service.send_queue(connection.name).is_empty() {
             connection.is_waiting = false;
             self.worker.answering.push_back(client);
         }
@@ -234,7 +234,7 @@ impl<S: Storage> SimulatedServer<S> {
     fn sent(&mut self, now: Time, client: u32) {
         let connection = &mut self.connections[client as usize];
         connection.lap(now, Cause::HostWork);
-        self.service.outbox(connection.name).empty_into(&mut connection.answer);
+        self.service.send_queue(connection.name).empty_into(&mut connection.answer);
         self.send_to_client(now, client);
     }
 }

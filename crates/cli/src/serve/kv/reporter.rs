@@ -124,7 +124,7 @@ impl Reporter {
 
 fn level_of(event: &Event) -> Level {
     match event {
-        Event::Connected | Event::Left => Level::Trace,
+        Event::Connected | Event::Disconnected => Level::Trace,
         Event::Grown { .. } | Event::Room { is_full: false, .. } => Level::Note,
         Event::Faults { what: Fault::Slow, .. } => Level::Detail,
         Event::Array(Condition::Failed { .. })
@@ -183,7 +183,7 @@ fn entry(event: &Event) -> Entry {
             new("drive_has_grown", text).with("blocks", *drive).with("store_blocks", *store)
         }
         Event::Connected => new("client_connected", "a client has come".into()).frequent(),
-        Event::Left => new("client_left", "a client has gone".into()).frequent(),
+        Event::Disconnected => new("client_left", "a client has gone".into()).frequent(),
         Event::Drive { member, is } => {
             let text = match is {
                 Presence::Missing => format!("drive {member} is missing: replace it with 'tailcut ctl'"),

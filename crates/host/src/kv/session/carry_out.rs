@@ -1,15 +1,15 @@
-//! Each verb: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`, `items.c`); the tests compare
+//! Each operation: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`, `items.c`); the tests compare
 //! with the program.
 
 use super::latency::Source;
+use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
 use super::statistics::Statistics;
-use super::verb::{Answer, Store, Verb, to_expiry, to_seconds};
 use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Keep, Put, Refused, State};
 use crate::wire::memcached::meta::{self, Deleted};
 use crate::wire::memcached::reply::{self, Counted, Stored};
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
 
-/// How far a verb has come.
+/// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done and answered; the item was found there.
@@ -25,7 +25,7 @@ pub enum Outcome {
     Busy,
 }
 
-/// All that a verb works with.
+/// All that an operation works with.
 pub struct Work<'a> {
     /// The items.
     pub engine: &'a mut Engine,
@@ -39,7 +39,7 @@ pub struct Work<'a> {
     pub unix: u64,
     /// The most bytes of an item as memcached counts them.
     pub most_item: u64,
-    /// An item that was not found yet is none for this verb.
+    /// An item that was not found yet is none for this operation.
     pub may_miss: bool,
     /// The item, if it had to be fetched.
     pub fetched: Option<&'a Fetched>,
@@ -54,31 +54,33 @@ struct NotHere {
 }
 
 impl Work<'_> {
-    /// Carries out a verb. `data` are those that came with it.
-    pub fn carry_out(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Outcome {
+    /// Carries out an operation. `data` are those that came with it.
+    pub fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
-        if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(verb) {
+        if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {
             reply::server_error(self.out, DAMAGED);
             return Outcome::Done(Source::Miss);
         }
-        let outcome = match verb {
-            Verb::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
-            Verb::MetaGet(flags) => self.meta_get(key, flags),
-            Verb::Store(store) => self.store(key, store, data),
-            Verb::Count { direction, delta, noreply } => self.count(key, *direction, *delta, *noreply),
-            Verb::MetaCount { flags, direction, delta } => self.meta_count(key, flags, *direction, *delta),
-            Verb::Touch { exptime, noreply } => self.touch(key, *exptime, *noreply),
-            Verb::Delete { noreply } => self.delete(key, *noreply),
-            Verb::MetaDelete(flags) => self.meta_delete(key, flags),
-            Verb::MetaDebug => self.debug(key),
-            Verb::TooLarge { replaces, answer } => Ok(self.refuse(key, *replaces, answer)),
-            Verb::Unsound(answer) => {
+        let outcome = match operation {
+            Operation::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
+            Operation::MetaGet(flags) => self.meta_get(key, flags),
+            Operation::Store(store) => self.store(key, store, data),
+            Operation::Count { direction, delta, noreply } => self.count(key, *direction, *delta, *noreply),
+            Operation::MetaCount { flags, direction, delta } => {
+                self.meta_count(key, flags, *direction, *delta)
+            }
+            Operation::Touch { exptime, noreply } => self.touch(key, *exptime, *noreply),
+            Operation::Delete { noreply } => self.delete(key, *noreply),
+            Operation::MetaDelete(flags) => self.meta_delete(key, flags),
+            Operation::MetaDebug => self.debug(key),
+            Operation::TooLarge { replaces, answer } => Ok(self.refuse(key, *replaces, answer)),
+            Operation::Unsound(answer) => {
                 answer_store(self.out, key, answer, (Stored::Unsound, 0));
                 Ok(Some(()))
             }
         };
-        let counts = matches!(verb, Verb::Get { .. } | Verb::Touch { .. })
-            || matches!(verb, Verb::MetaGet(flags) if !flags.leaves_no_trace());
+        let counts = matches!(operation, Operation::Get { .. } | Operation::Touch { .. })
+            || matches!(operation, Operation::MetaGet(flags) if !flags.leaves_no_trace());
         match outcome {
             Ok(Some(())) => Outcome::Done(self.source),
             Ok(None) => {
@@ -484,16 +486,16 @@ impl Work<'_> {
 
 /// Room reserved in a reply buffer for the header and trailer around a value, in bytes.
 pub(super) const AROUND_VALUE: usize = 512;
-/// True for a verb that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
+/// True for an operation that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
 /// but a hit: there it misses. What replaces an item, or deletes it, needs not know it.
-fn says_so(verb: &Verb) -> bool {
-    match verb {
-        Verb::MetaGet(_)
-        | Verb::Count { .. }
-        | Verb::MetaCount { .. }
-        | Verb::Touch { .. }
-        | Verb::MetaDebug => true,
-        Verb::Store(store) => store.mode != StoreMode::Set || store.cas != 0,
+fn says_so(operation: &Operation) -> bool {
+    match operation {
+        Operation::MetaGet(_)
+        | Operation::Count { .. }
+        | Operation::MetaCount { .. }
+        | Operation::Touch { .. }
+        | Operation::MetaDebug => true,
+        Operation::Store(store) => store.mode != StoreMode::Set || store.cas != 0,
         _ => false,
     }
 }

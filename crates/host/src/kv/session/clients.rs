@@ -1,11 +1,11 @@
 //! Clients whose bytes come in one place, such as a thread.
 
 use super::about::About;
-use super::errand::{Reply, Shards};
 use super::latency::{Latencies, Stopwatch};
-use super::outbox::{Outbox, Texts};
 use super::pool::{Holding, Pool};
+use super::send_queue::{SendQueue, Texts};
 use super::shard::ServiceSettings;
+use super::shard_request::{Reply, Shards};
 use super::{Session, Ways};
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
@@ -95,7 +95,7 @@ impl Clients {
         assert!(!session.is_gone, "a client goes once");
         self.tally.clients -= 1;
         session.is_gone = true;
-        session.out = Outbox::default();
+        session.out = SendQueue::default();
         session.drop_value();
         self.charge(client);
         self.forget_if_over(client);
@@ -213,18 +213,20 @@ impl Clients {
 
     /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take more.
     pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
-        let Reply { asker, content } = reply;
-        debug_assert_eq!(asker.group, self.group);
+        let Reply { requester, content } = reply;
+        debug_assert_eq!(requester.group, self.group);
         // Whoever has been given up is not there any more.
-        self.sessions[asker.client as usize].as_ref()?;
-        self.with(asker.client, shards, |session, ways| session.note_reply(asker.number, content, ways));
-        self.forget_if_over(asker.client);
-        let session = self.sessions[asker.client as usize].as_ref();
-        session.is_some_and(|session| !session.is_gone).then_some(asker.client)
+        self.sessions[requester.client as usize].as_ref()?;
+        self.with(requester.client, shards, |session, ways| {
+            session.note_reply(requester.number, content, ways)
+        });
+        self.forget_if_over(requester.client);
+        let session = self.sessions[requester.client as usize].as_ref();
+        session.is_some_and(|session| !session.is_gone).then_some(requester.client)
     }
 
     /// What a client is to be sent.
-    pub fn outbox(&mut self, client: u32) -> &mut Outbox {
+    pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         &mut self.sessions[client as usize].as_mut().expect("a client that is sent something is there").out
     }
 

@@ -6,7 +6,7 @@
 //! a moment costs one look at the clock for a batch of commands. Not counted is the time for which an answer that is complete waits for those
 //! of earlier commands of the same client: their own time says that.
 
-use super::verb::Verb;
+use super::operation::Operation;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
 
@@ -51,13 +51,13 @@ impl Kind {
         }
     }
 
-    /// The kind of a verb.
-    pub(super) fn of(verb: &Verb) -> Kind {
-        match verb {
-            Verb::Count { .. } | Verb::MetaCount { .. } => Kind::Count,
-            Verb::Touch { .. } => Kind::Touch,
-            Verb::Delete { .. } | Verb::MetaDelete(_) => Kind::Delete,
-            Verb::Store(_) | Verb::TooLarge { .. } | Verb::Unsound(_) => Kind::Store,
+    /// The kind of an operation.
+    pub(super) fn of(operation: &Operation) -> Kind {
+        match operation {
+            Operation::Count { .. } | Operation::MetaCount { .. } => Kind::Count,
+            Operation::Touch { .. } => Kind::Touch,
+            Operation::Delete { .. } | Operation::MetaDelete(_) => Kind::Delete,
+            Operation::Store(_) | Operation::TooLarge { .. } | Operation::Unsound(_) => Kind::Store,
             _ => Kind::Get,
         }
     }

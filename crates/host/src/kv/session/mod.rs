@@ -5,35 +5,35 @@
 //! wait for it; so what a client sends takes effect in the order in which it was sent.
 //!
 //! ```text
-//!    bytes ──► clients ── commands ──► session ── errands ──► shard ── finds, changes ──► engine ──► disk
+//!    bytes ──► clients ── commands ──► session ── requests ──► shard ── finds, changes ──► engine ──► disk
 //!    bytes ◄── clients ◄── answers, in order ── session ◄── at once, or as replies ── shard ◄── items, points ──┘
 //! ```
 //!
 //! - [`clients`]: everybody whose bytes come in one place, such as a thread;
 //! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
 //! - [`latency`]: how long commands take;
-//! - [`outbox`]: what a client is to be sent;
+//! - [`send_queue`]: what a client is to be sent;
 //! - `pool`: how much memory clients take;
 //! - [`service`]: clients with one shard, for one thread.
 
 mod about;
 mod carry_out;
 pub mod clients;
-pub mod errand;
-mod foresight;
 pub mod latency;
-pub mod outbox;
+mod operation;
 mod pool;
+mod prefetch;
+pub mod send_queue;
 pub mod service;
 pub mod shard;
+pub mod shard_request;
 mod statistics;
-mod verb;
 
 pub use clients::Clients;
-pub use errand::Shards;
 pub use pool::Holding;
 pub use service::Service;
 pub use shard::{ServiceSettings, Shard};
+pub use shard_request::Shards;
 pub use statistics::{Statistics, Sums};
 
 use crate::wire::memcached::receiver::Step;
@@ -43,21 +43,21 @@ use crate::wire::memcached::{
 };
 use about::About;
 use carry_out::counted_bytes;
-use errand::{Asker, Content, Errand, Progress};
-use foresight::Foresight;
 use latency::{Kind, Stopwatch};
-use outbox::{MOST_PART, Outbox, Texts};
+use operation::{Answer, KeptKey, Operation, Store};
 use pool::Room;
+use prefetch::Prefetch;
+use send_queue::{MOST_PART, SendQueue, Texts};
+use shard_request::{Content, Progress, Requester, ShardRequest};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use verb::{Answer, KeptKey, Store, Verb};
 
 /// A client's side of the conversation.
 #[derive(Debug, Default)]
 struct Session {
     receiver: Receiver,
     /// What can be sent.
-    pub out: Outbox,
+    pub out: SendQueue,
     /// Answers that are not complete, in their order.
     waiting: VecDeque<Waiting>,
     /// The number of the first of them.
@@ -113,7 +113,7 @@ enum Then {
     Told { stats: Stats, sums: Box<Sums> },
 }
 
-/// Where a session's errands go.
+/// Where a session's requests go.
 struct Ways<'a, S> {
     pub shards: &'a mut S,
     pub about: About,
@@ -178,9 +178,9 @@ impl Session {
         let mut receiver = std::mem::take(&mut self.receiver);
         // Data that are there in one piece are not copied.
         let mut whole: &[u8] = &[];
-        let mut foresight = Foresight::new();
+        let mut prefetch = Prefetch::new();
         while self.is_willing(ways.room) {
-            foresight.look(input, &receiver, ways.shards);
+            prefetch.look(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
             match receiver.next(input) {
@@ -235,8 +235,8 @@ impl Session {
     fn command<S: Shards>(&mut self, command: &Command<'_>, ways: &mut Ways<'_, S>) -> Next {
         match *command {
             Command::Get(get) => {
-                let verb = Verb::Get { with_cas: get.with_cas, exptime: get.exptime };
-                if !self.carry_out(get.key, &verb, &[], ways) {
+                let operation = Operation::Get { with_cas: get.with_cas, exptime: get.exptime };
+                if !self.carry_out(get.key, &operation, &[], ways) {
                     return Next::FailLine;
                 }
             }
@@ -272,22 +272,24 @@ impl Session {
             }
             Command::Count(count) => {
                 let (direction, delta, noreply) = (count.direction, count.delta, count.noreply);
-                self.verb(count.key, Verb::Count { direction, delta, noreply }, ways);
+                self.operation(count.key, Operation::Count { direction, delta, noreply }, ways);
             }
             Command::Touch(touch) => {
                 let (exptime, noreply) = (touch.exptime, touch.noreply);
-                self.verb(touch.key, Verb::Touch { exptime, noreply }, ways);
+                self.operation(touch.key, Operation::Touch { exptime, noreply }, ways);
             }
             Command::Delete(delete) => {
-                self.verb(delete.key, Verb::Delete { noreply: delete.noreply }, ways);
+                self.operation(delete.key, Operation::Delete { noreply: delete.noreply }, ways);
             }
-            Command::MetaGet(get) => self.verb(get.key, Verb::MetaGet(get.flags), ways),
-            Command::MetaDelete(delete) => self.verb(delete.key, Verb::MetaDelete(delete.flags), ways),
+            Command::MetaGet(get) => self.operation(get.key, Operation::MetaGet(get.flags), ways),
+            Command::MetaDelete(delete) => {
+                self.operation(delete.key, Operation::MetaDelete(delete.flags), ways)
+            }
             Command::MetaCount(count) => {
                 let (flags, direction, delta) = (count.flags, count.direction, count.delta);
-                self.verb(count.key, Verb::MetaCount { flags, direction, delta }, ways);
+                self.operation(count.key, Operation::MetaCount { flags, direction, delta }, ways);
             }
-            Command::MetaDebug(debug) => self.verb(debug.key, Verb::MetaDebug, ways),
+            Command::MetaDebug(debug) => self.operation(debug.key, Operation::MetaDebug, ways),
             Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
@@ -298,27 +300,27 @@ impl Session {
             Command::Version => reply::version(self.tail(), VERSION),
             // How much may be taken is decided when it is started.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
-            Command::Stats(Stats::Reset) => self.ask_all(&Errand::Reset, Then::Reset, ways),
+            Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, Then::Reset, ways),
             Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
             Command::Stats(stats) => {
                 let sums = Box::default();
-                self.ask_all(&Errand::Tell, Then::Told { stats, sums }, ways);
+                self.ask_all(&ShardRequest::Tell, Then::Told { stats, sums }, ways);
             }
         }
         Next::Any
     }
 
-    /// A verb without data.
-    fn verb<S: Shards>(&mut self, key: Key<'_>, verb: Verb, ways: &mut Ways<'_, S>) {
-        if !self.carry_out(key, &verb, &[], ways) {
-            self.refuse(&verb);
+    /// An operation without data.
+    fn operation<S: Shards>(&mut self, key: Key<'_>, operation: Operation, ways: &mut Ways<'_, S>) {
+        if !self.carry_out(key, &operation, &[], ways) {
+            self.refuse(&operation);
         }
     }
 
     /// The shard has failed.
     #[cold]
-    fn refuse(&mut self, verb: &Verb) {
-        if !verb.is_silent() {
+    fn refuse(&mut self, operation: &Operation) {
+        if !operation.is_silent() {
             self.tail().extend_from_slice(Refusal::ShardFailed.line());
         }
     }
@@ -327,19 +329,19 @@ impl Session {
     fn carry_out<S: Shards>(
         &mut self,
         key: Key<'_>,
-        verb: &Verb,
+        operation: &Operation,
         data: &[u8],
         ways: &mut Ways<'_, S>,
     ) -> bool {
-        let (shard, asker) = (ways.shards.home(key), self.next_asker(ways));
-        let errand = Errand::Item { key, verb, data };
-        let kind = Kind::of(verb);
-        match ways.shards.carry_out(shard, asker, errand, self.tail()) {
+        let (shard, requester) = (ways.shards.home(key), self.next_asker(ways));
+        let request = ShardRequest::Item { key, operation, data };
+        let kind = Kind::of(operation);
+        match ways.shards.carry_out(shard, requester, request, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),
             Progress::Later { is_open, bytes } => self.wait_for_reply(shard, is_open, bytes, kind, ways),
             Progress::Deferred => {
-                let bytes = verb.most_memory(data, ways.about.settings.most_item);
-                self.wait_for_reply(shard, !verb.only_looks(), bytes, kind, ways);
+                let bytes = operation.most_memory(data, ways.about.settings.most_item);
+                self.wait_for_reply(shard, !operation.only_looks(), bytes, kind, ways);
             }
             Progress::Failed => return false,
         }
@@ -360,9 +362,9 @@ impl Session {
         self.wait(What::Reply { shard, bytes, kind, since }, ways);
     }
 
-    /// Who gets the answer of the next errand, if it comes later.
-    fn next_asker<S>(&self, ways: &Ways<'_, S>) -> Asker {
-        Asker { group: ways.group, client: ways.client, number: self.first + self.waiting.len() as u64 }
+    /// The requester that a deferred answer to the next request goes to.
+    fn next_asker<S>(&self, ways: &Ways<'_, S>) -> Requester {
+        Requester { group: ways.group, client: ways.client, number: self.first + self.waiting.len() as u64 }
     }
 
     fn begin_store<S: Shards>(
@@ -380,20 +382,20 @@ impl Session {
             self.key.set(key);
             return Next::Any;
         }
-        self.verb(key, Verb::TooLarge { replaces, answer: store.answer }, ways);
+        self.operation(key, Operation::TooLarge { replaces, answer: store.answer }, ways);
         Next::RefuseData
     }
 
     /// The data of a command have come: in one piece, or as they were collected.
     fn end_store<S: Shards>(&mut self, whole: &[u8], is_sound: bool, ways: &mut Ways<'_, S>) {
         let store = self.storing.take().expect("data follow a command");
-        let verb = if is_sound { Verb::Store(store) } else { Verb::Unsound(store.answer) };
+        let operation = if is_sound { Operation::Store(store) } else { Operation::Unsound(store.answer) };
         let mut collected = std::mem::take(&mut self.data);
         let data = if whole.is_empty() { &collected[..] } else { whole };
         self.incoming = 0;
         let kept = std::mem::take(&mut self.key);
-        if !self.carry_out(kept.key(), &verb, data, ways) {
-            self.refuse(&verb);
+        if !self.carry_out(kept.key(), &operation, data, ways) {
+            self.refuse(&operation);
         }
         self.key = kept;
         if collected.capacity() <= MOST_KEPT {
@@ -403,9 +405,9 @@ impl Session {
     }
 
     /// Something for all shards.
-    fn ask_all<S: Shards>(&mut self, errand: &Errand<'_>, then: Then, ways: &mut Ways<'_, S>) {
-        let asker = self.next_asker(ways);
-        let (left, bytes) = ask_all(errand, asker, ways);
+    fn ask_all<S: Shards>(&mut self, request: &ShardRequest<'_>, then: Then, ways: &mut Ways<'_, S>) {
+        let requester = self.next_asker(ways);
+        let (left, bytes) = ask_all(request, requester, ways);
         self.awaited += bytes;
         self.wait(What::All { left, bytes, then }, ways);
         self.advance(ways);
@@ -456,8 +458,8 @@ impl Session {
                 What::Others => {}
                 What::Flush(flush) => {
                     let moment = flush_moment(ways.about.unix, flush.delay);
-                    let asker = Asker { group: ways.group, client: ways.client, number: self.first };
-                    let (left, bytes) = ask_all(&Errand::Flush(moment), asker, ways);
+                    let requester = Requester { group: ways.group, client: ways.client, number: self.first };
+                    let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
                     let then = Then::Flushed { noreply: flush.noreply };
                     self.awaited += bytes;
                     waiting.what = What::All { left, bytes, then };
@@ -526,11 +528,15 @@ impl Then {
 }
 
 /// Has something done by all shards. How many of them answer later, and the memory that this can take.
-fn ask_all<S: Shards>(errand: &Errand<'_>, asker: Asker, ways: &mut Ways<'_, S>) -> (u32, u64) {
+fn ask_all<S: Shards>(
+    request: &ShardRequest<'_>,
+    requester: Requester,
+    ways: &mut Ways<'_, S>,
+) -> (u32, u64) {
     let mut nothing = Vec::new();
     let mut left = 0;
     for shard in 0..ways.shards.count() {
-        let progress = ways.shards.carry_out(shard, asker, *errand, &mut nothing);
+        let progress = ways.shards.carry_out(shard, requester, *request, &mut nothing);
         left += u32::from(matches!(progress, Progress::Later { .. } | Progress::Deferred));
     }
     (left, u64::from(left + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION)

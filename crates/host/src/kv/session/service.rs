@@ -3,11 +3,11 @@
 //! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
 //! [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
 //! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
-//! what [`Service::outbox`] holds.
+//! what [`Service::send_queue`] holds.
 
 use super::clients::Clients;
 use super::latency::Latencies;
-use super::outbox::Outbox;
+use super::send_queue::SendQueue;
 use super::shard::{ServiceSettings, Shard};
 use super::statistics::Statistics;
 use crate::block::Bytes;
@@ -67,8 +67,8 @@ impl Service {
     }
 
     /// What a client is to be sent.
-    pub fn outbox(&mut self, client: u32) -> &mut Outbox {
-        self.clients.outbox(client)
+    pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
+        self.clients.send_queue(client)
     }
 
     /// True while a client's input is taken.

@@ -1,11 +1,11 @@
-//! An engine, and what is asked of it: errands that are done at once, and those that wait for the disk.
+//! An engine, and what is asked of it: requests that are done at once, and those that wait for the disk.
 
 use super::carry_out::{AROUND_VALUE, Outcome, Work};
-use super::errand::{Asker, Content, Errand, Kept, Progress, Reply, Shards};
 use super::latency::Source;
+use super::operation::Operation;
 use super::pool::LEAST_COMMANDS;
+use super::shard_request::{Content, Kept, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
-use super::verb::Verb;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep};
@@ -45,7 +45,7 @@ id! {
     struct ShardRequestId;
 }
 
-/// An engine with the errands that are under way.
+/// An engine with the requests that are under way.
 #[derive(Debug)]
 pub struct Shard {
     engine: Engine,
@@ -61,7 +61,7 @@ pub struct Shard {
     replies: VecDeque<Reply>,
     statistics: Statistics,
     scratch: Vec<u8>,
-    /// Memory for errands that wait.
+    /// Memory for requests that wait.
     #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
     spare: Vec<Box<Kept>>,
     unix: u64,
@@ -70,10 +70,10 @@ pub struct Shard {
     is_touched: bool,
 }
 
-/// An errand that is not answered.
+/// A request that has not been answered.
 #[derive(Debug)]
 struct UnderWay {
-    asker: Asker,
+    requester: Requester,
     stage: Stage,
 }
 
@@ -178,10 +178,10 @@ impl Shard {
             return;
         }
         for id in std::mem::take(&mut self.stuck) {
-            let UnderWay { asker, stage: Stage::Disk(kept) } = self.pending.remove(id) else {
+            let UnderWay { requester, stage: Stage::Disk(kept) } = self.pending.remove(id) else {
                 panic!("whoever is stuck waits for the disk")
             };
-            self.try_again(asker, kept, None);
+            self.try_again(requester, kept, None);
         }
         self.note_durable();
     }
@@ -212,21 +212,28 @@ impl Shard {
         &mut self.engine
     }
 
-    /// Does an errand; see [`Shards::carry_out`].
-    pub fn receive(&mut self, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        match errand {
-            Errand::Item { key, verb, data } => self.receive_item(asker, (key, verb, data), out),
-            Errand::Flush(moment) => {
-                self.flush(moment);
-                self.promise(asker, Vec::new(), Source::Memory)
+    /// Executes a request; see [`Shards::carry_out`].
+    pub fn receive(
+        &mut self,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        match request {
+            ShardRequest::Item { key, operation, data } => {
+                self.receive_item(requester, (key, operation, data), out)
             }
-            Errand::Reset => {
+            ShardRequest::Flush(moment) => {
+                self.flush(moment);
+                self.promise(requester, Vec::new(), Source::Memory)
+            }
+            ShardRequest::Reset => {
                 self.statistics = Statistics::default();
                 Progress::Done(Source::Memory)
             }
-            Errand::Tell => {
+            ShardRequest::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
-                self.replies.push_back(Reply { asker, content });
+                self.replies.push_back(Reply { requester, content });
                 LATER
             }
         }
@@ -235,28 +242,28 @@ impl Shard {
     #[inline]
     fn receive_item(
         &mut self,
-        asker: Asker,
-        (key, verb, data): (Key<'_>, &Verb, &[u8]),
+        requester: Requester,
+        (key, operation, data): (Key<'_>, &Operation, &[u8]),
         out: &mut Vec<u8>,
     ) -> Progress {
         let before = out.len();
-        let changes = !verb.only_looks();
+        let changes = !operation.only_looks();
         self.is_touched |= changes;
-        match self.work(verb, None, out).carry_out(key, verb, data) {
+        match self.work(operation, None, out).carry_out(key, operation, data) {
             Outcome::Done(source) if changes && self.settings.is_durable => {
-                self.promise(asker, out.split_off(before), source)
+                self.promise(requester, out.split_off(before), source)
             }
             Outcome::Done(source) => Progress::Done(source),
             Outcome::OnFlash { counts, is_unknown } => {
-                let kept = self.keep(key, verb, data);
-                let bytes = self.fetch(asker, kept, counts).saturating_add(data.len() as u32);
+                let kept = self.keep(key, operation, data);
+                let bytes = self.fetch(requester, kept, counts).saturating_add(data.len() as u32);
                 // What is unknown is what it is when it is found: nothing behind may change it before.
                 Progress::Later { is_open: is_unknown || changes, bytes }
             }
             Outcome::Busy => {
-                let kept = self.keep(key, verb, data);
-                self.wait_for_disk(asker, kept);
-                Progress::Later { is_open: true, bytes: verb.most_memory(data, self.settings.most_item) }
+                let kept = self.keep(key, operation, data);
+                self.wait_for_disk(requester, kept);
+                Progress::Later { is_open: true, bytes: operation.most_memory(data, self.settings.most_item) }
             }
         }
     }
@@ -271,20 +278,20 @@ impl Shard {
     }
 
     /// Something is done: it is answered when it is durable, if that is promised.
-    fn promise(&mut self, asker: Asker, text: Vec<u8>, source: Source) -> Progress {
+    fn promise(&mut self, requester: Requester, text: Vec<u8>, source: Source) -> Progress {
         if !self.settings.is_durable {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
             return Progress::Done(source);
         }
         let bytes = text.capacity() as u32;
-        self.unsynced.push(self.pending.insert(UnderWay { asker, stage: Stage::Durable(text, source) }));
+        self.unsynced.push(self.pending.insert(UnderWay { requester, stage: Stage::Durable(text, source) }));
         Progress::Later { is_open: false, bytes }
     }
 
     /// Returns how many bytes are under way.
-    fn fetch(&mut self, asker: Asker, kept: Box<Kept>, counts: bool) -> u32 {
+    fn fetch(&mut self, requester: Requester, kept: Box<Kept>, counts: bool) -> u32 {
         self.is_touched = true;
-        let id = self.pending.insert(UnderWay { asker, stage: Stage::Item(kept) });
+        let id = self.pending.insert(UnderWay { requester, stage: Stage::Item(kept) });
         let UnderWay { stage: Stage::Item(kept), .. } = &self.pending[id] else {
             unreachable!("it was put there")
         };
@@ -294,30 +301,35 @@ impl Shard {
     /// An item has come.
     fn note_fetched(&mut self, fetched: &Fetched) {
         let id = ShardRequestId::new(fetched.ticket);
-        let UnderWay { asker, stage: Stage::Item(kept) } = self.pending.remove(id) else {
+        let UnderWay { requester, stage: Stage::Item(kept) } = self.pending.remove(id) else {
             panic!("an item comes for who waits for it")
         };
         // Who has only looked gets what there was, whatever has changed since.
-        let is_usable = kept.verb().only_looks() && fetched.was_read() || self.engine.is_current(fetched);
-        self.try_again(asker, kept, is_usable.then_some(fetched));
+        let is_usable =
+            kept.operation().only_looks() && fetched.was_read() || self.engine.is_current(fetched);
+        self.try_again(requester, kept, is_usable.then_some(fetched));
     }
 
     /// Once more, with the item that was missing if it has come.
-    fn try_again(&mut self, asker: Asker, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
-        let changes = !kept.verb().only_looks();
+    fn try_again(&mut self, requester: Requester, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
+        let changes = !kept.operation().only_looks();
         self.is_touched |= changes;
         let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + AROUND_VALUE);
-        match self.work(kept.verb(), fetched, &mut text).carry_out(kept.key(), kept.verb(), kept.data()) {
-            Outcome::Busy => return self.wait_for_disk(asker, kept),
+        match self.work(kept.operation(), fetched, &mut text).carry_out(
+            kept.key(),
+            kept.operation(),
+            kept.data(),
+        ) {
+            Outcome::Busy => return self.wait_for_disk(requester, kept),
             Outcome::OnFlash { counts, .. } => {
-                self.fetch(asker, kept, counts);
+                self.fetch(requester, kept, counts);
                 return;
             }
             Outcome::Done(source) if changes && self.settings.is_durable => {
-                self.promise(asker, text, source);
+                self.promise(requester, text, source);
             }
             Outcome::Done(source) => {
-                self.replies.push_back(Reply { asker, content: Content::Text(text, source) });
+                self.replies.push_back(Reply { requester, content: Content::Text(text, source) });
             }
         }
         if self.spare.len() < MOST_SPARE {
@@ -326,18 +338,18 @@ impl Shard {
         }
     }
 
-    fn keep(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) -> Box<Kept> {
+    fn keep(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Box<Kept> {
         match self.spare.pop() {
             Some(mut kept) => {
-                kept.set(key, verb, data);
+                kept.set(key, operation, data);
                 kept
             }
-            None => Box::new(Kept::new(key, verb, data)),
+            None => Box::new(Kept::new(key, operation, data)),
         }
     }
 
-    fn wait_for_disk(&mut self, asker: Asker, kept: Box<Kept>) {
-        self.stuck.push(self.pending.insert(UnderWay { asker, stage: Stage::Disk(kept) }));
+    fn wait_for_disk(&mut self, requester: Requester, kept: Box<Kept>) {
+        self.stuck.push(self.pending.insert(UnderWay { requester, stage: Stage::Disk(kept) }));
         // An item that has left memory to make room for itself waits for nothing: with a disk that is idle nobody would try again.
         self.has_moved |= self.engine.is_idle();
     }
@@ -350,18 +362,23 @@ impl Shard {
                 return;
             }
             self.syncing.pop_front();
-            let UnderWay { asker, stage: Stage::Durable(text, source) } = self.pending.remove(id) else {
+            let UnderWay { requester, stage: Stage::Durable(text, source) } = self.pending.remove(id) else {
                 panic!("what is to be durable is done")
             };
             let content = if has_failed { Content::Failed } else { Content::Text(text, source) };
-            self.replies.push_back(Reply { asker, content });
+            self.replies.push_back(Reply { requester, content });
         }
     }
 
-    fn work<'a>(&'a mut self, verb: &Verb, fetched: Option<&'a Fetched>, out: &'a mut Vec<u8>) -> Work<'a> {
+    fn work<'a>(
+        &'a mut self,
+        operation: &Operation,
+        fetched: Option<&'a Fetched>,
+        out: &'a mut Vec<u8>,
+    ) -> Work<'a> {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
-        let may_miss = verb.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
+        let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched, source: Source::Memory }
     }
 }
@@ -372,7 +389,7 @@ const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
 const AROUND_COMMAND: u64 = 40 << 10;
 /// Records of a step of recovery: some ten microseconds.
 const RECOVERED_AT_A_TIME: usize = 256;
-/// Errands whose memory is kept.
+/// Requests whose memory is kept.
 const MOST_SPARE: usize = 256;
 
 /// Alone, it has all items.
@@ -385,12 +402,18 @@ impl Shards for Shard {
         0
     }
 
-    fn foresee(&mut self, keys: &[&[u8]]) {
-        self.engine.foresee(keys.iter().copied());
+    fn prefetch(&mut self, keys: &[&[u8]]) {
+        self.engine.prefetch(keys.iter().copied());
     }
 
     #[inline]
-    fn carry_out(&mut self, _: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        self.receive(asker, errand, out)
+    fn carry_out(
+        &mut self,
+        _: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        self.receive(requester, request, out)
     }
 }

@@ -14,7 +14,7 @@ pub use ending::Ended;
 use super::error::Error;
 use super::inbox::Inbox;
 use super::operation::{Operation, Outcome};
-use super::queue::{Asker, News};
+use super::queue::{News, Requester};
 use super::statistics::Statistics;
 use super::store::Settings;
 use crate::Clock;
@@ -37,7 +37,7 @@ use tailcut_host::kv::{Engine, Fetched};
 #[derive(Debug)]
 pub enum Message {
     /// Something is to be done.
-    Operation(Operation, Asker),
+    Operation(Operation, Requester),
     /// Something is to be known.
     AdminRequest(AdminRequest),
 }
@@ -62,11 +62,11 @@ pub struct Worker<D> {
     /// What was taken from it.
     messages: Vec<Message>,
     /// Operations that wait for an item on flash, or for a drive that is behind; by their ids.
-    waiting: Slab<OperationId, (Operation, Asker)>,
+    waiting: Slab<OperationId, (Operation, Requester)>,
     /// Those of them that wait for a drive that is behind.
     stuck: VecDeque<OperationId>,
     /// Operations that are done, and wait until it is durable, in the order of their points; without one before the next sync.
-    undurable: VecDeque<(Option<u64>, Outcome, Operation, Asker)>,
+    undurable: VecDeque<(Option<u64>, Outcome, Operation, Requester)>,
     /// Operations that have ended.
     news: News,
     calls: Calls,
@@ -146,7 +146,7 @@ impl<D: Steered> Worker<D> {
         }
         for message in messages.drain(..) {
             match message {
-                Message::Operation(operation, asker) => self.try_once(operation, asker, None),
+                Message::Operation(operation, requester) => self.try_once(operation, requester, None),
                 Message::AdminRequest(request) => self.answer(request, now),
             }
         }
@@ -190,8 +190,8 @@ impl<D: Steered> Worker<D> {
 
     /// An item has come for who waits for it.
     fn go_on(&mut self, fetched: Fetched) {
-        let (operation, asker) = self.waiting.remove(OperationId::new(fetched.ticket));
-        self.try_once(operation, asker, Some(&fetched));
+        let (operation, requester) = self.waiting.remove(OperationId::new(fetched.ticket));
+        self.try_once(operation, requester, Some(&fetched));
         self.engine.give_back(fetched);
     }
 
@@ -204,34 +204,34 @@ impl<D: Steered> Worker<D> {
         }
         for _ in 0..before {
             let ticket = self.stuck.pop_front().expect("there were so many");
-            let (operation, asker) = self.waiting.remove(ticket);
-            self.try_once(operation, asker, None);
+            let (operation, requester) = self.waiting.remove(ticket);
+            self.try_once(operation, requester, None);
         }
         self.stuck.len() < before
     }
 
     /// Tries an operation, which ends, or waits for what is missing.
-    fn try_once(&mut self, mut operation: Operation, asker: Asker, fetched: Option<&Fetched>) {
+    fn try_once(&mut self, mut operation: Operation, requester: Requester, fetched: Option<&Fetched>) {
         match self.attempt(&mut operation, fetched) {
-            Attempt::Done(result) => self.tell(result, operation, asker),
-            Attempt::Changed(outcome) => self.undurable.push_back((None, outcome, operation, asker)),
+            Attempt::Done(result) => self.tell(result, operation, requester),
+            Attempt::Changed(outcome) => self.undurable.push_back((None, outcome, operation, requester)),
             Attempt::OnFlash { counts } => {
-                let ticket = self.waiting.insert((operation, asker));
+                let ticket = self.waiting.insert((operation, requester));
                 self.engine.fetch(self.waiting[ticket].0.key(), ticket.get(), counts);
             }
             // Where nothing is written any more, nobody waits for room.
             Attempt::Behind if self.engine.has_failed() => {
-                self.tell(Err(Error::DriveFailed), operation, asker)
+                self.tell(Err(Error::DriveFailed), operation, requester)
             }
             Attempt::Behind => {
-                self.stuck.push_back(self.waiting.insert((operation, asker)));
+                self.stuck.push_back(self.waiting.insert((operation, requester)));
             }
         }
     }
 
-    fn tell(&mut self, result: Result<Outcome, Error>, operation: Operation, asker: Asker) {
+    fn tell(&mut self, result: Result<Outcome, Error>, operation: Operation, requester: Requester) {
         self.note(&operation, result);
-        self.news.add(asker, result, operation.data);
+        self.news.add(requester, result, operation.data);
     }
 
     /// What was done is on its way to the drive.
@@ -246,14 +246,14 @@ impl<D: Steered> Worker<D> {
 
     fn tell_durable(&mut self) {
         let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
-        let is_over = |(point, ..): &(Option<u64>, Outcome, Operation, Asker)| {
+        let is_over = |(point, ..): &(Option<u64>, Outcome, Operation, Requester)| {
             has_failed || point.is_some_and(|point| point <= durable)
         };
         while self.undurable.front().is_some_and(is_over) {
-            let (point, outcome, operation, asker) = self.undurable.pop_front().expect("there is one");
+            let (point, outcome, operation, requester) = self.undurable.pop_front().expect("there is one");
             let is_durable = point.is_some_and(|point| point <= durable);
             let result = if is_durable { Ok(outcome) } else { Err(Error::DriveFailed) };
-            self.tell(result, operation, asker);
+            self.tell(result, operation, requester);
         }
     }
 }

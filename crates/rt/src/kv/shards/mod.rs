@@ -8,12 +8,12 @@
 //! The other way, a thread for each shard and messages between them, wakes another thread for most commands, and waking
 //! costs ten times as much as a command.
 
+mod guard;
+mod handle;
 mod place;
 mod planted;
-mod reach;
-mod visit;
 
-pub use reach::Reach;
+pub use handle::ShardHandle;
 
 use super::admin::Told;
 use super::events::{Event, Events};
@@ -30,8 +30,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
 use tailcut_host::kv::hash::part_of;
 use tailcut_host::kv::session::clients::Tally;
-use tailcut_host::kv::session::errand::Reply;
 use tailcut_host::kv::session::latency::Latencies;
+use tailcut_host::kv::session::shard_request::Reply;
 use tailcut_host::kv::session::{Shard, Sums};
 use tailcut_host::{Bytes, Request};
 

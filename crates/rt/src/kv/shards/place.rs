@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
-use tailcut_host::kv::session::errand::{Asker, KeptErrand};
+use tailcut_host::kv::session::shard_request::{OwnedShardRequest, Requester};
 use tailcut_host::{Bytes, Response};
 
 /// A shard's place. On cache lines of its own (a pair, as processors fetch them).
@@ -14,7 +14,7 @@ use tailcut_host::{Bytes, Response};
 #[repr(align(128))]
 pub struct Place {
     shard: Mutex<Shard>,
-    left: Mutex<Vec<Left>>,
+    left: Mutex<Vec<Deferred>>,
     left_count: AtomicUsize,
     /// When the shard wants to go on by itself, in ns.
     next_event: AtomicU64,
@@ -74,9 +74,9 @@ pub enum Recovery {
 
 /// What was left for a shard by who found it taken.
 #[derive(Debug)]
-pub enum Left {
+pub enum Deferred {
     /// Something to be done.
-    Errand(Asker, KeptErrand),
+    ShardRequest(Requester, OwnedShardRequest),
     /// The drive has answered.
     Response(Box<Response<Bytes>>),
     /// Its time has come.
@@ -134,7 +134,7 @@ impl Place {
     }
 
     /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked just before.
-    pub fn leave(&self, left: Left) {
+    pub fn leave(&self, left: Deferred) {
         let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(left);
         self.left_count.store(all.len(), Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Place {
 
     /// What was left, for who has the shard.
     #[inline]
-    pub fn take_left(&self) -> Vec<Left> {
+    pub fn take_left(&self) -> Vec<Deferred> {
         if self.left_count.load(Ordering::Relaxed) == 0 {
             return Vec::new();
         }

@@ -1,17 +1,17 @@
 //! Broken invariants for tests: keys at which this crate panics where its feature `planted` is on.
 
-use tailcut_host::kv::session::errand::Errand;
+use tailcut_host::kv::session::shard_request::ShardRequest;
 
 /// In the session of whoever says it.
 pub(super) const SESSION: &[u8] = b"planted:session";
 /// In the shard that has it.
 pub(super) const SHARD: &[u8] = b"planted:shard";
 
-/// Panics if the errand begins with this key.
+/// Panics if the request begins with this key.
 #[inline(always)]
-pub(super) fn check(errand: &Errand<'_>, planted: &[u8]) {
+pub(super) fn check(request: &ShardRequest<'_>, planted: &[u8]) {
     if cfg!(feature = "planted")
-        && let Errand::Item { key, .. } = errand
+        && let ShardRequest::Item { key, .. } = request
     {
         assert!(!key.as_bytes().starts_with(planted), "planted");
     }

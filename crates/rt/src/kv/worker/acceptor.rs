@@ -65,7 +65,7 @@ impl<D: Steered> Worker<D> {
                 Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
-                    self.reach.common().tell(Event::Exhausted);
+                    self.shards.common().tell(Event::Exhausted);
                     return self.acceptor.close_until(&self.epoll, now + PAUSE);
                 }
                 // A connection that was gone before it was taken.
@@ -85,7 +85,7 @@ impl<D: Steered> Worker<D> {
 
     /// Threads get connections in turns.
     fn let_in(&mut self, socket: OwnedFd) {
-        let common = self.reach.common();
+        let common = self.shards.common();
         if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
             common.tell(Event::Refused);
@@ -107,8 +107,8 @@ impl<D: Steered> Worker<D> {
         // Of those that have gone, some may wait for their answers.
         if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
             self.traffic.turned_away += 1;
-            self.reach.common().tell(Event::Refused);
-            return self.reach.common().let_out();
+            self.shards.common().tell(Event::Refused);
+            return self.shards.common().let_out();
         }
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(ConnectionSlot::default());
@@ -117,13 +117,13 @@ impl<D: Steered> Worker<D> {
         let token = token(slot, self.slots[slot as usize].generation);
         if epoll::add(&self.epoll, &socket, EventData::new_u64(token), ARRIVING).is_err() {
             self.vacant.push(slot);
-            return self.reach.common().let_out();
+            return self.shards.common().let_out();
         }
         let name = self.name(Origin::Connection(slot));
         let login = self.users.is_some().then(Login::default);
         self.slots[slot as usize].client = Some(Client::new(socket, name, login, now));
         self.traffic.connections += 1;
-        self.reach.common().tell(Event::Connected);
+        self.shards.common().tell(Event::Connected);
         if self.limits.idle.is_some() && self.idle_check == Time::NEVER {
             self.idle_check = now + IDLE_EVERY;
         }
@@ -140,8 +140,8 @@ impl<D: Steered> Worker<D> {
         if client.awaits_memory {
             self.pressure.remove(slot);
         }
-        self.reach.common().tell(Event::Left);
-        self.reach.common().let_out();
+        self.shards.common().tell(Event::Disconnected);
+        self.shards.common().let_out();
     }
 
     /// Closes connections on which nothing has come for too long.

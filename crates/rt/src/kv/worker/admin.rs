@@ -42,7 +42,7 @@ impl<D: Steered> Worker<D> {
         let told = Told { latencies: self.clients.take_latencies(), traffic: self.traffic };
         if let Err(unheard) = answer.send(told) {
             // Whoever asked has given up; the next one gets them.
-            self.reach.common().latencies().merge(unheard.0.latencies);
+            self.shards.common().latencies().merge(unheard.0.latencies);
         }
     }
 
@@ -72,28 +72,28 @@ impl<D: Steered> Worker<D> {
         self.checkup.is_stale = true;
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
         let health = drive.health();
-        let common = self.reach.common();
+        let common = self.shards.common();
         let is_full = (0..common.shards())
             .any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
         if is_full != self.checkup.is_full {
             self.checkup.is_full = is_full;
             common.tell(Event::Room { drive: drive.identify().model, is_full });
         }
-        for shard in 0..self.reach.common().shards() {
-            let common = self.reach.common();
+        for shard in 0..self.shards.common().shards() {
+            let common = self.shards.common();
             while let Some(damage) = common.with(shard, |shard| shard.engine_mut().next_damage()).flatten() {
                 let block = self.parts.block(shard, damage.block);
                 common.tell(Event::Damage(Damage { block, ..damage }));
             }
         }
-        self.reach.common().tell_change(&self.checkup.health, &health);
+        self.shards.common().tell_change(&self.checkup.health, &health);
         let is_the_same = self.checkup.health == health;
         let is_full = self.checkup.is_full;
         self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false, is_full };
         if !is_the_same {
             let mut text = Vec::new();
             self.checkup.health.tell(&mut text);
-            self.reach.common().set_health(text);
+            self.shards.common().set_health(text);
         }
     }
 }

@@ -54,7 +54,7 @@ id! {
     pub(super) struct DatagramId;
 }
 
-/// A request that is not answered.
+/// A request that has not been answered.
 #[derive(Debug)]
 struct Open {
     socket: usize,
@@ -151,7 +151,7 @@ impl<D: Steered> Worker<D> {
         let Some(open) = self.datagram_sockets.open.get_mut(id) else { return };
         if self.clients.is_willing(open.name) {
             let mut rest = &open.rest[..];
-            self.clients.receive(open.name, &mut rest, &mut self.reach.visit());
+            self.clients.receive(open.name, &mut rest, &mut self.shards.visit());
             let taken = open.rest.len() - rest.len();
             open.rest.drain(..taken);
         }
@@ -163,7 +163,7 @@ impl<D: Steered> Worker<D> {
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         let mut answer = Vec::new();
-        self.clients.outbox(open.name).empty_into(&mut answer);
+        self.clients.send_queue(open.name).empty_into(&mut answer);
         match is_short_of_memory {
             true => self.traffic.dropped += 1,
             false if is_whole && answer.len() <= CONTENT_BYTES => {

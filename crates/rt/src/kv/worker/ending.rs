@@ -39,11 +39,11 @@ impl<D: Steered> Worker<D> {
         if !self.may_recover() {
             return;
         }
-        self.reach.recover();
-        let recovery = self.reach.common().recovery();
+        self.shards.recover();
+        let recovery = self.shards.common().recovery();
         self.is_recovered = recovery == Recovery::Over;
         if recovery == Recovery::Failed && self.stopping == Stopping::Not {
-            let common = self.reach.common();
+            let common = self.shards.common();
             (1..common.threads()).for_each(|thread| common.post(thread, Message::Stop));
             self.begin_end();
         }
@@ -51,7 +51,7 @@ impl<D: Steered> Worker<D> {
 
     /// True if that can go on in another turn.
     pub(super) fn can_recover(&self) -> bool {
-        self.may_recover() && self.reach.common().recovery() == Recovery::GoesOn
+        self.may_recover() && self.shards.common().recovery() == Recovery::GoesOn
     }
 
     fn may_recover(&self) -> bool {
@@ -71,7 +71,7 @@ impl<D: Steered> Worker<D> {
             Stopping::Not | Stopping::Done { .. } => {}
             Stopping::Emptying { deadline } => self.empty(now, *deadline),
             Stopping::Settling { points, deadline } => {
-                let common = self.reach.common();
+                let common = self.shards.common();
                 let is_durable = (0..)
                     .zip(points)
                     .all(|(shard, &point)| is_so(common, shard, |shard| shard.engine().durable() >= point));
@@ -100,7 +100,7 @@ impl<D: Steered> Worker<D> {
         if self.slots.len() > self.vacant.len() {
             return;
         }
-        let common = self.reach.common();
+        let common = self.shards.common();
         if self.thread > 0 {
             common.finished.fetch_add(1, Ordering::SeqCst);
             common.post(0, Message::Poll);
@@ -109,7 +109,7 @@ impl<D: Steered> Worker<D> {
             let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);
             let points = (0..common.shards()).map(close).collect();
             self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
-            self.reach.go_on_everywhere();
+            self.shards.go_on_everywhere();
             self.is_told = true;
         }
     }

@@ -12,7 +12,7 @@ impl<D: Steered> Worker<D> {
         // The session is not used again, a shard in use is marked as failed, and nothing else is changed while they are at work but
         // queues, to which whole entries are appended, and the buffer.
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) else { return true };
-        self.reach.common().note_panic(&*panic);
+        self.shards.common().note_panic(&*panic);
         self.buffer.resize(BUFFER_BYTES, 0);
         match origin {
             Origin::Connection(slot) => {
@@ -25,7 +25,7 @@ impl<D: Steered> Worker<D> {
             Origin::Nobody => {}
         }
         // What has been done at shards before may leave something to be asked of the drive.
-        self.reach.go_on_everywhere();
+        self.shards.go_on_everywhere();
         self.is_told = true;
         false
     }

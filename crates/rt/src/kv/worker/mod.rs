@@ -21,7 +21,7 @@ use super::events::Event;
 use super::figures::Traffic;
 use super::parts::Parts;
 use super::server::Limits;
-use super::shards::{Common, Message, Reach};
+use super::shards::{Common, Message, ShardHandle};
 use super::throttle::Throttle;
 use crate::Clock;
 use crate::ctl::{Steered, Steering};
@@ -59,7 +59,7 @@ pub struct Entries {
 pub struct Worker<D> {
     thread: u32,
     clients: Clients,
-    reach: Reach,
+    shards: ShardHandle,
     /// None where everything is in memory, and in all threads but the first.
     drive: Option<D>,
     parts: Parts,
@@ -165,7 +165,7 @@ impl<D: Steered> Worker<D> {
         Ok(Worker {
             thread,
             clients: Clients::new(thread, common.threads(), settings),
-            reach: Reach::new(common, thread),
+            shards: ShardHandle::new(common, thread),
             parts,
             drive,
             answers: Answers::default(),
@@ -203,7 +203,7 @@ impl<D: Steered> Worker<D> {
         loop {
             self.turn();
             if let Stopping::Done { is_durable } = self.stopping {
-                let unreadable = self.reach.common().unreadable();
+                let unreadable = self.shards.common().unreadable();
                 let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
                 let latencies = self.clients.take_latencies();
                 return Ended { traffic: self.traffic, latencies, is_durable, unreadable, drive: self.drive };
@@ -225,7 +225,7 @@ impl<D: Steered> Worker<D> {
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
         self.clients.tick(unix);
-        self.reach.tick(now, unix);
+        self.shards.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(slot) = self.listed.pop_front() else { break };
             self.guarded(Origin::Connection(slot), |worker| worker.receive(slot));
@@ -241,19 +241,19 @@ impl<D: Steered> Worker<D> {
         self.go_on_with_the_slowed(now);
         self.wind_down(now);
         self.check_up(now);
-        self.reach.common().tally(self.thread, &self.clients.tally());
+        self.shards.common().tally(self.thread, &self.clients.tally());
     }
 
     /// What the drive takes, and what it has ready.
     fn carry_out(&mut self, now: Time) {
         if self.thread == 0 {
-            self.reach.go_on();
+            self.shards.go_on();
         }
         loop {
-            self.reach.ask_touched();
+            self.shards.ask_touched();
             let mut has_moved = self.give_replies();
             if let Some(drive) = &mut self.drive {
-                let (requests, common) = self.reach.take_requests();
+                let (requests, common) = self.shards.take_requests();
                 // What a shard that has failed wants to write may be anything.
                 for (shard, request) in requests.filter(|&(shard, _)| !common.has_failed(shard)) {
                     drive.submit(now, self.parts.request(shard, request));
@@ -263,7 +263,7 @@ impl<D: Steered> Worker<D> {
             }
             for response in self.answers.responses.drain(..) {
                 let (shard, response) = self.parts.response(response);
-                self.reach.respond(shard, response);
+                self.shards.respond(shard, response);
                 has_moved = true;
             }
             self.steering.replied(self.answers.replies.drain(..));
@@ -272,17 +272,17 @@ impl<D: Steered> Worker<D> {
             }
             self.note_progress(now);
         }
-        self.reach.send_mail();
+        self.shards.send_mail();
     }
 
     /// Answers that have come later go to their clients.
     fn give_replies(&mut self) -> bool {
         let mut has_any = false;
-        while let Some(reply) = self.reach.next_reply() {
+        while let Some(reply) = self.shards.next_reply() {
             has_any = true;
-            let name = reply.asker.client;
+            let name = reply.requester.client;
             let is_good = self.guarded(self.origins[name as usize], |worker| {
-                if worker.clients.take(reply, &mut worker.reach.visit()).is_some() {
+                if worker.clients.take(reply, &mut worker.shards.visit()).is_some() {
                     worker.go_on(name);
                 }
             });
@@ -316,16 +316,16 @@ impl<D: Steered> Worker<D> {
     /// Another thread has something to say.
     fn receive_messages(&mut self) {
         self.is_told = true;
-        for message in self.reach.common().mailbox(self.thread).empty() {
+        for message in self.shards.common().mailbox(self.thread).empty() {
             match message {
                 Message::Connection(socket) => self.welcome(socket),
-                Message::Replies(replies) => self.reach.take_replies(replies),
-                Message::Requests(requests) => self.reach.take_over(requests),
-                Message::Poll => self.reach.go_on_everywhere(),
+                Message::Replies(replies) => self.shards.take_replies(replies),
+                Message::Requests(requests) => self.shards.take_over(requests),
+                Message::Poll => self.shards.go_on_everywhere(),
                 Message::AdminRequest(request) => self.answer_admin(request),
                 Message::Report(answer) => self.tell(&answer),
                 Message::ShardFailed(shard) => self.fail_shard(shard),
-                Message::Beat => self.reach.common().note_beat(self.thread),
+                Message::Beat => self.shards.common().note_beat(self.thread),
                 Message::Stop => self.begin_end(),
             }
         }

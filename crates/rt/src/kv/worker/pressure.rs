@@ -74,7 +74,7 @@ impl<D: Steered> Worker<D> {
             && let Some(slot) = self.longest_hoarder(now)
         {
             self.traffic.hoarding += 1;
-            self.reach.common().tell(Event::Hoarding);
+            self.shards.common().tell(Event::Hoarding);
             self.close(slot);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::client::{Client, Moved};
 use super::super::events::Event;
-use super::super::shards::Reach;
+use super::super::shards::ShardHandle;
 use super::super::throttle::{Peer, Throttle};
 use super::{Stopping, Worker};
 use crate::Clock;
@@ -21,7 +21,7 @@ impl<D: Steered> Worker<D> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut intake = Intake {
             clients: &mut self.clients,
-            reach: &mut self.reach,
+            shards: &mut self.shards,
             users: self.users.as_ref(),
             throttle: &mut self.throttle,
             clock: self.clock,
@@ -105,7 +105,7 @@ impl<D: Steered> Worker<D> {
 /// Where input goes.
 struct Intake<'a> {
     clients: &'a mut Clients,
-    reach: &'a mut Reach,
+    shards: &'a mut ShardHandle,
     users: Option<&'a Users>,
     throttle: &'a mut Throttle,
     clock: Clock,
@@ -131,15 +131,15 @@ impl Intake<'_> {
                 Attempt::More => return,
                 Attempt::Welcome => {
                     client.login = None;
-                    reply::stored(self.clients.outbox(client.name).tail(), Stored::Stored, false);
+                    reply::stored(self.clients.send_queue(client.name).tail(), Stored::Stored, false);
                 }
                 Attempt::Refused(line) => {
                     self.not_let_in += 1;
                     if line == AUTHENTICATION_FAILURE {
                         self.throttle.note_failure(&peer, now);
-                        self.reach.common().tell(Event::LoginFailed(peer));
+                        self.shards.common().tell(Event::LoginFailed(peer));
                     }
-                    self.clients.outbox(client.name).tail().extend_from_slice(line);
+                    self.clients.send_queue(client.name).tail().extend_from_slice(line);
                 }
                 Attempt::Close => {
                     (client.has_ended, client.is_readable) = (true, false);
@@ -148,7 +148,7 @@ impl Intake<'_> {
                 }
             }
         }
-        self.clients.receive(client.name, input, &mut self.reach.visit());
+        self.clients.receive(client.name, input, &mut self.shards.visit());
         client.is_held = !self.clients.is_willing(client.name);
     }
 }

@@ -51,7 +51,7 @@ impl<D: Steered> Worker<D> {
             return Time::NEVER;
         }
         let of_drive = self.drive.as_ref().map_or(Time::NEVER, Drive::next_event);
-        of_drive.min(self.reach.common().next_event())
+        of_drive.min(self.shards.common().next_event())
     }
 
     /// How long to sleep at most.

@@ -27,9 +27,9 @@ impl<D: Steered> Worker<D> {
     fn send_to(&mut self, slot: u32) {
         let Some(client) = &mut self.slots[slot as usize].client else { return };
         client.is_answering = false;
-        let outbox = self.clients.outbox(client.name);
-        let Moved::Bytes(sent) = client.send(outbox) else { return self.close(slot) };
-        let is_sent = sent == outbox.bytes();
+        let send_queue = self.clients.send_queue(client.name);
+        let Moved::Bytes(sent) = client.send(send_queue) else { return self.close(slot) };
+        let is_sent = sent == send_queue.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
         if is_sent && self.is_over(slot) {

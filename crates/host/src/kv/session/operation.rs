@@ -4,7 +4,7 @@ use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode};
 
 /// A command about one item, without its key.
 #[derive(Clone, Copy, Debug)]
-pub enum Verb {
+pub enum Operation {
     /// `get`, `gets`, `gat`, `gats`.
     Get {
         /// The CAS value is wanted, too.
@@ -94,14 +94,18 @@ pub enum Answer {
     Meta(MetaFlags),
 }
 
-impl Verb {
+impl Operation {
     /// No answer is wanted, not even of an error.
     pub fn is_silent(&self) -> bool {
         match self {
-            Verb::Store(Store { answer, .. }) | Verb::TooLarge { answer, .. } | Verb::Unsound(answer) => {
+            Operation::Store(Store { answer, .. })
+            | Operation::TooLarge { answer, .. }
+            | Operation::Unsound(answer) => {
                 matches!(answer, Answer::Classic { noreply: true })
             }
-            Verb::Count { noreply, .. } | Verb::Touch { noreply, .. } | Verb::Delete { noreply } => *noreply,
+            Operation::Count { noreply, .. }
+            | Operation::Touch { noreply, .. }
+            | Operation::Delete { noreply } => *noreply,
             _ => false,
         }
     }
@@ -110,8 +114,8 @@ impl Verb {
     /// which is part of an item of at most `most_item` bytes.
     pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
         let returned = match self {
-            Verb::Get { .. } => most_item,
-            Verb::MetaGet(flags) if flags.wants_value() => most_item,
+            Operation::Get { .. } => most_item,
+            Operation::MetaGet(flags) if flags.wants_value() => most_item,
             _ => 0,
         };
         u32::try_from(data.len() as u64 + returned).unwrap_or(u32::MAX)
@@ -120,18 +124,18 @@ impl Verb {
     /// Nothing is changed but when the item expires: the next command need not wait for it.
     pub fn only_looks(&self) -> bool {
         match self {
-            Verb::Get { exptime, .. } => exptime.is_none(),
-            Verb::MetaGet(flags) => {
+            Operation::Get { exptime, .. } => exptime.is_none(),
+            Operation::MetaGet(flags) => {
                 flags.exptime.is_none() && flags.vivify.is_none() && flags.recache.is_none()
             }
-            Verb::MetaDebug => true,
+            Operation::MetaDebug => true,
             _ => false,
         }
     }
 
     /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it whatever it is.
     pub fn may_miss(&self) -> bool {
-        self.only_looks() || matches!(self, Verb::Delete { .. } | Verb::MetaDelete(_))
+        self.only_looks() || matches!(self, Operation::Delete { .. } | Operation::MetaDelete(_))
     }
 }
 

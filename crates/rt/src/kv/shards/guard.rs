@@ -1,13 +1,13 @@
 //! A stay of a thread at the shards: it does there what a client asks for.
 
-use super::place::{Left, Place, Seized};
-use super::reach::Yields;
+use super::handle::Outputs;
+use super::place::{Deferred, Place, Seized};
 use super::{Common, planted};
 use tailcut_base::Time;
 use tailcut_host::kv::MOST_FORESEEN;
 use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::clients::Tally;
-use tailcut_host::kv::session::errand::{Asker, Errand, Progress, Shards};
+use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
 use tailcut_host::wire::memcached::{Key, reply};
 
 /// A thread's way to the shards for as long as it carries out what has come from one client.
@@ -15,9 +15,9 @@ use tailcut_host::wire::memcached::{Key, reply};
 /// A shard is let go after each command, so that others find it free. A thread that is the only one keeps it until it needs another, or goes: each lock
 /// that is taken or given back waits for all that was written before, and so for memory.
 #[derive(Debug)]
-pub struct Visit<'a> {
+pub struct ShardGuard<'a> {
     common: &'a Common,
-    yields: &'a mut Yields,
+    outputs: &'a mut Outputs,
     now: Time,
     unix: u64,
     held: Option<Held<'a>>,
@@ -31,11 +31,11 @@ struct Held<'a> {
     shard: Seized<'a>,
 }
 
-impl<'a> Visit<'a> {
-    /// By a thread that collects in `yields` what comes of it.
+impl<'a> ShardGuard<'a> {
+    /// By a thread that collects in `outputs` what comes of it.
     #[inline]
-    pub(super) fn new(common: &'a Common, yields: &'a mut Yields, now: Time, unix: u64) -> Visit<'a> {
-        Visit { common, yields, now, unix, held: None }
+    pub(super) fn new(common: &'a Common, outputs: &'a mut Outputs, now: Time, unix: u64) -> ShardGuard<'a> {
+        ShardGuard { common, outputs, now, unix, held: None }
     }
 
     /// Uses a shard, if nobody else has it.
@@ -61,7 +61,7 @@ impl<'a> Visit<'a> {
         let place = &self.common.places[number as usize];
         let mut shard = place.seize()?;
         shard.tick(self.now, self.unix);
-        self.yields.do_what_was_left(place, &mut shard);
+        self.outputs.do_what_was_left(place, &mut shard);
         Some(Held { number, place, shard })
     }
 
@@ -70,15 +70,15 @@ impl<'a> Visit<'a> {
         self.let_go();
         let place = &self.common.places[number as usize];
         let Some(mut shard) = place.seize() else { return false };
-        self.yields.ask(place, number, &mut shard);
-        self.yields.collect(place, &mut shard);
+        self.outputs.ask(place, number, &mut shard);
+        self.outputs.collect(place, &mut shard);
         drop(shard);
         self.see_to_what_was_left(number);
         true
     }
 
     /// Leaves something for a shard that is taken.
-    pub(super) fn leave(&mut self, number: u32, left: Left) {
+    pub(super) fn leave(&mut self, number: u32, left: Deferred) {
         self.let_go();
         self.common.places[number as usize].leave(left);
         // If it is free by now, it is done at once.
@@ -94,8 +94,8 @@ impl<'a> Visit<'a> {
             return;
         }
         shard.is_in_use = true;
-        self.yields.note_touch(number, &shard);
-        self.yields.collect(place, &mut shard);
+        self.outputs.note_touch(number, &shard);
+        self.outputs.collect(place, &mut shard);
         drop(shard);
         if place.has_left() {
             self.see_to_what_was_left(number);
@@ -108,21 +108,21 @@ impl<'a> Visit<'a> {
         let place = &self.common.places[number as usize];
         while place.has_left() {
             let Some(mut shard) = place.seize() else { break };
-            self.yields.do_what_was_left(place, &mut shard);
-            self.yields.note_touch(number, &shard);
-            self.yields.collect(place, &mut shard);
+            self.outputs.do_what_was_left(place, &mut shard);
+            self.outputs.note_touch(number, &shard);
+            self.outputs.collect(place, &mut shard);
         }
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for ShardGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.let_go();
     }
 }
 
-impl Shards for Visit<'_> {
+impl Shards for ShardGuard<'_> {
     fn count(&self) -> u32 {
         self.common.shards()
     }
@@ -133,7 +133,7 @@ impl Shards for Visit<'_> {
     }
 
     fn elsewhere(&self) -> Tally {
-        self.common.tallied_but_of(self.yields.thread)
+        self.common.tallied_but_of(self.outputs.thread)
     }
 
     fn tell_of_disk(&self, out: &mut Vec<u8>) {
@@ -142,7 +142,7 @@ impl Shards for Visit<'_> {
         self.common.tell_health(out);
     }
 
-    fn foresee(&mut self, keys: &[&[u8]]) {
+    fn prefetch(&mut self, keys: &[&[u8]]) {
         let mut homes = [u32::MAX; MOST_FORESEEN];
         homes.iter_mut().zip(keys).for_each(|(home, key)| *home = self.common.home(key));
         for (at, &home) in homes.iter().enumerate().take(keys.len()) {
@@ -150,23 +150,29 @@ impl Shards for Visit<'_> {
                 continue;
             }
             let there = keys.iter().zip(homes).filter(|&(_, other)| other == home).map(|(key, _)| *key);
-            self.with(home, |shard| shard.engine().foresee(there));
+            self.with(home, |shard| shard.engine().prefetch(there));
         }
     }
 
     #[inline]
-    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress {
-        planted::check(&errand, planted::SESSION);
+    fn carry_out(
+        &mut self,
+        shard: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        planted::check(&request, planted::SESSION);
         if let Some(progress) = self.with(shard, |shard| {
-            planted::check(&errand, planted::SHARD);
-            shard.receive(asker, errand, out)
+            planted::check(&request, planted::SHARD);
+            shard.receive(requester, request, out)
         }) {
             return progress;
         }
         if self.common.places[shard as usize].has_failed() {
             return Progress::Failed;
         }
-        self.leave(shard, Left::Errand(asker, errand.keep()));
+        self.leave(shard, Deferred::ShardRequest(requester, request.keep()));
         Progress::Deferred
     }
 }

@@ -1,28 +1,28 @@
 //! The shards, as one thread reaches them.
 
-use super::place::{Left, Place, Recovery};
-use super::visit::Visit;
+use super::guard::ShardGuard;
+use super::place::{Deferred, Place, Recovery};
 use super::{Common, Message};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
-use tailcut_host::kv::session::errand::{Content, Progress, Reply};
+use tailcut_host::kv::session::shard_request::{Content, Progress, Reply};
 use tailcut_host::{Bytes, Request, Response};
 
 /// The way of a thread to the shards.
 #[derive(Debug)]
-pub struct Reach {
+pub struct ShardHandle {
     common: Arc<Common>,
     now: Time,
     unix: u64,
-    yields: Yields,
+    outputs: Outputs,
 }
 
 /// What comes of using shards.
 #[derive(Debug)]
-pub(super) struct Yields {
+pub(super) struct Outputs {
     pub(super) thread: u32,
     /// For clients of this thread.
     replies: VecDeque<Reply>,
@@ -36,13 +36,13 @@ pub(super) struct Yields {
     has_appointment: bool,
 }
 
-impl Reach {
+impl ShardHandle {
     /// For the thread with this number.
-    pub fn new(common: Arc<Common>, thread: u32) -> Reach {
+    pub fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
         let mail = (0..common.threads()).map(|_| Vec::new()).collect();
         let (replies, requests, touched) = (VecDeque::new(), Vec::new(), Vec::new());
-        let yields = Yields { thread, replies, mail, requests, touched, has_appointment: false };
-        Reach { common, now: Time::ZERO, unix: 0, yields }
+        let outputs = Outputs { thread, replies, mail, requests, touched, has_appointment: false };
+        ShardHandle { common, now: Time::ZERO, unix: 0, outputs }
     }
 
     /// What all threads share.
@@ -57,31 +57,31 @@ impl Reach {
 
     /// The next answer for a client of this thread.
     pub fn next_reply(&mut self) -> Option<Reply> {
-        self.yields.replies.pop_front()
+        self.outputs.replies.pop_front()
     }
 
     /// Answers have come from another thread.
     pub fn take_replies(&mut self, replies: Vec<Reply>) {
-        self.yields.replies.extend(replies);
+        self.outputs.replies.extend(replies);
     }
 
     /// Asks the shards that were used what they want: once for many commands. Who has used some does this before it sleeps.
     pub fn ask_touched(&mut self) {
-        while let Some(shard) = self.yields.touched.pop() {
+        while let Some(shard) = self.outputs.touched.pop() {
             if self.guarded(|visit| visit.ask(shard)) == Some(false) {
-                self.leave(shard, Left::Tick);
+                self.leave(shard, Deferred::Tick);
             }
         }
     }
 
     /// What shards want of the drive since the last time, and what all threads share.
     pub fn take_requests(&mut self) -> (std::vec::Drain<'_, (u32, Request<Bytes>)>, &Common) {
-        (self.yields.requests.drain(..), &self.common)
+        (self.outputs.requests.drain(..), &self.common)
     }
 
     /// Another thread's shards want something of the drive.
     pub fn take_over(&mut self, requests: Vec<(u32, Request<Bytes>)>) {
-        self.yields.requests.extend(requests);
+        self.outputs.requests.extend(requests);
     }
 
     /// The drive has answered a shard.
@@ -92,7 +92,7 @@ impl Reach {
             shard.turn();
         });
         if let (None, Some(response)) = (done, response) {
-            self.leave(shard, Left::Response(Box::new(response)));
+            self.leave(shard, Deferred::Response(Box::new(response)));
         }
     }
 
@@ -111,7 +111,7 @@ impl Reach {
             if self.common.places[shard as usize].next_event() <= self.now
                 && self.with(shard, go_on).is_none()
             {
-                self.leave(shard, Left::Tick);
+                self.leave(shard, Deferred::Tick);
             }
         }
     }
@@ -120,23 +120,23 @@ impl Reach {
     pub fn go_on_everywhere(&mut self) {
         for shard in 0..self.common.shards() {
             if self.with(shard, go_on).is_none() {
-                self.leave(shard, Left::Tick);
+                self.leave(shard, Deferred::Tick);
             }
         }
     }
 
     /// Tells the other threads what concerns them.
     pub fn send_mail(&mut self) {
-        let yields = &mut self.yields;
-        for (thread, replies) in (0..).zip(&mut yields.mail).filter(|(_, replies)| !replies.is_empty()) {
+        let outputs = &mut self.outputs;
+        for (thread, replies) in (0..).zip(&mut outputs.mail).filter(|(_, replies)| !replies.is_empty()) {
             self.common.post(thread, Message::Replies(std::mem::take(replies)));
         }
-        let is_news = std::mem::take(&mut yields.has_appointment);
-        if yields.thread == 0 {
+        let is_news = std::mem::take(&mut outputs.has_appointment);
+        if outputs.thread == 0 {
             return;
         }
-        if !yields.requests.is_empty() {
-            self.common.post(0, Message::Requests(std::mem::take(&mut yields.requests)));
+        if !outputs.requests.is_empty() {
+            self.common.post(0, Message::Requests(std::mem::take(&mut outputs.requests)));
         } else if is_news {
             self.common.post(0, Message::Poll);
         }
@@ -144,8 +144,8 @@ impl Reach {
 
     /// A stay at the shards, for who has several things to do there.
     #[inline]
-    pub fn visit(&mut self) -> Visit<'_> {
-        Visit::new(&self.common, &mut self.yields, self.now, self.unix)
+    pub fn visit(&mut self) -> ShardGuard<'_> {
+        ShardGuard::new(&self.common, &mut self.outputs, self.now, self.unix)
     }
 
     /// Uses a shard, if nobody else has it.
@@ -155,14 +155,14 @@ impl Reach {
     }
 
     /// Leaves something for a shard that is taken; for one that has failed there is nothing more to do.
-    fn leave(&mut self, shard: u32, left: Left) {
+    fn leave(&mut self, shard: u32, left: Deferred) {
         if !self.common.has_failed(shard) {
             self.guarded(|visit| visit.leave(shard, left));
         }
     }
 
     /// Does something at the shards that is for no client of its own: a panic ends it, and the shard that is used.
-    fn guarded<R>(&mut self, work: impl FnOnce(&mut Visit<'_>) -> R) -> Option<R> {
+    fn guarded<R>(&mut self, work: impl FnOnce(&mut ShardGuard<'_>) -> R) -> Option<R> {
         // A shard in use is marked as failed; the rest of `self` are queues, to which whole entries are appended.
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut self.visit())));
         done.map_err(|panic| self.common.note_panic(&*panic)).ok()
@@ -174,7 +174,7 @@ fn go_on(shard: &mut Shard) {
     shard.turn();
 }
 
-impl Yields {
+impl Outputs {
     #[inline]
     pub(super) fn do_what_was_left(&mut self, place: &Place, shard: &mut Shard) {
         for left in place.take_left() {
@@ -182,19 +182,19 @@ impl Yields {
         }
     }
 
-    fn do_one(&mut self, left: Left, shard: &mut Shard) {
+    fn do_one(&mut self, left: Deferred, shard: &mut Shard) {
         match left {
-            Left::Errand(asker, kept) => {
+            Deferred::ShardRequest(requester, kept) => {
                 let mut text = Vec::new();
-                if let Progress::Done(source) = shard.receive(asker, kept.errand(), &mut text) {
-                    self.sort(Reply { asker, content: Content::Text(text, source) });
+                if let Progress::Done(source) = shard.receive(requester, kept.request(), &mut text) {
+                    self.sort(Reply { requester, content: Content::Text(text, source) });
                 }
             }
-            Left::Response(response) => {
+            Deferred::Response(response) => {
                 shard.respond(*response);
                 shard.turn();
             }
-            Left::Tick => go_on(shard),
+            Deferred::Tick => go_on(shard),
         }
     }
 
@@ -232,9 +232,9 @@ impl Yields {
     }
 
     fn sort(&mut self, reply: Reply) {
-        match reply.asker.group == self.thread {
+        match reply.requester.group == self.thread {
             true => self.replies.push_back(reply),
-            false => self.mail[reply.asker.group as usize].push(reply),
+            false => self.mail[reply.requester.group as usize].push(reply),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is known of the next keys is fetched from memory before their turn comes.
 
-use super::errand::Shards;
+use super::shard_request::Shards;
 use crate::kv::MOST_FORESEEN;
 use crate::wire::memcached::{Ahead, Receiver};
 
@@ -9,16 +9,16 @@ use crate::wire::memcached::{Ahead, Receiver};
 /// An item that is asked for is somewhere in gigabytes of index and records, so each command waits for memory, several times: as long as everything else
 /// in it takes. The next [`MOST_FORESEEN`] are waited for together.
 #[derive(Debug)]
-pub struct Foresight<'a> {
+pub struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,
     /// When so many bytes of the input are left, the next are looked at.
     until: usize,
 }
 
-impl<'a> Foresight<'a> {
+impl<'a> Prefetch<'a> {
     /// Of input of which nothing was looked at.
-    pub fn new() -> Foresight<'a> {
-        Foresight { ahead: None, until: usize::MAX }
+    pub fn new() -> Prefetch<'a> {
+        Prefetch { ahead: None, until: usize::MAX }
     }
 
     /// The receiver is at the front of `input`.
@@ -43,7 +43,7 @@ impl<'a> Foresight<'a> {
         }
         // One alone is there as soon as it would be fetched ahead.
         if count > 1 {
-            shards.foresee(&keys[..count]);
+            shards.prefetch(&keys[..count]);
         }
         self.until = if count == 0 { 0 } else { ahead.left() + AROUND_KEY };
         self.ahead = Some(ahead);

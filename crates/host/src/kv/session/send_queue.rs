@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Answers on their way to a client.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct SendQueue {
     /// None of them is empty but the last.
     parts: VecDeque<Vec<u8>>,
     /// Bytes of all but the last.
@@ -16,7 +16,7 @@ pub struct Outbox {
     sent: usize,
 }
 
-impl Outbox {
+impl SendQueue {
     /// Bytes that are to be sent.
     pub fn bytes(&self) -> usize {
         self.settled + self.parts.back().map_or(0, Vec::len) - self.sent
@@ -51,7 +51,7 @@ impl Outbox {
     /// Appends all of it to `out`, as if that had sent it.
     pub fn empty_into(&mut self, out: &mut Vec<u8>) {
         self.pieces().for_each(|piece| out.extend_from_slice(piece));
-        *self = Outbox::default();
+        *self = SendQueue::default();
     }
 
     /// Begins another part if the last one is long enough, so that none has to move to grow.
@@ -154,38 +154,38 @@ mod tests {
         /// What goes in comes out, in its order, however it is cut.
         #[test]
         fn it_is_a_stream(steps in prop::collection::vec(step(), 1..200)) {
-            let (mut outbox, mut texts) = (Outbox::default(), Texts::default());
+            let (mut send_queue, mut texts) = (SendQueue::default(), Texts::default());
             let (mut said, mut heard) = (Vec::new(), Vec::new());
             for step in steps {
                 let more = |bytes: usize| (0..bytes).map(|at| (said.len() + at * 7) as u8).collect::<Vec<u8>>();
                 match step {
                     Step::Append(bytes) => {
                         let more = more(bytes);
-                        outbox.tail().extend_from_slice(&more);
+                        send_queue.tail().extend_from_slice(&more);
                         said.extend(more);
                     }
                     Step::Push(bytes) => {
                         let more = more(bytes);
                         said.extend_from_slice(&more);
-                        outbox.push(more, &mut texts);
+                        send_queue.push(more, &mut texts);
                     }
-                    Step::Begin => outbox.begin_part(&mut texts),
+                    Step::Begin => send_queue.begin_part(&mut texts),
                     Step::Send(bytes) => {
-                        let ready: Vec<u8> = outbox.pieces().flatten().copied().collect();
-                        prop_assert_eq!(ready.len(), outbox.bytes());
+                        let ready: Vec<u8> = send_queue.pieces().flatten().copied().collect();
+                        prop_assert_eq!(ready.len(), send_queue.bytes());
                         let bytes = bytes.min(ready.len());
                         heard.extend_from_slice(&ready[..bytes]);
-                        outbox.note_sent(bytes, &mut texts);
+                        send_queue.note_sent(bytes, &mut texts);
                     }
                 }
-                prop_assert_eq!(heard.len() + outbox.bytes(), said.len());
-                prop_assert_eq!(outbox.is_empty(), heard.len() == said.len());
-                let memory: usize = outbox.parts.iter().map(Vec::capacity).sum();
-                prop_assert_eq!(outbox.memory(), if outbox.is_empty() { 0 } else { memory });
-                prop_assert!(!outbox.is_empty() || memory <= MOST_KEPT);
+                prop_assert_eq!(heard.len() + send_queue.bytes(), said.len());
+                prop_assert_eq!(send_queue.is_empty(), heard.len() == said.len());
+                let memory: usize = send_queue.parts.iter().map(Vec::capacity).sum();
+                prop_assert_eq!(send_queue.memory(), if send_queue.is_empty() { 0 } else { memory });
+                prop_assert!(!send_queue.is_empty() || memory <= MOST_KEPT);
             }
-            outbox.empty_into(&mut heard);
-            prop_assert!(outbox.is_empty() && heard == said);
+            send_queue.empty_into(&mut heard);
+            prop_assert!(send_queue.is_empty() && heard == said);
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::clients::Tally;
 use super::latency::Source;
+use super::operation::{KeptKey, Operation};
 use super::statistics::Sums;
-use super::verb::{KeptKey, Verb};
 use crate::wire::memcached::Key;
 
 /// Who asks: so an answer that comes later finds its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker {
+pub struct Requester {
     /// Among all that share the shards.
     pub group: u32,
     /// Which of its clients.
@@ -19,13 +19,13 @@ pub struct Asker {
 
 /// Something to be done by a shard.
 #[derive(Clone, Copy, Debug)]
-pub enum Errand<'a> {
+pub enum ShardRequest<'a> {
     /// With an item.
     Item {
         /// Its key.
         key: Key<'a>,
         /// What is to be done.
-        verb: &'a Verb,
+        operation: &'a Operation,
         /// The data that came with it.
         data: &'a [u8],
     },
@@ -37,47 +37,49 @@ pub enum Errand<'a> {
     Tell,
 }
 
-impl Errand<'_> {
+impl ShardRequest<'_> {
     /// The client's next command need not wait for it.
     pub fn only_looks(&self) -> bool {
         match self {
-            Errand::Item { verb, .. } => verb.only_looks(),
+            ShardRequest::Item { operation, .. } => operation.only_looks(),
             _ => false,
         }
     }
 
     /// A copy for later.
-    pub fn keep(&self) -> KeptErrand {
+    pub fn keep(&self) -> OwnedShardRequest {
         match *self {
-            Errand::Item { key, verb, data } => KeptErrand::Item(Box::new(Kept::new(key, verb, data))),
-            Errand::Flush(moment) => KeptErrand::Flush(moment),
-            Errand::Reset => KeptErrand::Reset,
-            Errand::Tell => KeptErrand::Tell,
+            ShardRequest::Item { key, operation, data } => {
+                OwnedShardRequest::Item(Box::new(Kept::new(key, operation, data)))
+            }
+            ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
+            ShardRequest::Reset => OwnedShardRequest::Reset,
+            ShardRequest::Tell => OwnedShardRequest::Tell,
         }
     }
 }
 
-/// An errand that waits.
+/// A request that owns its data, to be executed later.
 #[derive(Debug)]
-pub enum KeptErrand {
-    /// See [`Errand::Item`].
+pub enum OwnedShardRequest {
+    /// See [`ShardRequest::Item`].
     Item(Box<Kept>),
-    /// See [`Errand::Flush`].
+    /// See [`ShardRequest::Flush`].
     Flush(u64),
-    /// See [`Errand::Reset`].
+    /// See [`ShardRequest::Reset`].
     Reset,
-    /// See [`Errand::Tell`].
+    /// See [`ShardRequest::Tell`].
     Tell,
 }
 
-impl KeptErrand {
+impl OwnedShardRequest {
     /// As it was.
-    pub fn errand(&self) -> Errand<'_> {
+    pub fn request(&self) -> ShardRequest<'_> {
         match self {
-            KeptErrand::Item(kept) => kept.errand(),
-            KeptErrand::Flush(moment) => Errand::Flush(*moment),
-            KeptErrand::Reset => Errand::Reset,
-            KeptErrand::Tell => Errand::Tell,
+            OwnedShardRequest::Item(kept) => kept.request(),
+            OwnedShardRequest::Flush(moment) => ShardRequest::Flush(*moment),
+            OwnedShardRequest::Reset => ShardRequest::Reset,
+            OwnedShardRequest::Tell => ShardRequest::Tell,
         }
     }
 }
@@ -86,22 +88,22 @@ impl KeptErrand {
 #[derive(Debug)]
 pub struct Kept {
     key: KeptKey,
-    verb: Verb,
+    operation: Operation,
     data: Vec<u8>,
 }
 
 impl Kept {
     /// A copy.
-    pub fn new(key: Key<'_>, verb: &Verb, data: &[u8]) -> Kept {
-        let mut kept = Kept { key: KeptKey::default(), verb: *verb, data: Vec::new() };
-        kept.set(key, verb, data);
+    pub fn new(key: Key<'_>, operation: &Operation, data: &[u8]) -> Kept {
+        let mut kept = Kept { key: KeptKey::default(), operation: *operation, data: Vec::new() };
+        kept.set(key, operation, data);
         kept
     }
 
     /// Something else, in the same memory.
-    pub fn set(&mut self, key: Key<'_>, verb: &Verb, data: &[u8]) {
+    pub fn set(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) {
         self.key.set(key);
-        self.verb = *verb;
+        self.operation = *operation;
         self.data.clear();
         self.data.extend_from_slice(data);
     }
@@ -112,8 +114,8 @@ impl Kept {
     }
 
     /// What is to be done with it.
-    pub fn verb(&self) -> &Verb {
-        &self.verb
+    pub fn operation(&self) -> &Operation {
+        &self.operation
     }
 
     /// The data that came with that.
@@ -126,12 +128,12 @@ impl Kept {
         self.data = Vec::new();
     }
 
-    fn errand(&self) -> Errand<'_> {
-        Errand::Item { key: self.key(), verb: &self.verb, data: &self.data }
+    fn request(&self) -> ShardRequest<'_> {
+        ShardRequest::Item { key: self.key(), operation: &self.operation, data: &self.data }
     }
 }
 
-/// How far an errand has come at once.
+/// The immediate outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means nothing.
@@ -154,7 +156,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Reply {
     /// Whom it is for.
-    pub asker: Asker,
+    pub requester: Requester,
     /// What it is.
     pub content: Content,
 }
@@ -186,10 +188,16 @@ pub trait Shards {
     /// Appends what `stats` tells of the disk, in its lines.
     fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
 
-    /// These keys are likely to be asked for next; see [`Engine::foresee`](crate::kv::Engine::foresee).
-    fn foresee(&mut self, _keys: &[&[u8]]) {}
+    /// These keys are likely to be asked for next; see [`Engine::prefetch`](crate::kv::Engine::prefetch).
+    fn prefetch(&mut self, _keys: &[&[u8]]) {}
 
-    /// Has something done by a shard. The answer is appended to `out`, or comes later. Errands of one asker about one item are done in their
+    /// Executes a request on its shard. The answer is appended to `out`, or comes later. Requests of one requester about one item are done in their
     /// order, unless [`Progress::Later`] says that it is open.
-    fn carry_out(&mut self, shard: u32, asker: Asker, errand: Errand<'_>, out: &mut Vec<u8>) -> Progress;
+    fn carry_out(
+        &mut self,
+        shard: u32,
+        requester: Requester,
+        request: ShardRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Progress;
 }
