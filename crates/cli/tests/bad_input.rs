@@ -257,7 +257,7 @@ fn a_drive_that_cannot_be_divided_as_asked_is_refused_with_the_remedy() {
 #[test]
 fn a_strategy_that_threads_cannot_carry_out_is_refused_with_another() {
     let bench = |more: &[&str]| refused(&[&["bench", "path"], more].concat());
-    assert!(bench(&["--strategy", "scsi"]).contains("\"nvme\" is the same with a notifying thread"));
+    assert!(bench(&["--strategy", "scsi"]).contains("\"nvme\" is the same with a completion thread"));
     assert!(bench(&["--strategy", "coop-poll/often"]).contains("write \"idle\" or \"timer\""));
     assert!(bench(&["--cores", "100000"]).contains("the device needs one for itself"));
     assert!(bench(&["--threads", "0"]).contains("write numbers from 1 to 4096"));

@@ -1,6 +1,6 @@
 //! What real threads make of a strategy.
 //!
-//! User space has no interrupts. Where a description wants one, the device wakes a *notifying thread* on the core that
+//! User space has no interrupts. Where a description wants one, the device wakes a *completion thread* on the core that
 //! waits: two hand-offs, from the device to that thread and from it to the waiter. What is an interrupt's handler in a
 //! kernel and what is its thread is then the same, so `nvme` and `nonblocking` are carried out alike. Request queue and
 //! SCSI layers, software interrupts and the room in a drive's buffer do not exist here; strategies that need them are
@@ -52,7 +52,7 @@ impl Plan {
     /// Says what of the strategy real threads cannot do, and what to use instead.
     pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, String> {
         if strategy.layers == Layers::Scsi || strategy.finisher == Finisher::SoftInterrupt {
-            return Err("user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a notifying thread".into());
+            return Err("user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a completion thread".into());
         }
         if strategy.issuer == Issuer::QueueRun {
             return Err(

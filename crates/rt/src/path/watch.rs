@@ -1,4 +1,4 @@
-//! Threads that look for the completions of others: the notifying thread, which the device wakes, and poll threads.
+//! Threads that look for the completions of others: the completion thread, which the device wakes, and poll threads.
 //!
 //! Each belongs to a lane and runs on its core, so that whom it wakes runs on the core where it slept.
 

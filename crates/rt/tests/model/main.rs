@@ -127,7 +127,7 @@ impl Scene {
     }
 }
 
-/// The notifying thread. A poll thread is one that looks without being woken: the model has none, because what it
+/// The completion thread. A poll thread is one that looks without being woken: the model has none, because what it
 /// does when it looks is the same.
 fn notify(lane: &Lane, stop: &AtomicU32) {
     let mut told = Told::default();

@@ -26,7 +26,7 @@ const DEPTH: u32 = 256;
 /// Requests that the reaper keeps in flight.
 pub const REAPED: u32 = 128;
 
-/// Two hand-offs: device, notifying thread, waiter.
+/// Two hand-offs: device, completion thread, waiter.
 pub const BASELINE: &str = "nvme";
 /// The cooperative path with a poller at idle priority on the core that waits.
 pub const COOPERATIVE: &str = "coop-poll/idle";
