@@ -19,16 +19,16 @@ def run_on(client: Client, plan: _tailcut.Plan, tell: Callable[[int, int | None]
     from distributed import as_completed
 
     _refuse_others(client)
-    parcels, runs = plan.open(), plan.runs()
-    done = runs - len(parcels)
+    jobs, runs = plan.open(), plan.runs()
+    done = runs - len(jobs)
     if tell is not None:
         tell(done, runs)
     # A name of its own for each call: what an earlier one has cancelled may still be on its way out of the
     # cluster.
     call = uuid.uuid4().hex
     futures = [
-        client.submit(run_parcel, _tailcut.__version__, digest, scenario, key=f"tailcut-{digest}-{call}")
-        for digest, scenario in parcels
+        client.submit(run_job, _tailcut.__version__, digest, scenario, key=f"tailcut-{digest}-{call}")
+        for digest, scenario in jobs
     ]
     try:
         for future in as_completed(futures):
@@ -42,13 +42,13 @@ def run_on(client: Client, plan: _tailcut.Plan, tell: Callable[[int, int | None]
         raise
 
 
-def run_parcel(version: str, digest: str, scenario: str) -> str:
+def run_job(version: str, digest: str, scenario: str) -> str:
     """What a worker does. It may have joined after the others were asked for their version."""
     if version != _tailcut.__version__:
         from distributed import get_worker
 
         raise _tailcut.TailcutError(_other({get_worker().address: _tailcut.__version__}, version))
-    return _tailcut.run_parcel(digest, scenario)
+    return _tailcut.run_job(digest, scenario)
 
 
 def _refuse_others(client: Client) -> None:

@@ -152,7 +152,7 @@ def test_a_worker_that_joins_late_is_refused_too():
     from tailcut import _dask
 
     with pytest.raises(tailcut.TailcutError, match="another one here"):
-        _dask.run_parcel(tailcut.__version__, "0" * 32, "seed = 1\n")
+        _dask.run_job(tailcut.__version__, "0" * 32, "seed = 1\n")
 
 
 def _pretend(version: str) -> None:
@@ -170,17 +170,17 @@ def _process() -> int:
 def _count_runs() -> None:
     from tailcut import _tailcut
 
-    run = _tailcut.run_parcel
+    run = _tailcut.run_job
 
     def counted(digest: str, scenario: str) -> str:
         counted.runs += 1
         return run(digest, scenario)
 
     counted.runs = 0
-    _tailcut.run_parcel = counted
+    _tailcut.run_job = counted
 
 
 def _runs_counted() -> int:
     from tailcut import _tailcut
 
-    return _tailcut.run_parcel.runs
+    return _tailcut.run_job.runs

@@ -7,7 +7,7 @@ use support::{Place, golden, json, stderr, stdout};
 use tailcut::failure::Failure;
 use tailcut::interrupt::Interrupt;
 use tailcut::pts::Watcher;
-use tailcut::study::crew::Crew;
+use tailcut::study::pool::ThreadPool;
 use tailcut::study::{Entry, page};
 use tailcut::terminal::Tone;
 use tailcut_host::pts::Procedure;
@@ -70,8 +70,8 @@ impl Study for Tiny {
     }
 }
 
-fn crew(jobs: usize, interrupt: &Interrupt) -> Crew<'_> {
-    Crew::new(Some(jobs), true, interrupt)
+fn pool(jobs: usize, interrupt: &Interrupt) -> ThreadPool<'_> {
+    ThreadPool::new(Some(jobs), true, interrupt)
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
     let (interrupt, options) = (Interrupt::default(), Options { seed: 3, quick: true, traces: None });
     let table = |jobs| {
         let study = Tiny { requests: 5_000 };
-        let done = crew(jobs, &interrupt).measure(&study, &options).expect("it runs");
+        let done = pool(jobs, &interrupt).measure(&study, &options).expect("it runs");
         let labels: Vec<&str> = done.iter().map(|measured| measured.label.as_str()).collect();
         assert_eq!(labels, ["depth-1", "depth-4", "depth-16", "best"]);
         assert!(done.iter().all(|measured| measured.errors() == 0 && measured.requests() == 5_000));
@@ -119,7 +119,7 @@ fn a_run_that_cannot_start_is_named() {
             Vec::new()
         }
     }
-    let failure = crew(2, &Interrupt::default()).measure(&Missing, &Options::default());
+    let failure = pool(2, &Interrupt::default()).measure(&Missing, &Options::default());
     let Err(Failure::Input(message)) = failure else { panic!("input that is wrong") };
     assert!(message.contains("'the-trace'") && message.contains("no-such-trace.csv"), "{message}");
 }
@@ -128,7 +128,7 @@ fn a_run_that_cannot_start_is_named() {
 fn an_interrupted_study_ends() {
     let interrupt = Interrupt::default();
     interrupt.flag().store(true, Ordering::Relaxed);
-    let measured = crew(2, &interrupt).measure(&Tiny { requests: u64::MAX }, &Options::default());
+    let measured = pool(2, &interrupt).measure(&Tiny { requests: u64::MAX }, &Options::default());
     assert!(matches!(measured, Err(Failure::Interrupted)));
 }
 

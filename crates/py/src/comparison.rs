@@ -15,7 +15,7 @@ use tailcut::compare::{self, Factor, Level, Request, Share, command, grid};
 use tailcut::failure::Failure;
 use tailcut::html;
 use tailcut::scenario::Source;
-use tailcut::sweep::{Crew, Parcel, Quantity, Records, crew};
+use tailcut::sweep::{Job, Quantity, Records, ThreadPool, pool};
 
 /// A level: its name and its settings.
 type Named = (String, Vec<String>);
@@ -107,8 +107,8 @@ impl Plan {
 
     /// The runs that are still to be done: digest and resolved scenario of each, without those that come to the same.
     fn open(&self) -> Vec<(String, String)> {
-        let open = crew::open(&self.plan.runs(), &self.records());
-        open.into_iter().map(Parcel::of).map(|parcel| (parcel.digest, parcel.scenario)).collect()
+        let open = pool::open(&self.plan.runs(), &self.records());
+        open.into_iter().map(Job::of).map(|job| (job.digest, job.scenario)).collect()
     }
 
     /// Keeps a run that was done elsewhere.
@@ -121,7 +121,11 @@ impl Plan {
         away(py, tell.as_ref(), |watch| {
             let is_over = || watch.interrupt.asked();
             let mut tell = |progress: tailcut::sweep::Progress| watch.note(progress.done, Some(progress.all));
-            Crew::new(self.request.jobs, &is_over).run(&self.plan.runs(), &mut self.records(), &mut tell)
+            ThreadPool::new(self.request.jobs, &is_over).run(
+                &self.plan.runs(),
+                &mut self.records(),
+                &mut tell,
+            )
         })?
         .map_err(raised)
     }
@@ -142,9 +146,9 @@ impl Plan {
 /// Runs what a plan has said to be open, perhaps on another machine, and returns the line for [`Plan::keep`]. Fails where the
 /// scenario would be another one.
 #[pyfunction]
-pub fn run_parcel(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
-    let parcel = Parcel { digest, scenario };
-    let line = away(py, None, |watch| parcel.run(&|| watch.interrupt.asked()))?.map_err(raised)?;
+pub fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
+    let job = Job { digest, scenario };
+    let line = away(py, None, |watch| job.run(&|| watch.interrupt.asked()))?.map_err(raised)?;
     line.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 

@@ -50,7 +50,7 @@ fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<study::Study>()?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::resolved, module)?)?;
-    module.add_function(wrap_pyfunction!(comparison::run_parcel, module)?)?;
+    module.add_function(wrap_pyfunction!(comparison::run_job, module)?)?;
     module.add_function(wrap_pyfunction!(study::studies, module)?)?;
     module.add_function(wrap_pyfunction!(study::study, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_info, module)?)?;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tailcut::arguments::StudyForm;
 use tailcut::html;
 use tailcut::pts::Watcher;
-use tailcut::study::crew::Crew;
+use tailcut::study::pool::ThreadPool;
 use tailcut::study::{Entry, chosen, finished, options};
 use tailcut_sim::study::{self as measured, Table};
 
@@ -40,8 +40,8 @@ pub fn study(
     let table = away(py, tell.as_ref(), |watch| match entry {
         Entry::Paper(study) => {
             let mut note = |done, all| watch.note(done, Some(all));
-            let crew = Crew::new(jobs, true, &watch.interrupt);
-            let done = crew.measure_telling(study, &options, &mut |_| false, &mut note)?;
+            let pool = ThreadPool::new(jobs, true, &watch.interrupt);
+            let done = pool.measure_telling(study, &options, &mut |_| false, &mut note)?;
             Ok(measured::table(study, &options, &done))
         }
         Entry::Drive(test) => {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments};
 use crate::sweep::point::Identities;
-use crate::sweep::{Crew, Ended, Outcome, Point, Progress, Records};
+use crate::sweep::{Ended, Outcome, Point, Progress, Records, ThreadPool};
 use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
@@ -24,7 +24,7 @@ pub struct Search<'r> {
 }
 
 /// Those of whoever waits: whether to stop, and how far it is.
-struct Eyes<'e> {
+struct Observer<'e> {
     is_over: &'e (dyn Fn() -> bool + Sync),
     tell: &'e mut dyn FnMut(Progress),
 }
@@ -70,9 +70,9 @@ impl Search<'_> {
         let mut tried: Vec<Tried> = class.iter().map(|arrangement| arrangement.tried.clone()).collect();
         let first = self.scenarios.len();
         self.scenarios.resize(first + class.len(), String::new());
-        let mut eyes = Eyes { is_over, tell };
-        let open = self.short_runs(class, first, &mut tried, &mut eyes)?;
-        self.long_runs(class, open, first, &mut tried, &mut eyes)?;
+        let mut observer = Observer { is_over, tell };
+        let open = self.short_runs(class, first, &mut tried, &mut observer)?;
+        self.long_runs(class, open, first, &mut tried, &mut observer)?;
         Ok(tried)
     }
 
@@ -82,12 +82,12 @@ impl Search<'_> {
         class: &[Arrangement],
         first: usize,
         tried: &mut [Tried],
-        eyes: &mut Eyes<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Vec<(usize, Scenario)>, Failure> {
         let short = |arrangement: &Arrangement| arrangement.for_requests(SHORT, Nanos::ZERO);
         let all: Vec<(usize, Scenario)> = class.iter().map(short).enumerate().collect();
         let mut open = Vec::new();
-        for (index, outcome) in self.batch(all, first, tried, eyes)? {
+        for (index, outcome) in self.batch(all, first, tried, observer)? {
             if is_broken_soon(&self.request.promise, &outcome) {
                 (_, tried[index].terms) = judge(&self.request.promise, &outcome);
                 tried[index].verdict = Verdict::BrokenSoon;
@@ -105,12 +105,12 @@ impl Search<'_> {
         mut open: Vec<(usize, Scenario)>,
         first: usize,
         tried: &mut [Tried],
-        eyes: &mut Eyes<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<(), Failure> {
         for _ in 0..LENGTHENED {
             let lengths: BTreeMap<usize, u64> =
                 open.iter().map(|(index, scenario)| (*index, scenario.run.requests)).collect();
-            for (index, outcome) in self.batch(std::mem::take(&mut open), first, tried, eyes)? {
+            for (index, outcome) in self.batch(std::mem::take(&mut open), first, tried, observer)? {
                 (tried[index].verdict, tried[index].terms) = judge(&self.request.promise, &outcome);
                 let longer = lengths[&index] * 4;
                 if is_life_unknown(&self.request.promise, &outcome) && longer <= self.request.most_requests {
@@ -137,7 +137,7 @@ impl Search<'_> {
         runs: Vec<(usize, Scenario)>,
         first: usize,
         tried: &mut [Tried],
-        eyes: &mut Eyes<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Vec<(usize, Outcome)>, Failure> {
         let mut points = Vec::new();
         for (index, mut scenario) in runs {
@@ -147,8 +147,9 @@ impl Search<'_> {
         let before = self.runs;
         self.runs += points.len() as u64;
         let wanted: Vec<&Point> = points.iter().map(|(_, point)| point).collect();
-        let mut all = |at: Progress| (eyes.tell)(Progress { done: before + at.done, all: before + at.all });
-        Crew::new(self.request.jobs, eyes.is_over).run(&wanted, &mut self.records, &mut all)?;
+        let mut all =
+            |at: Progress| (observer.tell)(Progress { done: before + at.done, all: before + at.all });
+        ThreadPool::new(self.request.jobs, observer.is_over).run(&wanted, &mut self.records, &mut all)?;
         let mut outcomes = Vec::new();
         for (index, point) in points {
             let tried = &mut tried[index];

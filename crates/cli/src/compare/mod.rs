@@ -21,7 +21,7 @@ pub use request::{Request, Share};
 pub use results::{Factor, Level, Results};
 
 use crate::failure::Failure;
-use crate::sweep::{Crew, Point, Progress, Records};
+use crate::sweep::{Point, Progress, Records, ThreadPool};
 use cells::Cells;
 use design::Design;
 use std::collections::HashSet;
@@ -79,11 +79,11 @@ impl Plan {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Results, Failure> {
         let mut records = self.records(request)?;
-        Crew::new(request.jobs, is_over).run(&self.runs(), &mut records, tell)?;
+        ThreadPool::new(request.jobs, is_over).run(&self.runs(), &mut records, tell)?;
         Ok(self.results(request, &records))
     }
 
-    /// The runs of all points, one for each seed. Those that are to be run elsewhere leave as [`Parcel`](crate::sweep::Parcel)s.
+    /// The runs of all points, one for each seed. Those that are to be run elsewhere leave as [`Job`](crate::sweep::Job)s.
     pub fn runs(&self) -> Vec<&Point> {
         self.cells.cells.iter().flat_map(|cell| &cell.runs).collect()
     }

@@ -69,12 +69,12 @@ fn values(keys: &[Key]) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::standin::StandIn;
+    use super::super::test_configuration::TestConfiguration;
     use super::*;
     use crate::terminal::Tone;
 
     fn found(text: &str, sets: &[&str]) -> (String, String) {
-        let mut part = StandIn::default();
+        let mut part = TestConfiguration::default();
         let defaults = keys::list(&mut part);
         let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
         let file = Some(Source::file("a.toml", text));

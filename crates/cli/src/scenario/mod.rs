@@ -13,7 +13,7 @@ pub mod reader;
 pub mod source;
 pub mod spelling;
 #[cfg(test)]
-pub mod standin;
+pub mod test_configuration;
 pub mod version;
 pub mod writer;
 

@@ -33,7 +33,7 @@ struct Reader<'d> {
     /// The sections from the top to where the walk is.
     levels: Vec<Level<'d>>,
     problems: Vec<Problem>,
-    unknown: Vec<Stranger>,
+    unknown: Vec<UnknownKey>,
     /// Values that were not read, so that what the part holds is not what the user meant.
     failures: usize,
 }
@@ -55,14 +55,14 @@ struct Level<'d> {
 }
 
 /// A key that no part knows.
-struct Stranger {
+struct UnknownKey {
     place: Place,
     name: String,
     section: String,
     known: Vec<&'static str>,
 }
 
-impl Stranger {
+impl UnknownKey {
     /// The same name in another section is meant first, then a similar one beside it.
     fn problem(self, all: &[keys::Key]) -> Problem {
         let home = if self.section.is_empty() {
@@ -118,7 +118,7 @@ impl<'d> Reader<'d> {
                 self.failures += 1;
                 let known = level.known.clone();
                 let (name, section) = (name.clone(), level.path.clone());
-                self.unknown.push(Stranger { place: item.key.clone(), name, section, known });
+                self.unknown.push(UnknownKey { place: item.key.clone(), name, section, known });
             }
         }
         if self.failures == level.failures {

@@ -1,14 +1,14 @@
 //! The walk in both directions, and what a person sees when a scenario is wrong.
 
 use super::keys;
-use super::standin::{Device, Flash, Load, StandIn, Victim};
+use super::test_configuration::{Device, Flash, Load, TestConfiguration, Victim};
 use super::*;
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 
-fn read_both(text: &str, sets: &[&str]) -> Result<StandIn, Problems> {
-    let mut part = StandIn::default();
+fn read_both(text: &str, sets: &[&str]) -> Result<TestConfiguration, Problems> {
+    let mut part = TestConfiguration::default();
     let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
     read(&mut part, Some(Source::file("drive.toml", text)), &sets).map(|()| part)
 }
@@ -250,13 +250,13 @@ fn numbers_that_are_none_are_out_of_range() {
 }
 
 /// A scenario with values from all over their ranges.
-fn random(stream: &mut Stream) -> StandIn {
+fn random(stream: &mut Stream) -> TestConfiguration {
     let mut draw = |range: std::ops::RangeInclusive<u64>| {
         let width = range.end() - range.start() + 1;
         range.start() + stream.bits() % width
     };
     let alphabet: Vec<char> = "az\"\\\n\t\u{1}µ🦀#='".chars().collect();
-    StandIn {
+    TestConfiguration {
         seed: draw(0..=u64::MAX - 1) << draw(0..=8),
         title: (0..draw(0..=9)).map(|_| alphabet[draw(0..=alphabet.len() as u64 - 1) as usize]).collect(),
         device: Device {
@@ -331,12 +331,12 @@ skew = 0.0
 # Requests in flight.
 depth = 16
 "#;
-    same(write(&mut StandIn::default(), Comments::Shown).trim_end(), want);
+    same(write(&mut TestConfiguration::default(), Comments::Shown).trim_end(), want);
 }
 
 #[test]
 fn every_key_is_listed_with_its_default_and_can_be_set_to_it() {
-    let mut part = StandIn::default();
+    let mut part = TestConfiguration::default();
     let listed = keys::list(&mut part);
     assert_eq!(listed.iter().filter(|key| !key.is_section()).count(), 13);
     let sets: Vec<String> = listed
@@ -346,7 +346,7 @@ fn every_key_is_listed_with_its_default_and_can_be_set_to_it() {
         .collect();
     let mut other = random(&mut Stream::new(2, "other"));
     read(&mut other, None, &sets).expect("defaults are good values");
-    assert_eq!(other, StandIn::default());
+    assert_eq!(other, TestConfiguration::default());
     let text = keys::show(&listed);
     assert!(text.contains("device.flash.program = 750us\n    time (1us to 50ms). Program time of a page."));
     let markdown = keys::markdown(&listed);
@@ -362,7 +362,7 @@ fn every_key_is_listed_with_its_default_and_can_be_set_to_it() {
 
 #[test]
 fn a_scenario_file_that_cannot_be_read_is_a_problem() {
-    let mut part = StandIn::default();
+    let mut part = TestConfiguration::default();
     let problems = load(&mut part, Some(Path::new("/no/such/drive.toml")), &[]).unwrap_err();
     assert!(problems.to_string().contains("cannot read the scenario '/no/such/drive.toml'"), "{problems}");
 }

@@ -1,10 +1,10 @@
 //! `tailcut study`: tables and figures of papers, measured again, and drive tests.
 
 pub mod arguments;
-pub mod crew;
 pub mod drive;
 pub mod entry;
 pub mod page;
+pub mod pool;
 
 pub use entry::Entry;
 pub use page::figure;
@@ -18,7 +18,7 @@ use crate::run::write_json;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{Tone, window};
-use crew::Crew;
+use pool::ThreadPool;
 use serde_json::Value;
 use std::io::Write;
 use tailcut_sim::study::{self, Options, Study, Table};
@@ -83,8 +83,8 @@ fn measure(
 ) -> (Option<Table>, Result<(), Failure>) {
     let measured = match entry {
         Entry::Paper(study) => {
-            let crew = Crew::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
-            crew.measure(study, options).map(|done| (Some(study::table(study, options, &done)), Ok(())))
+            let pool = ThreadPool::new(arguments.jobs.map(usize::from), arguments.quiet, interrupt);
+            pool.measure(study, options).map(|done| (Some(study::table(study, options, &done)), Ok(())))
         }
         Entry::Drive(test) => {
             let watcher = Watcher::new(interrupt.clone(), arguments.quiet);
@@ -164,7 +164,7 @@ fn show_runs(
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         runs.clear();
-        Crew::new(None, false, &interrupt).measure_until(study, options, &mut |batch| {
+        ThreadPool::new(None, false, &interrupt).measure_until(study, options, &mut |batch| {
             runs.extend_from_slice(batch);
             batch.iter().any(|run| run.label == case)
         })?;

@@ -71,7 +71,7 @@ impl Records {
         self.append(digest.to_owned(), line(digest, ended))
     }
 
-    /// Keeps a line that [`Parcel::run`](super::Parcel::run) has made, perhaps on another machine. When this returns, killing
+    /// Keeps a line that [`Job::run`](super::Job::run) has made, perhaps on another machine. When this returns, killing
     /// the process does not lose it.
     ///
     /// # Errors

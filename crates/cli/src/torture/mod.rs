@@ -1,7 +1,7 @@
 //! `tailcut torture`: everything that stores data, against everything that may happen to it.
 
-pub mod crew;
 pub mod page;
+pub mod pool;
 pub mod trap;
 pub mod verdict;
 
@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{Tone, Waiting};
-use crew::{Harvest, Plans, Search};
+use pool::{Harvest, Plans, Search};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
         return bench.report(&harvest, &plan, &replay);
     }
     let search = search(arguments, target.clone(), canary);
-    let harvest = crew::search(&search, arguments.quiet, &bench.interrupt);
+    let harvest = pool::search(&search, arguments.quiet, &bench.interrupt);
     let seed = harvest.found.as_ref().map_or(search.first, |&(seed, _)| seed);
     let replay = format!("tailcut torture{} --subject {} --seed {seed}", bench.marks, arguments.subject);
     bench.report(&harvest, &target.plan(seed), &replay)
@@ -69,7 +69,7 @@ impl Bench<'_> {
         let steps = EveryStep::new(plan, &whole.tally);
         let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
         let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
-        let harvest = crew::search(&search, arguments.quiet, &self.interrupt);
+        let harvest = pool::search(&search, arguments.quiet, &self.interrupt);
         let cut = search.plans.plan(harvest.found.as_ref().map_or(0, |&(event, _)| event));
         let replay = self.replay(&cut);
         self.report(&harvest, &cut, &replay)

@@ -1,6 +1,6 @@
 //! Searches as a person and as a program read them.
 
-use super::crew::Harvest;
+use super::pool::Harvest;
 use super::verdict::Verdict;
 use crate::terminal::{Align, Ink, Table, Tone};
 use serde_json::{Map, Value, json};

@@ -18,7 +18,7 @@ tailcut_base::choice! {
 
 /// The whole scenario.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StandIn {
+pub struct TestConfiguration {
     /// Seed of every random stream.
     pub seed: u64,
     /// Name for reports.
@@ -68,11 +68,11 @@ pub struct Load {
     pub depth: u64,
 }
 
-impl Default for StandIn {
-    fn default() -> StandIn {
+impl Default for TestConfiguration {
+    fn default() -> TestConfiguration {
         let flash =
             Flash { read: vec![Nanos::micros(75)], program: Nanos::micros(750), bus: 333_000_000, planes: 2 };
-        StandIn {
+        TestConfiguration {
             seed: 1,
             title: String::from("built-in"),
             device: Device { buffer: true, page: 4096, buffer_size: 64 << 20, flash, victim: Victim::Greedy },
@@ -84,7 +84,7 @@ impl Default for StandIn {
 /// The range of a cell time.
 const CELL: RangeInclusive<Nanos> = Nanos::micros(1)..=Nanos::millis(50);
 
-impl Configure for StandIn {
+impl Configure for TestConfiguration {
     fn configure(&mut self, visit: &mut dyn Visit) {
         visit.section("device", "The SSD.", &mut self.device);
         visit.count("seed", "Seed of every random stream.", &mut self.seed, 0..=u64::MAX);

@@ -1,7 +1,7 @@
 //! A point on its way to another process, perhaps on another machine.
 
 use super::point::{Identities, Point};
-use super::{crew, records};
+use super::{pool, records};
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments, Source};
@@ -9,18 +9,18 @@ use crate::scenario::{self, Comments, Source};
 /// All that another process needs to run a point, but for the trace or job file, which must be found there under the
 /// same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Job {
     /// What the point is known by; see [`Point::digest`].
     pub digest: String,
     /// Its resolved scenario as TOML.
     pub scenario: String,
 }
 
-impl Parcel {
-    /// The parcel of a point.
-    pub fn of(point: &Point) -> Parcel {
+impl Job {
+    /// The job of a point.
+    pub fn of(point: &Point) -> Job {
         let scenario = scenario::write(&mut point.scenario.clone(), Comments::Left);
-        Parcel { digest: point.digest.clone(), scenario }
+        Job { digest: point.digest.clone(), scenario }
     }
 
     /// Runs the point and returns its line for `points.jsonl`, with its line end: what
@@ -36,7 +36,7 @@ impl Parcel {
         if point.digest != self.digest {
             return Err(Failure::Input(self.differs(&point.scenario)));
         }
-        Ok(crew::run(&point, is_over).map(|ended| records::line(&self.digest, ended)))
+        Ok(pool::run(&point, is_over).map(|ended| records::line(&self.digest, ended)))
     }
 
     fn differs(&self, scenario: &Scenario) -> String {
@@ -75,11 +75,11 @@ mod tests {
         let point = point();
         let [here, there] = [0, 1].map(|_| tempfile::TempDir::new().expect("a folder"));
         let mut records = Records::open(here.path(), |_| true).expect("a new file");
-        let ended = crew::run(&point, &|| false).expect("nobody stops it");
+        let ended = pool::run(&point, &|| false).expect("nobody stops it");
         assert!(ended.outcome().is_some(), "{ended:?}");
         records.keep(&point.digest, ended).expect("it is written");
 
-        let line = Parcel::of(&point).run(&|| false).expect("the same version").expect("nobody stops it");
+        let line = Job::of(&point).run(&|| false).expect("the same version").expect("nobody stops it");
         let mut records = Records::open(there.path(), |_| true).expect("a new file");
         records.keep_line(&line).expect("a good line");
         let bytes =
@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn a_run_that_is_another_one_here_is_refused() {
-        let parcel = Parcel { digest: "0".repeat(32), ..Parcel::of(&point()) };
-        let error = parcel.run(&|| false).expect_err("another digest");
+        let job = Job { digest: "0".repeat(32), ..Job::of(&point()) };
+        let error = job.run(&|| false).expect_err("another digest");
         assert!(matches!(&error, Failure::Input(text) if text.contains("another one here")), "{error:?}");
-        assert_eq!(Parcel::of(&point()).run(&|| true).expect("the same version"), None, "it was stopped");
+        assert_eq!(Job::of(&point()).run(&|| true).expect("the same version"), None, "it was stopped");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tailcut_sim::study::{Measured, NotMeasured, Options, Run, Study, measure};
 
 /// As many threads as there are jobs. What they find does not depend on how many they are.
-pub struct Crew<'i> {
+pub struct ThreadPool<'i> {
     jobs: usize,
     quiet: bool,
     interrupt: &'i Interrupt,
@@ -20,11 +20,11 @@ pub struct Crew<'i> {
 /// The result of the run of that number.
 type Found = (usize, Result<Measured, NotMeasured>);
 
-impl Crew<'_> {
-    /// A crew of `jobs`; one for each core where that is left open.
-    pub fn new(jobs: Option<usize>, quiet: bool, interrupt: &Interrupt) -> Crew<'_> {
+impl ThreadPool<'_> {
+    /// A pool of `jobs`; one for each core where that is left open.
+    pub fn new(jobs: Option<usize>, quiet: bool, interrupt: &Interrupt) -> ThreadPool<'_> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
-        Crew { jobs: jobs.unwrap_or_else(cores), quiet, interrupt }
+        ThreadPool { jobs: jobs.unwrap_or_else(cores), quiet, interrupt }
     }
 
     /// Everything that a study needs, in the order in which it asked.
@@ -32,7 +32,7 @@ impl Crew<'_> {
         self.measure_until(study, options, &mut |_| false)
     }
 
-    /// As [`Crew::measure`], up to the runs at which `enough` says so; these are not measured.
+    /// As [`ThreadPool::measure`], up to the runs at which `enough` says so; these are not measured.
     pub fn measure_until(
         &self,
         study: &dyn Study,
@@ -46,7 +46,7 @@ impl Crew<'_> {
         })
     }
 
-    /// As [`Crew::measure_until`]; `tell` hears a few times a second how many runs are done, of how many that are known of.
+    /// As [`ThreadPool::measure_until`]; `tell` hears a few times a second how many runs are done, of how many that are known of.
     pub fn measure_telling(
         &self,
         study: &dyn Study,

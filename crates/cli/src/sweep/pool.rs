@@ -22,17 +22,17 @@ pub struct Progress {
 }
 
 /// As many threads as there are jobs. What they find does not depend on how many they are.
-pub struct Crew<'c> {
+pub struct ThreadPool<'c> {
     jobs: usize,
     /// Is asked now and then whether to stop.
     is_over: &'c (dyn Fn() -> bool + Sync),
 }
 
-impl<'c> Crew<'c> {
-    /// A crew of `jobs`; one for each core where that is left open.
-    pub fn new(jobs: Option<usize>, is_over: &'c (dyn Fn() -> bool + Sync)) -> Crew<'c> {
+impl<'c> ThreadPool<'c> {
+    /// A pool of `jobs`; one for each core where that is left open.
+    pub fn new(jobs: Option<usize>, is_over: &'c (dyn Fn() -> bool + Sync)) -> ThreadPool<'c> {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
-        Crew { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
+        ThreadPool { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
     }
 
     /// Runs the points that are not in `records` yet, and keeps each there as soon as it is
@@ -52,7 +52,7 @@ impl<'c> Crew<'c> {
         let mut progress = Progress { done: all - open.len() as u64, all };
         tell(progress);
         let queue =
-            Queue { open: &open, next: AtomicUsize::new(0), lost: AtomicBool::new(false), crew: self };
+            Queue { open: &open, next: AtomicUsize::new(0), lost: AtomicBool::new(false), pool: self };
         let (found, results) = mpsc::channel();
         let mut keep = |index: usize, ended| records.keep(&open[index].digest, ended);
         let kept = thread::scope(|scope| {
@@ -82,12 +82,12 @@ struct Queue<'q> {
     next: AtomicUsize,
     /// Results cannot be kept any more.
     lost: AtomicBool,
-    crew: &'q Crew<'q>,
+    pool: &'q ThreadPool<'q>,
 }
 
 impl Queue<'_> {
     fn is_over(&self) -> bool {
-        (self.crew.is_over)() || self.lost.load(Ordering::Relaxed)
+        (self.pool.is_over)() || self.lost.load(Ordering::Relaxed)
     }
 
     fn lose(&self) {
