@@ -2,7 +2,7 @@
 
 mod alarms;
 pub mod array;
-pub mod census;
+pub mod characterization;
 pub mod columns;
 pub mod cpu;
 pub mod ending;

@@ -154,18 +154,28 @@ fn a_hand_made_trace_is_characterised_exactly() {
     assert_eq!(info.span_bytes, 816 * 512);
     assert_eq!((info.disks.len(), info.disks[1].reads, info.disks[1].span_bytes), (2, 1, 5 * 512));
     // Each stream interrupts the other: by the last write alone nothing is sequential.
-    let census = info.census;
-    assert_eq!((census.reads.requests, census.reads.bytes, census.reads.random), (1, 1024, 1));
-    assert_eq!((census.writes.requests, census.writes.bytes, census.writes.random), (5, 5 * 4096, 5));
+    let characterization = info.characterization;
+    assert_eq!(
+        (characterization.reads.requests, characterization.reads.bytes, characterization.reads.random),
+        (1, 1024, 1)
+    );
+    assert_eq!(
+        (characterization.writes.requests, characterization.writes.bytes, characterization.writes.random),
+        (5, 5 * 4096, 5)
+    );
     // Pages (of 2 KiB) 0-1, 200-201, 2-3, 202-203 and 0-1 again are written, and two are read: none
     // can share a chip with another but 0-1 with themselves, at the same place.
     assert_eq!(
-        (census.locality.pages, census.locality.transactions, census.locality.plane_shared),
+        (
+            characterization.locality.pages,
+            characterization.locality.transactions,
+            characterization.locality.plane_shared
+        ),
         (12, 12, 0)
     );
     assert_eq!((info.windows.len(), info.windows[0].pages, info.windows[19].requests), (20, 1, 1));
     let json = serde_json::to_value(&info).unwrap();
     assert_eq!(json["mix"][1]["op"], "write");
     assert_eq!(json["footprint"]["sampling"], 1);
-    assert_eq!(json["census"]["writes"]["random"], 5);
+    assert_eq!(json["characterization"]["writes"]["random"], 5);
 }

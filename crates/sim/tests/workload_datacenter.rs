@@ -5,7 +5,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_sim::Scenario;
-use tailcut_sim::census::{Census, LocalityClass};
+use tailcut_sim::characterization::{Characterization, LocalityClass};
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::workload::datacenter::{Datacenter, DatacenterConfig, Plan, Row, Workload};
 use tailcut_sim::workload::{ArrivalPlan, Pace, Request, Source};
@@ -35,13 +35,16 @@ fn rows() -> impl Iterator<Item = (Workload, &'static Row)> {
     Workload::all().iter().filter_map(|&workload| Some((workload, workload.row()?)))
 }
 
-/// How far a census is from a row: share of reads, the worse of the mean sizes (relative) and of
+/// How far a characterization is from a row: share of reads, the worse of the mean sizes (relative) and of
 /// the randomnesses.
-fn distance(census: &Census, row: &Row) -> [f64; 3] {
-    let sizes = [(&census.reads, row.mean_read_bytes()), (&census.writes, row.mean_write_bytes())];
-    let random = [(&census.reads, row.read_random), (&census.writes, row.write_random)];
+fn distance(characterization: &Characterization, row: &Row) -> [f64; 3] {
+    let sizes = [
+        (&characterization.reads, row.mean_read_bytes()),
+        (&characterization.writes, row.mean_write_bytes()),
+    ];
+    let random = [(&characterization.reads, row.read_random), (&characterization.writes, row.write_random)];
     [
-        (census.read_share() - row.read_share()).abs(),
+        (characterization.read_share() - row.read_share()).abs(),
         sizes.map(|(kind, mean)| (kind.mean_bytes() / mean - 1.0).abs()).into_iter().fold(0.0, f64::max),
         random
             .map(|(kind, ppm)| (kind.random_share() - f64::from(ppm) / 1e6).abs())
@@ -54,13 +57,19 @@ fn distance(census: &Census, row: &Row) -> [f64; 3] {
 fn every_workload_is_measured_as_its_row_states() {
     for (workload, row) in rows() {
         for seed in [1, 2] {
-            let census = Census::of_source(&mut source(&plan(workload, 50_000), seed), 50_000);
-            assert_eq!(census.reads.requests + census.writes.requests, 50_000);
-            let [share, size, random] = distance(&census, row);
+            let characterization =
+                Characterization::of_source(&mut source(&plan(workload, 50_000), seed), 50_000);
+            assert_eq!(characterization.reads.requests + characterization.writes.requests, 50_000);
+            let [share, size, random] = distance(&characterization, row);
             assert!(share < 0.001, "{workload}: share of reads off by {share}");
             assert!(size < 0.02, "{workload}: mean size off by {size}");
             assert!(random < 0.01, "{workload}: randomness off by {random}");
-            assert_eq!(census.locality.class(), row.locality, "{workload}: {:?}", census.locality);
+            assert_eq!(
+                characterization.locality.class(),
+                row.locality,
+                "{workload}: {:?}",
+                characterization.locality
+            );
         }
     }
 }
@@ -70,8 +79,13 @@ fn the_class_does_not_hang_on_length_or_region() {
     for (workload, row) in rows() {
         let long = plan(workload, 100_000);
         for plan in [Plan { requests: 5_000, ..long }, Plan { region: 1 << 21, ..long }, long] {
-            let census = Census::of(requests(&plan, 3));
-            assert_eq!(census.locality.class(), row.locality, "{plan:?}: {:?}", census.locality);
+            let characterization = Characterization::of(requests(&plan, 3));
+            assert_eq!(
+                characterization.locality.class(),
+                row.locality,
+                "{plan:?}: {:?}",
+                characterization.locality
+            );
         }
     }
 }
@@ -79,14 +93,14 @@ fn the_class_does_not_hang_on_length_or_region() {
 #[test]
 fn a_short_sample_keeps_shares_and_sizes() {
     for (workload, row) in rows() {
-        let census = Census::of_source(&mut source(&plan(workload, 2_560), 1), 2_560);
-        let [share, ..] = distance(&census, row);
+        let characterization = Characterization::of_source(&mut source(&plan(workload, 2_560), 1), 2_560);
+        let [share, ..] = distance(&characterization, row);
         assert!(share < 0.005, "{workload}: share of reads off by {share}");
         for (kind, mean, ppm) in [
-            (census.reads, row.mean_read_bytes(), row.read_random),
-            (census.writes, row.mean_write_bytes(), row.write_random),
+            (characterization.reads, row.mean_read_bytes(), row.read_random),
+            (characterization.writes, row.mean_write_bytes(), row.write_random),
         ] {
-            // One deck at least.
+            // One sample at least.
             if kind.requests >= 256 {
                 let random = f64::from(ppm) / 1e6;
                 assert!((kind.mean_bytes() / mean - 1.0).abs() < 0.05, "{workload}: {kind:?}");
@@ -105,8 +119,8 @@ fn requests_anywhere_are_low_whatever_their_sizes() {
         let slots = plan.region / 8 - 8192;
         let anywhere =
             requests(&plan, 1).into_iter().map(|r| Request { sector: random.below(slots) * 8, ..r });
-        let census = Census::of(anywhere);
-        assert_eq!(census.locality.class(), LocalityClass::Low, "{workload} ({})", row.locality);
+        let characterization = Characterization::of(anywhere);
+        assert_eq!(characterization.locality.class(), LocalityClass::Low, "{workload} ({})", row.locality);
     }
 }
 

@@ -176,12 +176,14 @@ fn places(info: &Info, tone: Tone) -> String {
             show_count(s.random_writes as f64)
         ),
     );
-    let census = &info.census;
-    for (figure, kind) in [("reads that jump", &census.reads), ("writes that jump", &census.writes)] {
+    let characterization = &info.characterization;
+    for (figure, kind) in
+        [("reads that jump", &characterization.reads), ("writes that jump", &characterization.writes)]
+    {
         let remark = "away from where the last one of their kind ended".to_string();
         row(figure, per_cent(kind.random_share()), remark);
     }
-    let locality = &census.locality;
+    let locality = &characterization.locality;
     row(
         "transactional locality",
         per_cent(locality.share()),

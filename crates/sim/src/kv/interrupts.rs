@@ -125,7 +125,7 @@ impl<S: Storage> SimulatedServer<S> {
                 }
             }
             Some(Doing::Ending(request)) => {
-                self.trails.of(request).finished = now;
+                self.traces.of(request).finished = now;
                 self.worker.answered.push_back(request);
                 if self.wakes(now, cpu) {
                     return;
@@ -153,7 +153,7 @@ impl<S: Storage> SimulatedServer<S> {
     /// The next that has come to this core.
     fn serve_next(&mut self, now: Time, cpu: usize) {
         if let Some(request) = self.soft[cpu].ended.pop_front() {
-            self.trails.of(request).fetched = now;
+            self.traces.of(request).fetched = now;
             return self.soft_does(now, cpu, Doing::Ending(request), self.path.end());
         }
         for link in 0..self.ports.len() {

@@ -25,7 +25,7 @@ mod interrupts;
 pub mod link;
 mod loading;
 mod path;
-mod trails;
+mod traces;
 mod worker;
 
 pub use backing::Backing;
@@ -53,7 +53,7 @@ use tailcut_host::array::Array;
 use tailcut_host::kv::session::Service;
 use tailcut_host::{BLOCK_SECTORS, Bytes, Fingerprint, Response};
 use tailcut_ssd::Ssd;
-use trails::Trails;
+use traces::RequestTraces;
 use worker::Worker;
 
 const MACHINE: usize = 0;
@@ -82,7 +82,7 @@ pub struct SimulatedServer<S> {
     links: Vec<[Link; 2]>,
     /// Of the clients' network cards.
     cards: Vec<Moderation>,
-    trails: Trails,
+    traces: RequestTraces,
     history: History,
     last_version: u64,
     responses: Vec<Response<Bytes>>,
@@ -132,7 +132,7 @@ impl<S: Storage> SimulatedServer<S> {
             clients,
             links: vec![[Link::default(); 2]; config.links as usize],
             cards: vec![Moderation::default(); config.links as usize],
-            trails: Trails::default(),
+            traces: RequestTraces::default(),
             history: History::new(loaded.versions.into_iter()),
             last_version: loaded.last,
             responses: Vec::new(),
@@ -204,12 +204,12 @@ impl<S: Storage> SimulatedServer<S> {
         }
         for response in responses.drain(..) {
             let request = response.id;
-            let trail = self.trails.of(request);
-            trail.answered = now;
-            if trail.is_of_user && self.tally.is_counting {
-                self.tally.flash.record(now.since(trail.handed));
+            let trace = self.traces.of(request);
+            trace.answered = now;
+            if trace.is_of_user && self.tally.is_counting {
+                self.tally.flash.record(now.since(trace.handed));
             }
-            trail.response = Some(response);
+            trace.response = Some(response);
             self.note_ended(request);
         }
         self.responses = responses;

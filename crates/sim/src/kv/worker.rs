@@ -175,19 +175,19 @@ impl<S: Storage> SimulatedServer<S> {
     fn handed_over(&mut self, now: Time) {
         let request = self.worker.request.take().expect("it was being handed over");
         let is_of_user = request.op == Op::Read && request.class == Class::DEFAULT;
-        let trail = self.trails.of(request.id);
-        (trail.begun, trail.handed, trail.is_of_user) = (self.worker.began, now, is_of_user);
+        let trace = self.traces.of(request.id);
+        (trace.begun, trace.handed, trace.is_of_user) = (self.worker.began, now, is_of_user);
         self.disk.submit(now, request);
     }
 
     /// The service has an answer of the disk.
     fn taken(&mut self, now: Time, request: u32) {
-        let response = self.trails.of(request).response.take().expect("the disk has answered");
+        let response = self.traces.of(request).response.take().expect("the disk has answered");
         let spans = response.spans;
         self.service.respond(response);
         let mut movers = std::mem::take(&mut self.worker.movers);
         self.service.turn(&mut movers);
-        let trail = *self.trails.of(request).times();
+        let trace = *self.traces.of(request).times();
         for name in movers.drain(..) {
             let client = self.clients[name as usize];
             let connection = &mut self.connections[client as usize];
@@ -196,13 +196,13 @@ impl<S: Storage> SimulatedServer<S> {
                 continue;
             }
             // What was asked for before this client asked was not asked for its sake.
-            if trail.is_of_user && trail.begun >= connection.mark {
-                connection.lap(trail.begun, Cause::HostQueue);
-                connection.lap(trail.handed, Cause::HostWork);
+            if trace.is_of_user && trace.begun >= connection.mark {
+                connection.lap(trace.begun, Cause::HostQueue);
+                connection.lap(trace.handed, Cause::HostWork);
                 connection.spans.extend(&spans);
-                connection.mark = trail.answered;
-                connection.lap(trail.fetched, Cause::Interrupt);
-                connection.lap(trail.finished, Cause::SoftInterrupt);
+                connection.mark = trace.answered;
+                connection.lap(trace.fetched, Cause::Interrupt);
+                connection.lap(trace.finished, Cause::SoftInterrupt);
                 connection.lap(self.worker.began, Cause::HostQueue);
                 connection.lap(now, Cause::HostWork);
                 connection.is_from_flash = true;

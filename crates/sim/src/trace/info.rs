@@ -10,7 +10,7 @@ use super::record::Record;
 use super::sequence::{Sequence, SequenceMeter};
 use super::sizes::{SizeMeter, Sizes};
 use super::survey::{DiskExtent, Survey, survey};
-use crate::census::{Census, CensusMeter};
+use crate::characterization::{CensusMeter, Characterization};
 use serde::Serialize;
 use std::path::Path;
 use tailcut_base::config::Choice;
@@ -50,7 +50,7 @@ pub struct Info {
     pub sequence: Sequence,
     /// The measures of Sprinkler's table 1. Its randomness differs from [`Info::sequence`]: it looks
     /// at the last request of the same kind only.
-    pub census: Census,
+    pub characterization: Characterization,
     /// Pages touched over all disks.
     pub footprint: Footprint,
     /// Equal parts of the duration, in order.
@@ -209,7 +209,7 @@ struct Meter {
     response: LatencyHistogram,
     places: Places,
     disks: Vec<DiskMeter>,
-    census: CensusMeter,
+    characterization: CensusMeter,
     pages: PageMeter,
     windows: Vec<Window>,
 }
@@ -242,7 +242,9 @@ impl Meter {
             response: LatencyHistogram::new(),
             places,
             disks,
-            census: CensusMeter::new(&survey.disks.iter().map(|disk| disk.end).collect::<Vec<u64>>()),
+            characterization: CensusMeter::new(
+                &survey.disks.iter().map(|disk| disk.end).collect::<Vec<u64>>(),
+            ),
             pages: PageMeter::new(Info::WINDOWS, PageMeter::MOST),
             windows: (0..Info::WINDOWS).map(|i| Window::starting(window_start(i, duration))).collect(),
         }
@@ -274,7 +276,7 @@ impl Meter {
         let disk = &mut self.disks[place];
         disk.count(record, is_read);
         self.alignment.count(record);
-        self.census.count(record.op, place, record.offset, u64::from(record.len));
+        self.characterization.count(record.op, place, record.offset, u64::from(record.len));
         if is_read { &mut self.reads } else { &mut self.writes }.count(record.len);
         let page = |byte: u64| disk.first_page.saturating_add(byte / Footprint::PAGE_BYTES);
         self.pages.touch(page(record.offset), page(record.end() - 1), is_read, window);
@@ -312,7 +314,7 @@ impl Meter {
             alignment: self.alignment,
             rates: self.rates.rates(),
             sequence,
-            census: self.census.finish(),
+            characterization: self.characterization.finish(),
             footprint: self.pages.footprint(),
             windows: self.windows,
             response: (self.response.count() > 0).then(|| Times::of(&self.response)),

@@ -4,13 +4,13 @@
 //! requests that have what a [`Row`] states: the shares and mean sizes of reads and writes, their
 //! randomness, and the class of their transactional locality. Everything else (how sizes are
 //! distributed, how far apart random requests lie, when they arrive) is a choice of this module,
-//! said where it is made. [`crate::census`] measures what comes out; the real traces can be put
+//! said where it is made. [`crate::characterization`] measures what comes out; the real traces can be put
 //! beside it with `tailcut trace info`.
 
 mod config;
-mod deck;
 mod places;
 mod row;
+mod sample;
 mod sizes;
 mod source;
 

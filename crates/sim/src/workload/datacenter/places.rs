@@ -1,7 +1,7 @@
 //! Where the requests of one kind go.
 
-use super::deck::Deck;
-use crate::census::LocalityClass;
+use super::sample::ShuffledSample;
+use crate::characterization::LocalityClass;
 use tailcut_base::random::Stream;
 
 /// Where the reads, or the writes, of a row go.
@@ -27,14 +27,14 @@ pub struct Places {
     /// Where the last requests started, in a ring.
     recent: [u64; Places::RECENT],
     count: usize,
-    walk: Deck,
+    walk: ShuffledSample,
     near: Stream,
     address: Stream,
 }
 
 /// How likely a random request is near a recent one, in parts per million.
 ///
-/// Chosen so that every row is measured into its class by [`crate::census::Locality`], and for
+/// Chosen so that every row is measured into its class by [`crate::characterization::Locality`], and for
 /// nothing else: none at all for low (what remains is chance and large requests), and two round
 /// numbers that bring the rows to the middle of the other thirds.
 pub fn nearness_ppm(class: LocalityClass) -> u32 {
@@ -59,7 +59,7 @@ impl Places {
             end: None,
             recent: [0; Places::RECENT],
             count: 0,
-            walk: Deck::new(named("walk")),
+            walk: ShuffledSample::new(named("walk")),
             near: named("near"),
             address: named("address"),
         }
@@ -122,7 +122,7 @@ const QUARTER: u64 = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::census::{ChipLayout, PagePlace};
+    use crate::characterization::{ChipLayout, PagePlace};
 
     fn places(region: u64, random_ppm: u32, near_ppm: u32) -> Places {
         Places::new(region, random_ppm, near_ppm, |purpose| Stream::new(1, purpose))

@@ -1,6 +1,6 @@
 //! How large the requests of a row are.
 
-use super::deck::Deck;
+use super::sample::ShuffledSample;
 
 /// Geometric sizes of a given mean, cut off at a largest size.
 ///
@@ -46,8 +46,8 @@ impl GeometricSizes {
 
     /// The next size in sectors.
     #[inline]
-    pub fn draw(&self, deck: &mut Deck) -> u32 {
-        let failures = libm::log(1.0 - deck.draw()) * self.scale;
+    pub fn draw(&self, sample: &mut ShuffledSample) -> u32 {
+        let failures = libm::log(1.0 - sample.draw()) * self.scale;
         // Saturates at the largest.
         self.unit * (failures as u32).saturating_add(1).min(self.most)
     }
@@ -60,8 +60,8 @@ mod tests {
 
     fn drawn(mean: f64, region: u64, n: usize) -> Vec<u32> {
         let sizes = GeometricSizes::new(mean, region).expect("it fits");
-        let mut deck = Deck::new(Stream::new(1, "sizes"));
-        (0..n).map(|_| sizes.draw(&mut deck)).collect()
+        let mut sample = ShuffledSample::new(Stream::new(1, "sizes"));
+        (0..n).map(|_| sizes.draw(&mut sample)).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The source that draws a row's requests.
 
-use super::deck::Deck;
 use super::places::{Places, nearness_ppm};
 use super::row::Workload;
+use super::sample::ShuffledSample;
 use super::sizes::GeometricSizes;
 use crate::workload::arrival::Arrivals;
 use crate::workload::config::RequestClasses;
@@ -41,7 +41,7 @@ pub struct Datacenter {
     left: u64,
     first: u64,
     read_share: f64,
-    op: Deck,
+    op: ShuffledSample,
     reads: Lane,
     writes: Lane,
     arrivals: Arrivals,
@@ -52,7 +52,7 @@ pub struct Datacenter {
 #[derive(Clone, Debug)]
 struct Lane {
     sizes: GeometricSizes,
-    size: Deck,
+    size: ShuffledSample,
     places: Places,
 }
 
@@ -104,7 +104,7 @@ impl Datacenter {
         let near_ppm = nearness_ppm(row.locality);
         let lane = |kind: &str, sizes, random_ppm| Lane {
             sizes,
-            size: Deck::new(named(&format!("{kind} size"))),
+            size: ShuffledSample::new(named(&format!("{kind} size"))),
             places: Places::new(plan.region, random_ppm, near_ppm, |purpose| {
                 named(&format!("{kind} {purpose}"))
             }),
@@ -118,7 +118,7 @@ impl Datacenter {
             left: plan.requests,
             first: plan.first,
             read_share: row.read_share(),
-            op: Deck::new(named("op")),
+            op: ShuffledSample::new(named("op")),
             reads: lane("read", reads, row.read_random),
             writes: lane("write", writes, row.write_random),
             arrivals: Arrivals::new(plan.arrivals, named("arrival")),

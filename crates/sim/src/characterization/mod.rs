@@ -14,7 +14,7 @@ use tailcut_base::{Op, SECTOR_BYTES};
 
 /// The measures of a stream. Trims and flushes count nowhere, as in the paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Census {
+pub struct Characterization {
     /// Reads.
     pub reads: KindCensus,
     /// Writes.
@@ -47,9 +47,9 @@ impl KindCensus {
     }
 }
 
-impl Census {
-    /// The census of requests to one device.
-    pub fn of(requests: impl IntoIterator<Item = Request>) -> Census {
+impl Characterization {
+    /// The characterization of requests to one device.
+    pub fn of(requests: impl IntoIterator<Item = Request>) -> Characterization {
         let mut meter = CensusMeter::new(&[0]);
         for request in requests {
             meter.count(
@@ -62,9 +62,9 @@ impl Census {
         meter.finish()
     }
 
-    /// The census of the next `count` requests of a source.
-    pub fn of_source(source: &mut dyn Source, count: usize) -> Census {
-        Census::of(std::iter::from_fn(|| source.next()).take(count))
+    /// The characterization of the next `count` requests of a source.
+    pub fn of_source(source: &mut dyn Source, count: usize) -> Characterization {
+        Characterization::of(std::iter::from_fn(|| source.next()).take(count))
     }
 
     /// The share of reads among reads and writes, 0 … 1.
@@ -73,7 +73,7 @@ impl Census {
     }
 }
 
-/// Takes a [`Census`], one request at a time. Allocates nothing per request.
+/// Takes a [`Characterization`], one request at a time. Allocates nothing per request.
 #[derive(Clone, Debug)]
 pub struct CensusMeter {
     reads: KindCensus,
@@ -139,9 +139,9 @@ impl CensusMeter {
     }
 
     /// What was counted. The windows that are open are counted as they are.
-    pub fn finish(self) -> Census {
+    pub fn finish(self) -> Characterization {
         let [reads, writes] = self.locality.map(LocalityMeter::finish);
-        Census { reads: self.reads, writes: self.writes, locality: reads + writes }
+        Characterization { reads: self.reads, writes: self.writes, locality: reads + writes }
     }
 }
 
@@ -156,7 +156,7 @@ const NOWHERE: u64 = u64::MAX;
 mod tests {
     use super::*;
 
-    fn census(requests: &[(Op, usize, u64, u64)]) -> Census {
+    fn characterization(requests: &[(Op, usize, u64, u64)]) -> Characterization {
         let mut meter = CensusMeter::new(&[1 << 20, 0]);
         requests.iter().for_each(|&(op, disk, offset, len)| meter.count(op, disk, offset, len));
         meter.finish()
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_request_is_sequential_where_the_last_of_its_kind_on_its_disk_ended() {
         let (read, write) = (Op::Read, Op::Write);
-        let census = census(&[
+        let characterization = characterization(&[
             (read, 0, 0, 4096),
             (write, 0, 4096, 512), // Behind a read: random.
             (read, 1, 4096, 4096), // Another disk: random.
@@ -174,19 +174,25 @@ mod tests {
             (Op::Trim, 0, 0, 1 << 20),
             (read, 0, 4096, 1024), // The same again: random.
         ]);
-        assert_eq!(census.reads, KindCensus { requests: 4, bytes: 10_240, random: 3 });
-        assert_eq!(census.writes, KindCensus { requests: 2, bytes: 1024, random: 1 });
-        assert_eq!((census.reads.mean_bytes(), census.reads.random_share()), (2560.0, 0.75));
-        assert_eq!(census.read_share(), 4.0 / 6.0);
-        assert_eq!(census.locality.pages, 2 + 2 + 1 + 1 + 2, "every touched page counts each time");
+        assert_eq!(characterization.reads, KindCensus { requests: 4, bytes: 10_240, random: 3 });
+        assert_eq!(characterization.writes, KindCensus { requests: 2, bytes: 1024, random: 1 });
+        assert_eq!(
+            (characterization.reads.mean_bytes(), characterization.reads.random_share()),
+            (2560.0, 0.75)
+        );
+        assert_eq!(characterization.read_share(), 4.0 / 6.0);
+        assert_eq!(characterization.locality.pages, 2 + 2 + 1 + 1 + 2, "every touched page counts each time");
     }
 
     #[test]
     fn reads_and_writes_do_not_share_planes() {
         let plane = 128 * 2048;
         let reads = [(Op::Read, 0, 0, 2048), (Op::Read, 0, plane, 2048)];
-        assert_eq!(census(&reads).locality.plane_shared, 2);
+        assert_eq!(characterization(&reads).locality.plane_shared, 2);
         let mixed = [(Op::Read, 0, 0, 2048), (Op::Write, 0, plane, 2048)];
-        assert_eq!(census(&mixed).locality, Locality { pages: 2, transactions: 2, plane_shared: 0 });
+        assert_eq!(
+            characterization(&mixed).locality,
+            Locality { pages: 2, transactions: 2, plane_shared: 0 }
+        );
     }
 }

@@ -5,8 +5,8 @@ use tailcut_host::{Bytes, Response};
 
 /// Of all requests in flight, by name.
 #[derive(Debug, Default)]
-pub(super) struct Trails {
-    trails: Vec<Trail>,
+pub(super) struct RequestTraces {
+    traces: Vec<RequestTrace>,
 }
 
 /// When what happened to a request.
@@ -28,39 +28,39 @@ pub(super) struct Times {
 
 /// A request.
 #[derive(Debug, Default)]
-pub(super) struct Trail {
+pub(super) struct RequestTrace {
     times: Times,
     /// What the disk has answered.
     pub response: Option<Response<Bytes>>,
 }
 
-impl Trail {
+impl RequestTrace {
     pub fn times(&self) -> &Times {
         &self.times
     }
 }
 
-impl std::ops::Deref for Trail {
+impl std::ops::Deref for RequestTrace {
     type Target = Times;
     fn deref(&self) -> &Times {
         &self.times
     }
 }
 
-impl std::ops::DerefMut for Trail {
+impl std::ops::DerefMut for RequestTrace {
     fn deref_mut(&mut self) -> &mut Times {
         &mut self.times
     }
 }
 
-impl Trails {
+impl RequestTraces {
     /// That of a request.
     #[inline]
-    pub fn of(&mut self, request: u32) -> &mut Trail {
+    pub fn of(&mut self, request: u32) -> &mut RequestTrace {
         let at = request as usize;
-        if at >= self.trails.len() {
-            self.trails.resize_with(at + 1, Trail::default);
+        if at >= self.traces.len() {
+            self.traces.resize_with(at + 1, RequestTrace::default);
         }
-        &mut self.trails[at]
+        &mut self.traces[at]
     }
 }

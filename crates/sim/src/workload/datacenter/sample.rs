@@ -2,25 +2,25 @@
 
 use tailcut_base::random::Stream;
 
-/// Uniform numbers, stratified: of any [`Deck::CARDS`] draws from a fresh deck, one falls into each
+/// Uniform numbers, stratified: of any [`ShuffledSample::CARDS`] draws from a fresh sample, one falls into each
 /// of as many equal parts of [0, 1), in random order. What is drawn by such numbers keeps its share
 /// or mean in a sample of any length: the standard error falls to that of some draws in a thousand
-/// instead of that of all. The price: draws within one deck are not quite independent.
+/// instead of that of all. The price: draws within one sample are not quite independent.
 #[derive(Clone, Debug)]
-pub struct Deck {
+pub struct ShuffledSample {
     /// A permutation, shuffled as far as `next`.
-    cards: [u8; Deck::CARDS],
+    cards: [u8; ShuffledSample::CARDS],
     next: usize,
     stream: Stream,
 }
 
-impl Deck {
-    /// Cards of a deck.
+impl ShuffledSample {
+    /// Cards of a sample.
     pub const CARDS: usize = 256;
 
-    /// A fresh deck that is shuffled by `stream`.
-    pub fn new(stream: Stream) -> Deck {
-        Deck { cards: std::array::from_fn(|card| card as u8), next: 0, stream }
+    /// A fresh sample that is shuffled by `stream`.
+    pub fn new(stream: Stream) -> ShuffledSample {
+        ShuffledSample { cards: std::array::from_fn(|card| card as u8), next: 0, stream }
     }
 
     /// The next number in [0, 1).
@@ -48,10 +48,11 @@ mod tests {
 
     #[test]
     fn every_part_is_drawn_once_a_deck_in_changing_order() {
-        let mut deck = Deck::new(Stream::new(1, "deck"));
+        let mut sample = ShuffledSample::new(Stream::new(1, "sample"));
         let mut orders = Vec::new();
         for _ in 0..3 {
-            let order: Vec<u64> = (0..Deck::CARDS).map(|_| (deck.draw() * 256.0) as u64).collect();
+            let order: Vec<u64> =
+                (0..ShuffledSample::CARDS).map(|_| (sample.draw() * 256.0) as u64).collect();
             let mut sorted = order.clone();
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..256));
@@ -63,8 +64,8 @@ mod tests {
     #[test]
     fn a_share_is_kept_within_a_card() {
         for (share, seed) in [(0.0, 1), (0.0273, 2), (0.5, 3), (0.9979, 4), (1.0, 5)] {
-            let mut deck = Deck::new(Stream::new(seed, "deck"));
-            let hits = (0..2560).filter(|_| deck.chance(share)).count();
+            let mut sample = ShuffledSample::new(Stream::new(seed, "sample"));
+            let hits = (0..2560).filter(|_| sample.chance(share)).count();
             assert!((hits as f64 - 2560.0 * share).abs() <= 10.0, "{share}: {hits}");
         }
     }
