@@ -17,6 +17,7 @@ pub mod planted;
 pub mod plm;
 pub mod quantity;
 pub mod random;
+mod show;
 
 pub mod steady;
 pub mod table;

@@ -5,6 +5,7 @@
 //! `s`, `min`, `h`. Rates are a size followed by `/s`, or `MT/s` (one byte per transfer on an
 //! 8-bit bus).
 
+pub use crate::show::{show_bytes, show_count, show_rate, show_time};
 use crate::time::Nanos;
 
 /// Why a text is not a quantity, and what would be one.
@@ -128,61 +129,6 @@ pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
         return Err(wrong());
     }
     scaled(mantissa, decimals, scale).ok_or_else(wrong)
-}
-
-/// Four significant digits at most, without trailing zeros beyond the third digit's place.
-fn digits(value: f64) -> String {
-    let places = match value.abs() {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{value:.places$}")
-}
-
-/// A length of time for people: `80.0 us`, `3.81 ms`.
-pub fn show_time(nanos: f64) -> String {
-    let (value, unit) = match nanos.abs() {
-        v if v >= 1e9 => (nanos / 1e9, "s"),
-        v if v >= 1e6 => (nanos / 1e6, "ms"),
-        v if v >= 1e3 => (nanos / 1e3, "us"),
-        _ => return format!("{nanos:.0} ns"),
-    };
-    format!("{} {unit}", digits(value))
-}
-
-/// A size for people: `4.00 KiB`, `31.5 GiB`.
-pub fn show_bytes(bytes: f64) -> String {
-    let mut value = bytes;
-    for unit in ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] {
-        if value.abs() < 1024.0 || unit == "PiB" {
-            return if unit == "B" { format!("{value:.0} B") } else { format!("{} {unit}", digits(value)) };
-        }
-        value /= 1024.0;
-    }
-    unreachable!("the last unit returns")
-}
-
-/// A rate for people, in decimal units as the industry quotes it: `512 MB/s`.
-pub fn show_rate(bytes_per_second: f64) -> String {
-    let (value, unit) = match bytes_per_second.abs() {
-        v if v >= 1e9 => (bytes_per_second / 1e9, "GB/s"),
-        v if v >= 1e6 => (bytes_per_second / 1e6, "MB/s"),
-        v if v >= 1e3 => (bytes_per_second / 1e3, "kB/s"),
-        _ => (bytes_per_second, "B/s"),
-    };
-    format!("{} {unit}", digits(value))
-}
-
-/// A count for people: `999`, `67.1 k`, `4.00 M`.
-pub fn show_count(count: f64) -> String {
-    match count.abs() {
-        v if v >= 1e9 => format!("{} G", digits(count / 1e9)),
-        // What would be rounded to "1000 k" is a million.
-        v if v >= 999_500.0 => format!("{} M", digits(count / 1e6)),
-        v if v >= 1e4 => format!("{} k", digits(count / 1e3)),
-        _ => format!("{count:.0}"),
-    }
 }
 
 /// A length of time that [`parse_time`] reads back exactly.

@@ -150,13 +150,13 @@ impl Sum for Nanos {
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&crate::quantity::show_time(self.0 as f64))
+        f.pad(&crate::show::show_time(self.0 as f64))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&crate::quantity::show_time(self.0 as f64))
+        f.pad(&crate::show::show_time(self.0 as f64))
     }
 }
 
