@@ -91,6 +91,11 @@ impl Names {
         Names { shown, aliases: &[] }
     }
 
+    /// Other names that are accepted for one of `shown`.
+    pub fn aliases_of(self, name: &str) -> impl Iterator<Item = &'static str> {
+        self.aliases.iter().filter(move |(_, of)| *of == name).map(|&(alias, _)| alias)
+    }
+
     /// The place among `shown` of a name or alias.
     pub fn position(self, name: &str) -> Option<usize> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |&(_, name)| name);

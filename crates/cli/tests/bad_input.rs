@@ -211,6 +211,12 @@ fn an_array_that_its_drives_cannot_carry_is_refused_with_the_remedy() {
     };
     assert!(array("raid5", &[]).contains("raid5 with 1 group(s) needs at least 3 drives"));
     assert!(array("swan0", &[]).contains("needs at least 2 R-groups"));
+    assert!(array("raid6", &[]).contains("'epochs' (or 'mirror', 'raid1', 'raid10')"));
+    let mirrored = array("raid10", &[]);
+    assert!(
+        mirrored.contains("raid10) keeps copies on at least 2 token groups: set groups = 2"),
+        "{mirrored}"
+    );
     assert!(array("log-raid0", &["array.groups=2"]).contains("set groups = 1, or choose a SWAN layout"));
     assert!(
         array("swan0", &["array.groups=2", "array.drives=3"])

@@ -223,8 +223,18 @@ fn read_flag(value: &Value) -> Result<bool, Refusal> {
     }
 }
 
+/// All names, each followed by the others that are accepted for it.
+fn listed(names: Names) -> String {
+    let with_aliases = |name: &&str| {
+        let aliases: Vec<String> = names.aliases_of(name).map(|alias| format!("'{alias}'")).collect();
+        let also = if aliases.is_empty() { String::new() } else { format!(" (or {})", aliases.join(", ")) };
+        format!("'{name}'{also}")
+    };
+    names.shown.iter().map(with_aliases).collect::<Vec<_>>().join(", ")
+}
+
 fn read_choice(value: &Value, names: Names) -> Result<usize, Refusal> {
-    let allowed = || format!("the names are {}", enumerate(names.shown));
+    let allowed = || format!("the names are {}", listed(names));
     let Some(text) = value.scalar() else {
         return Err(Refusal::new(format!("this is {}, not a name", value.kind()), allowed()));
     };
@@ -232,7 +242,7 @@ fn read_choice(value: &Value, names: Names) -> Result<usize, Refusal> {
         return Ok(index);
     }
     let remedy = match nearest(text, names.shown.iter().copied()) {
-        Some(name) => format!("did you mean '{name}'? The names are {}", enumerate(names.shown)),
+        Some(name) => format!("did you mean '{name}'? The names are {}", listed(names)),
         None => allowed(),
     };
     Err(Refusal::new(format!("there is no '{text}'"), remedy))

@@ -197,7 +197,9 @@ impl ArrayConfig {
     fn epoch_problems(&self) -> Option<(&'static str, String)> {
         let (drives, groups) = (self.drives, self.groups);
         if groups < 2 {
-            let message = "epochs needs at least 2 token groups, one to write and one to read".into();
+            let message =
+                "epochs (also mirror, raid1, raid10) keeps copies on at least 2 token groups: set groups = 2"
+                    .into();
             return Some(("groups", message));
         }
         if groups > drives {
