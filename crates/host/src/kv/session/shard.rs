@@ -8,7 +8,7 @@ use super::statistics::{Statistics, Sums};
 use super::verb::Verb;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
-use crate::kv::{Engine, Fetched, Keep};
+use crate::kv::{Engine, Fetched, Keep, Refused};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
 use tailcut_base::ids::Slab;
@@ -114,7 +114,8 @@ impl Shard {
         self.unix = unix;
         if self.flush_at.is_some_and(|moment| moment <= unix) {
             self.flush_at = None;
-            self.engine.flush_all();
+            // It was answered when it was asked for. A store whose disk has failed meanwhile keeps what it has.
+            let _ = self.engine.flush_all();
             self.is_touched = true;
         }
     }
@@ -217,7 +218,10 @@ impl Shard {
         match errand {
             Errand::Item { key, verb, data } => self.receive_item(asker, (key, verb, data), out),
             Errand::Flush(moment) => {
-                self.flush(moment);
+                if self.flush(moment).is_err() {
+                    self.replies.push_back(Reply { asker, content: Content::Refused });
+                    return LATER;
+                }
                 self.promise(asker, Vec::new(), Source::Memory)
             }
             Errand::Reset => {
@@ -261,13 +265,15 @@ impl Shard {
         }
     }
 
-    fn flush(&mut self, moment: u64) {
+    fn flush(&mut self, moment: u64) -> Result<(), Refused> {
         self.statistics.cmd_flush += 1;
-        self.flush_at = (moment > self.unix).then_some(moment);
-        if self.flush_at.is_none() {
-            self.engine.flush_all();
-            self.is_touched = true;
+        if moment > self.unix && !self.engine.is_frozen() {
+            self.flush_at = Some(moment);
+            return Ok(());
         }
+        self.flush_at = None;
+        self.is_touched = true;
+        self.engine.flush_all()
     }
 
     /// Something is done: it is answered when it is durable, if that is promised.
