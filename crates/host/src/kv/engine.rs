@@ -274,7 +274,14 @@ impl Engine {
     }
 
     /// Forgets all items that were written so far.
-    pub fn flush_all(&mut self) {
+    ///
+    /// # Errors
+    /// [`Refused::Full`] from a store whose disk has failed, as for any other change: after a restart the items would be there again.
+    /// A cache forgets what is in memory whatever the disk does.
+    pub fn flush_all(&mut self) -> Result<(), Refused> {
+        if self.is_frozen() {
+            return Err(Refused::Full);
+        }
         self.last_cas += 1;
         self.index.clear();
         self.front.clear();
@@ -283,6 +290,7 @@ impl Engine {
             flash.superblock.flushed = flash.log.begin_anew(&mut self.pool);
             flash.has_dirty_superblock = true;
         }
+        Ok(())
     }
 
     /// Items in it, those included whose time is over and that nobody has come across; while it is recovering, those that were found.

@@ -175,7 +175,9 @@ impl Engine {
         let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
         if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
-            // The disk takes nothing any more: what is on it is not to be believed when it is opened again.
+            assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only what it can bury");
+            // The disk has failed, and this cache deletes from memory all the same. Whatever is on the disk is not to be
+            // believed when it is opened again, as far as it still takes the superblock that says so.
             flash.superblock.flushed = flash.log.last_sequence();
             flash.has_dirty_superblock = true;
         }
@@ -190,13 +192,24 @@ impl Engine {
     }
 
     /// True if what is known of a key can be replaced: no tombstone is needed for it, or there is room for one.
+    ///
+    /// On a disk that has failed there is never room. A store then refuses to delete, as it refuses to write: the item would be back
+    /// after a restart, and a superblock that disbelieves everything would lose what was acknowledged as durable. A cache
+    /// deletes from memory: it may lose anything, and must not answer with an item that was deleted while it runs.
     fn can_replace(&self, hash: KeyHash, before: Option<Entry>) -> bool {
         let needs_tombstone = match before {
             Some(entry) => self.home(entry).is_some(),
             None => self.is_unknown(hash),
         };
-        let is_ready = |flash: &Flash| flash.log.has_failed() || flash.log.has_room_for_tombstone();
+        let needs_no_disk = |flash: &Flash| flash.log.has_failed() && self.settings.keep == Keep::WhatIsUsed;
+        let is_ready = |flash: &Flash| needs_no_disk(flash) || flash.log.has_room_for_tombstone();
         !needs_tombstone || self.flash.as_ref().is_none_or(is_ready)
+    }
+
+    /// True if this is a store whose disk has failed: what is on it stays, and nothing else can be promised.
+    pub(super) fn is_frozen(&self) -> bool {
+        let has_failed = self.flash.as_ref().is_some_and(|flash| flash.log.has_failed());
+        has_failed && self.settings.keep == Keep::Everything
     }
 
     /// An item is deleted, even one that was not found yet.

@@ -487,7 +487,7 @@ fn what_was_flushed_stays_so_with_one_superblock() {
         for block in 0..2 {
             let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 5);
             (0..100).for_each(|number| store.put(number));
-            store.engine.flush_all();
+            store.engine.flush_all().expect("the disk works");
             store.last.clear();
             store.settle();
             store.disk.flip(block, 60);
@@ -506,11 +506,11 @@ fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
             let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);
             (0..100).for_each(|number| store.put(number));
             store.sync();
-            store.engine.flush_all();
+            store.engine.flush_all().expect("the disk works");
             store.last.clear();
             store.sync();
             (0..answers).for_each(|_| store.run());
-            store.engine.flush_all();
+            store.engine.flush_all().expect("the disk works");
             store.engine.sync();
             while let Some(request) = store.engine.next_request() {
                 store.disk.submit(request);
@@ -635,6 +635,45 @@ fn a_disk_without_room_is_full_until_it_has_some() {
     store.close();
     store.reopen().expect("a store");
     assert_eq!(store.check(), (0, 0));
+}
+
+/// A store or cache that has made 60 items durable, on a disk that has failed since.
+fn on_a_failed_disk(keep: Keep) -> Store {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.fails_writes = true;
+    store.put(KEYS - 1);
+    store.engine.sync();
+    (0..100).for_each(|_| store.run());
+    assert!(store.engine.has_failed() && !store.engine.is_full());
+    store
+}
+
+#[test]
+fn a_store_on_a_failed_disk_deletes_nothing() {
+    let mut store = on_a_failed_disk(Keep::Everything);
+    (0..60).for_each(|number| store.delete(number));
+    assert!(store.last.values().all(Option::is_some), "deletes are refused, as sets are");
+    assert!(store.engine.flush_all().is_err(), "and so is forgetting everything");
+    assert_eq!(store.check(), (0, 0), "everything is read as before");
+    store.disk.fails_writes = false;
+    (0..100).for_each(|_| store.run());
+    store.reopen().expect("a store");
+    // What was written to the failed disk was never durable.
+    if store.said(KEYS - 1) == Said::Nothing {
+        store.last.remove(&(KEYS - 1));
+    }
+    assert_eq!(store.check(), (0, 0), "and after a restart");
+}
+
+#[test]
+fn a_cache_on_a_failed_disk_deletes_from_memory() {
+    let mut store = on_a_failed_disk(Keep::WhatIsUsed);
+    store.delete(3);
+    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None));
+    store.engine.flush_all().expect("a cache may lose everything");
+    assert!((0..60).all(|number| store.said(number) == Said::Nothing));
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct TestDisk {
     pub reads: u64,
     /// It takes no writes any more.
     pub refuses_writes: bool,
+    /// Writes end with an error of the media.
+    pub fails_writes: bool,
     /// It has no room for blocks that were never written.
     pub is_full: bool,
     /// Of two copies, what the first one has instead of what was written.
@@ -40,6 +42,7 @@ impl TestDisk {
             bad_reads: None,
             reads: 0,
             refuses_writes: false,
+            fails_writes: false,
             is_full: false,
             bad_copies: BTreeMap::new(),
             unreadable: BTreeSet::new(),
@@ -86,6 +89,10 @@ impl TestDisk {
             Op::Write if self.is_full && !self.has_room(&request) => {
                 status = Status::WriteProtected;
                 Vec::new()
+            }
+            Op::Write if self.fails_writes => {
+                status = Status::MediaError;
+                request.data
             }
             Op::Write if self.refuses_writes => {
                 status = Status::WriteProtected;

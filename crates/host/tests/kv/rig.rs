@@ -365,7 +365,7 @@ impl Rig {
     }
 
     pub fn flush_all(&mut self) {
-        self.engine.flush_all();
+        self.engine.flush_all().expect("the disk works");
         let point = self.next_point();
         (0..KEYS).for_each(|number| self.model.set(number, None, point));
     }

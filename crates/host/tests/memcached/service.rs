@@ -382,6 +382,27 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
 }
 
+/// Nothing that a restart would contradict is acknowledged, and what is there can be read.
+#[test]
+fn a_store_on_a_failed_disk_refuses_every_change() {
+    let mut client = Client::new(Where::Disk { is_durable: false }, 1);
+    client.send(b"set a 0 0 1\r\n1\r\n");
+    client.make_durable();
+    client.disk.as_mut().expect("it has one").fails_writes = true;
+    client.send(b"set b 0 0 1\r\n2\r\n");
+    while !client.service.engine().has_failed() {
+        client.service.engine_mut().sync();
+        client.turn();
+    }
+    client.received.clear();
+    client.send(b"set c 0 0 1\r\n3\r\ndelete a\r\nmd a\r\nflush_all\r\nflush_all 10\r\nget a\r\n");
+    client.settle();
+    let refused = "SERVER_ERROR out of memory\r\n".repeat(4);
+    let expected =
+        format!("SERVER_ERROR out of memory storing object\r\n{refused}VALUE a 0 1\r\n1\r\nEND\r\n");
+    assert_eq!(String::from_utf8_lossy(&client.received), expected);
+}
+
 /// Who was given up leaves answers behind that still come, to nobody, even if another has his place.
 #[test]
 fn late_answers_to_who_was_given_up_are_nobodys() {

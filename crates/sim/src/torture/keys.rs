@@ -213,7 +213,9 @@ impl Task {
     fn advance(&mut self, engine: &mut Engine, keys: u64, tickets: &mut u32) -> Option<Response<Bytes>> {
         let is_all = self.request.op == Op::Trim && u64::from(self.request.blocks) == keys;
         if is_all && self.done == 0 {
-            engine.flush_all();
+            if engine.flush_all().is_err() {
+                return Some(self.answer(Status::WriteProtected));
+            }
             self.done = self.request.blocks;
         }
         while self.done < self.request.blocks {

@@ -55,6 +55,16 @@
 //! Not found within 300 seeds, and found by scripts in `crates/host/tests` that make their moment: of arrays in place `DrainBeforeInSync`,
 //! `ScrubTheJournal`, `RowHeld`; of epochs `ListEverywhere`, `ListedUntilAgreed`, `RecordFirst`, `NewestCounts`, `ClearDescriptors`;
 //! of the key-value log the rules of damage, except `DurableIsMarked` (108).
+//!
+//! Without protection information (files, devices) a block can change and nothing says so. Seeds reach only a part of that:
+//!
+//! | what changes | promised | by seed | otherwise |
+//! | --- | --- | --- | --- |
+//! | a bit below `kv` on a drive by itself | the item is missed or an error, never older | `flip`, with the log at rest, not in the store's superblocks | `host/tests/kv/damage.rs` |
+//! | a block there that gets what was written to another place | the same | no | `host/tests/kv/damage.rs`, up to a dozen blocks of a stopped store |
+//! | a block there that keeps or gets back an older version of itself | nothing of a whole segment; of one block it is not stated | no | no |
+//! | a bit below an array | served, until a scrub or a reader with checksums finds it | no: simulated drives below arrays keep seals | `host/tests/{raid,epoch,log}/copies.rs` |
+//! | the last descriptor of a log layout | nothing: it is taken for the end of what was written | no | no |
 
 pub mod arrays;
 pub mod below;

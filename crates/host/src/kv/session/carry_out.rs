@@ -502,7 +502,7 @@ fn says_so(operation: &Operation) -> bool {
 
 /// The answer then.
 const DAMAGED: &str = "the item is damaged on flash: set or delete it";
-const NO_ROOM: &str = "out of memory";
+pub(super) const NO_ROOM: &str = "out of memory";
 
 enum Step {
     Counted(meta::Counted),

@@ -108,7 +108,7 @@ enum What {
 /// What is said when all shards have answered.
 #[derive(Debug)]
 enum Then {
-    Flushed { noreply: bool },
+    Flushed { noreply: bool, is_refused: bool },
     Reset,
     Told { stats: Stats, sums: Box<Sums> },
 }
@@ -433,8 +433,10 @@ impl Session {
             (_, Content::Failed) => return self.give_up("the disk has failed"),
             (What::All { left, then, .. }, content) => {
                 *left -= 1;
-                if let (Then::Told { sums, .. }, Content::Sums(more)) = (then, content) {
-                    sums.add(&more);
+                match (then, content) {
+                    (Then::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
+                    (Then::Flushed { is_refused, .. }, Content::Refused) => *is_refused = true,
+                    _ => {}
                 }
             }
             (what, Content::Text(text, source)) => {
@@ -446,7 +448,7 @@ impl Session {
                 self.set_aside += text.capacity();
                 waiting.reply = text;
             }
-            (_, Content::Sums(_)) => panic!("figures come for who has asked for them"),
+            (_, Content::Sums(_) | Content::Refused) => panic!("all shards answer what all were asked"),
         }
         self.advance(ways);
     }
@@ -460,7 +462,7 @@ impl Session {
                     let moment = flush_moment(ways.about.unix, flush.delay);
                     let requester = Requester { group: ways.group, client: ways.client, number: self.first };
                     let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
-                    let then = Then::Flushed { noreply: flush.noreply };
+                    let then = Then::Flushed { noreply: flush.noreply, is_refused: false };
                     self.awaited += bytes;
                     waiting.what = What::All { left, bytes, then };
                     continue;
@@ -520,7 +522,8 @@ enum Next {
 impl Then {
     fn tell(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match self {
-            Then::Flushed { noreply } => reply::ok(out, *noreply),
+            Then::Flushed { is_refused: true, .. } => reply::server_error(out, carry_out::NO_ROOM),
+            Then::Flushed { noreply, .. } => reply::ok(out, *noreply),
             Then::Reset => reply::reset(out),
             Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
         }

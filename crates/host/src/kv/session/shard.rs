@@ -8,7 +8,7 @@ use super::shard_request::{Content, Kept, Progress, Reply, Requester, ShardReque
 use super::statistics::{Statistics, Sums};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
-use crate::kv::{Engine, Fetched, Keep};
+use crate::kv::{Engine, Fetched, Keep, Refused};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
 use tailcut_base::ids::Slab;
@@ -114,7 +114,8 @@ impl Shard {
         self.unix = unix;
         if self.flush_at.is_some_and(|moment| moment <= unix) {
             self.flush_at = None;
-            self.engine.flush_all();
+            // It was answered when it was asked for. A store whose disk has failed meanwhile keeps what it has.
+            let _ = self.engine.flush_all();
             self.is_touched = true;
         }
     }
@@ -224,7 +225,10 @@ impl Shard {
                 self.receive_item(requester, (key, operation, data), out)
             }
             ShardRequest::Flush(moment) => {
-                self.flush(moment);
+                if self.flush(moment).is_err() {
+                    self.replies.push_back(Reply { requester, content: Content::Refused });
+                    return LATER;
+                }
                 self.promise(requester, Vec::new(), Source::Memory)
             }
             ShardRequest::Reset => {
@@ -268,13 +272,15 @@ impl Shard {
         }
     }
 
-    fn flush(&mut self, moment: u64) {
+    fn flush(&mut self, moment: u64) -> Result<(), Refused> {
         self.statistics.cmd_flush += 1;
-        self.flush_at = (moment > self.unix).then_some(moment);
-        if self.flush_at.is_none() {
-            self.engine.flush_all();
-            self.is_touched = true;
+        if moment > self.unix && !self.engine.is_frozen() {
+            self.flush_at = Some(moment);
+            return Ok(());
         }
+        self.flush_at = None;
+        self.is_touched = true;
+        self.engine.flush_all()
     }
 
     /// Something is done: it is answered when it is durable, if that is promised.

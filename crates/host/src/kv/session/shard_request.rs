@@ -168,6 +168,8 @@ pub enum Content {
     Text(Vec<u8>, Source),
     /// What was counted.
     Sums(Box<Sums>),
+    /// The disk has failed, and nothing was done.
+    Refused,
     /// The disk has failed, and what was done can not be made durable.
     Failed,
 }

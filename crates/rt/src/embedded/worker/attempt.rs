@@ -39,8 +39,10 @@ impl<D: Steered> Worker<D> {
             Verb::Get => return self.get(operation, fetched),
             Verb::Flush => return Attempt::Changed(Outcome::Done),
             Verb::Clear => {
-                self.engine.flush_all();
-                return self.changed(Outcome::Done);
+                return match self.engine.flush_all() {
+                    Ok(()) => self.changed(Outcome::Done),
+                    Err(_) => Attempt::Done(Err(Error::DriveFailed)),
+                };
             }
             Verb::Set { when: When::Always, .. } => return self.set(operation),
             Verb::Set { .. } | Verb::Touch { .. } | Verb::Delete => {}
