@@ -1,5 +1,6 @@
 //! Arrays that write in place, against a model of what every block may hold.
 
+mod blame;
 mod contended;
 mod copies;
 mod crashes;

@@ -1,0 +1,38 @@
+//! Corrupt reads are counted for the drive that returned them: an operator replaces the one that is named.
+
+use crate::rig::{Rig, config};
+use tailcut_base::Op;
+use tailcut_host::array::{LayoutKind, ReadPolicy};
+
+/// Reads every block by itself, and returns how many corrupt reads are counted for each drive.
+fn corrupt_after_reading_all(rig: &mut Rig) -> Vec<u64> {
+    for block in 0..rig.array.disk().blocks {
+        rig.submit(Op::Read, block, 1, false);
+        rig.rest();
+    }
+    let reads = &rig.array.core().reads;
+    (0..rig.drives.len()).map(|drive| reads.faults(drive).corrupt).collect()
+}
+
+#[test]
+fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
+    for culprit in 0..3 {
+        // The last drive of RAID4 has the parity, which these reads do not meet.
+        let mut config = config(LayoutKind::Raid4, 4);
+        config.reads = ReadPolicy::Direct;
+        let mut rig = Rig::new(&config, 1);
+        let all = rig.array.disk().blocks as u32;
+        rig.submit(Op::Write, 0, all, true);
+        rig.rest();
+        assert_eq!(corrupt_after_reading_all(&mut rig), [0; 4], "before anything is damaged");
+        let first = rig.data_start();
+        (0..3).for_each(|row| rig.drives[culprit].corrupt(first + row));
+        let found = corrupt_after_reading_all(&mut rig);
+        // The repair reads what is corrupt once more.
+        assert!(found[culprit] >= 3, "drive {culprit}: {found:?}");
+        assert_eq!(found.iter().sum::<u64>(), found[culprit], "drive {culprit}: {found:?}");
+        assert_eq!(rig.array.core().reads.counts().corrupt, found[culprit]);
+        assert_eq!(corrupt_after_reading_all(&mut rig), found, "what was rewritten is not corrupt any more");
+        rig.is_right();
+    }
+}
