@@ -1,6 +1,7 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
 use crate::config::ChipPolicy;
+use crate::flash::ChannelId;
 use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
 use crate::preemption::Handling;
@@ -46,7 +47,7 @@ impl<P: Probe> Ssd<P> {
             Next::Rest => return self.rest(now, unit),
         };
         self.units[unit].phase = Phase::AwaitStart;
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         if self.buses.is_free(channel, now) {
             return self.start(now, unit, channel, lane);
         }
@@ -94,7 +95,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn wait_for_bus(&mut self, now: Time, channel: u32, unit: u32, wanted: BusUse) {
+    fn wait_for_bus(&mut self, now: Time, channel: ChannelId, unit: u32, wanted: BusUse) {
         if let Some(at) = self.buses.wait(channel, unit, now, wanted) {
             self.timers.set(self.channel_timer(channel), at);
         }
@@ -226,7 +227,7 @@ impl<P: Probe> Ssd<P> {
     /// The bus is free: the read whose data it carried is over, and whoever waits gets it. The chip of that read may ask
     /// for its next command first.
     #[inline(always)]
-    pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
+    pub(crate) fn serve_bus(&mut self, now: Time, channel: ChannelId) {
         match self.buses.end_of_use(channel) {
             Some(Ended { unit, left: 0 }) => self.end_transaction(now, unit),
             Some(Ended { unit, left }) => self.put_off_pages(now, unit, channel, left),
@@ -237,7 +238,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Another chip goes before the last `left` pages of a unit.
     #[cold]
-    fn put_off_pages(&mut self, now: Time, unit: u32, channel: u32, left: u32) {
+    fn put_off_pages(&mut self, now: Time, unit: u32, channel: ChannelId, left: u32) {
         let is_read = self.units[unit].transaction.kind.is_read();
         if !is_read {
             // The cells of the pages that have crossed the bus are at work, or will be with the others of their die.
@@ -274,7 +275,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The rest of the pages of a program goes to its chip.
     #[cold]
-    fn go_on_in(&mut self, now: Time, unit: u32, channel: u32) {
+    fn go_on_in(&mut self, now: Time, unit: u32, channel: ChannelId) {
         let page = self.program_page();
         let t = &mut self.units[unit].transaction;
         let left = t.left;
@@ -293,7 +294,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn grant_bus(&mut self, now: Time, channel: u32) {
+    fn grant_bus(&mut self, now: Time, channel: ChannelId) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
                 Phase::AwaitStart => match self.next(now, unit) {
@@ -316,7 +317,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit starts: now its transaction is composed of what has been
     /// committed to it.
-    fn start(&mut self, now: Time, unit: u32, channel: u32, lane: Lane) {
+    fn start(&mut self, now: Time, unit: u32, channel: ChannelId, lane: Lane) {
         let kind = lane.kind();
         self.units[unit].transaction.clear(kind);
         // A program that is dropped can give work to other chips of this channel, which must not
@@ -372,7 +373,7 @@ impl<P: Probe> Ssd<P> {
             self.units[unit].transaction.out_start = now;
             return self.end_transaction(now, unit);
         }
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         self.units[unit].phase = Phase::AwaitOut;
         if self.buses.is_free(channel, now) {
             self.start_out(now, unit, channel);
@@ -394,7 +395,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn start_out(&mut self, now: Time, unit: u32, channel: u32) {
+    fn start_out(&mut self, now: Time, unit: u32, channel: ChannelId) {
         let u = &mut self.units[unit];
         u.phase = Phase::Out;
         let t = &mut u.transaction;
@@ -468,7 +469,7 @@ impl<P: Probe> Ssd<P> {
         };
         let record = ChipRecord {
             unit,
-            channel: self.buses.channel_of(unit),
+            channel: self.layout.channel_of(unit),
             kind: t.kind,
             start: t.started,
             command_end: t.started + t.command,

@@ -391,7 +391,7 @@ impl<P: Probe> Ssd<P> {
             dies: u64::from(g.channels * g.chips * g.dies),
             plane_busy: self.units.plane_busy.saturating_sub(planes_ahead),
             planes: u64::from(g.plane_count()),
-            bus_busy: (0..g.channels).map(|c| self.buses.busy(c, now)).sum(),
+            bus_busy: g.channel_ids().map(|c| self.buses.busy(c, now)).sum(),
             channels: u64::from(g.channels),
             link_busy: [Direction::ToHost, Direction::ToDevice].map(|way| self.link.busy(way, now)),
             link_bytes: [self.link.bytes(Direction::ToHost), self.link.bytes(Direction::ToDevice)],

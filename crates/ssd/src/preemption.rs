@@ -273,7 +273,7 @@ impl<P: Probe> Ssd<P> {
         let Some(lane) = self.units[unit].first_reads() else { return };
         let Some((step, free)) = self.preemption_by(now, unit, lane) else { return };
         // Pages of a program that have still to cross the bus do so first.
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         if self.units[unit].phase != Phase::Cell || !self.buses.hold_together(channel, unit) {
             return;
         }
@@ -372,7 +372,7 @@ impl<P: Probe> Ssd<P> {
         let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != NONE);
         self.probe.handover(Handover {
             unit,
-            channel: self.buses.channel_of(unit),
+            channel: self.layout.channel_of(unit),
             kind,
             handling,
             asked: u.held_since(),

@@ -1,6 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
+use crate::flash::ChannelId;
 use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
@@ -32,7 +33,7 @@ pub struct ChipRecord {
     /// The unit (chip, or die with its own ready/busy line).
     pub unit: u32,
     /// The channel whose bus it used.
-    pub channel: u32,
+    pub channel: ChannelId,
     /// What it did.
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
@@ -63,7 +64,7 @@ pub struct Handover {
     /// The unit.
     pub unit: u32,
     /// Its channel.
-    pub channel: u32,
+    pub channel: ChannelId,
     /// What it was doing.
     pub kind: Kind,
     /// Whether that was suspended or reset.

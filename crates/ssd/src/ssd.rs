@@ -16,7 +16,7 @@ use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{Geometry, Layout};
+use crate::flash::{ChannelId, Geometry, Layout};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -29,6 +29,7 @@ use crate::unqueued::Unqueued;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::ids::Id;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
@@ -131,7 +132,7 @@ impl<P: Probe> Ssd<P> {
             sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
             places: geometry.places_per_unit(),
             units: Units::new(&geometry),
-            buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
+            buses: Buses::new(&geometry, &config.bus),
             link: Link::new(&config.link),
             unqueued: Unqueued::new(config.queue.protocol),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
@@ -221,8 +222,8 @@ impl<P: Probe> Ssd<P> {
         )
     }
 
-    pub(crate) fn channel_timer(&self, channel: u32) -> usize {
-        FIRST_CHANNEL + channel as usize
+    pub(crate) fn channel_timer(&self, channel: ChannelId) -> usize {
+        FIRST_CHANNEL + channel.index()
     }
 
     #[inline]
@@ -280,7 +281,7 @@ impl<P: Probe> Ssd<P> {
         }
         let first_unit = FIRST_CHANNEL + self.geometry.channels as usize;
         if slot < first_unit {
-            self.serve_bus(now, (slot - FIRST_CHANNEL) as u32);
+            self.serve_bus(now, ChannelId::at(slot - FIRST_CHANNEL));
         } else if slot - first_unit < self.units.len() {
             self.cells_done(now, (slot - first_unit) as u32);
         } else {

@@ -123,9 +123,9 @@ fn names(events: &mut Events<'_>, chips: &Chips) -> io::Result<()> {
         events.put(&json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}}))?;
         events.put(&json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}))?;
     }
-    let channels: BTreeSet<u32> = chips.records.iter().map(|record| record.channel).collect();
+    let channels: BTreeSet<u32> = chips.records.iter().map(|record| record.channel.get()).collect();
     let units: BTreeSet<(u32, u32)> =
-        chips.records.iter().map(|record| (record.unit, record.channel)).collect();
+        chips.records.iter().map(|record| (record.unit, record.channel.get())).collect();
     for channel in channels {
         name(events, BUSES, channel, &format!("channel {channel}"))?;
     }
@@ -142,7 +142,7 @@ fn name(events: &mut Events<'_>, process: u32, track: u32, name: &str) -> io::Re
 
 /// A transaction with its phases on its chip, and what it had of the bus.
 fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
-    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit), (BUSES, r.channel));
+    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit), (BUSES, r.channel.get()));
     let pages: Vec<Value> =
         r.members.iter().map(|m| json!({"logical": m.logical, "physical": m.physical})).collect();
     let colour = colour(kind);

@@ -176,7 +176,7 @@ impl Occupation {
     fn new(record: &ChipRecord) -> Occupation {
         Occupation {
             unit: record.unit,
-            channel: record.channel,
+            channel: record.channel.get(),
             kind: record.kind.label(),
             logical_pages: record.members.iter().map(|member| member.logical).collect(),
             start_ns: record.start.0,

@@ -8,8 +8,9 @@
 //! first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus for that as long as
 //! no such chip asks: the end of what is under way is brought forward when one does.
 
+use super::geometry::{ChannelId, Geometry};
 use tailcut_base::config::{Configure, Visit, choose};
-use tailcut_base::divisor::Divisor;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -114,15 +115,14 @@ pub struct Ended {
 /// All buses of a drive. Chips that wait are linked through `next`, so nothing is allocated.
 #[derive(Clone, Debug)]
 pub struct Buses {
-    channels: Vec<Channel>,
+    channels: IdVec<ChannelId, Channel>,
     next: Vec<u32>,
-    units_per_channel: Divisor,
     arbitration: Arbitration,
 }
 
 impl Buses {
-    /// Idle buses for `units` chips, `units_per_channel` on each.
-    pub fn new(units: u32, units_per_channel: u32, config: &BusConfig) -> Buses {
+    /// Idle buses of a drive.
+    pub fn new(geometry: &Geometry, config: &BusConfig) -> Buses {
         let idle = Channel {
             free_at: Time::ZERO,
             user: NONE,
@@ -136,32 +136,25 @@ impl Buses {
             busy: Nanos::ZERO,
         };
         Buses {
-            channels: vec![idle; (units / units_per_channel) as usize],
-            next: vec![NONE; units as usize],
-            units_per_channel: Divisor::new(units_per_channel),
+            channels: IdVec::filled(geometry.channels as usize, idle),
+            next: vec![NONE; geometry.units() as usize],
             arbitration: config.arbitration,
         }
     }
 
-    /// The channel of a chip.
-    #[inline]
-    pub fn channel_of(&self, unit: u32) -> u32 {
-        self.units_per_channel.quotient(unit)
-    }
-
     /// True when the bus is free and nobody waits: the asker may take it at once.
     #[inline]
-    pub fn is_free(&self, channel: u32, now: Time) -> bool {
-        let channel = &self.channels[channel as usize];
+    pub fn is_free(&self, channel: ChannelId, now: Time) -> bool {
+        let channel = &self.channels[channel];
         channel.free_at <= now && !channel.is_event && !channel.has_waiting()
     }
 
     /// Puts a chip at the end of its waiting line. Returns the moment at which the channel must be
     /// served, unless its timer is set for that anyway.
     #[inline]
-    pub fn wait(&mut self, channel: u32, unit: u32, now: Time, wanted: BusUse) -> Option<Time> {
+    pub fn wait(&mut self, channel: ChannelId, unit: u32, now: Time, wanted: BusUse) -> Option<Time> {
         let line = self.arbitration.line(wanted);
-        let channel = &mut self.channels[channel as usize];
+        let channel = &mut self.channels[channel];
         self.next[unit as usize] = NONE;
         match channel.last[line] {
             NONE => channel.first[line] = unit,
@@ -193,8 +186,8 @@ impl Buses {
     }
 
     /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put off already.
-    pub fn hold_together(&mut self, channel: u32, unit: u32) -> bool {
-        let channel = &mut self.channels[channel as usize];
+    pub fn hold_together(&mut self, channel: ChannelId, unit: u32) -> bool {
+        let channel = &mut self.channels[channel];
         if channel.user != unit {
             return true;
         }
@@ -206,8 +199,8 @@ impl Buses {
 
     /// Takes the bus for command cycles alone.
     #[inline]
-    pub fn take(&mut self, channel: u32, now: Time, time: Nanos) {
-        let channel = &mut self.channels[channel as usize];
+    pub fn take(&mut self, channel: ChannelId, now: Time, time: Nanos) {
+        let channel = &mut self.channels[channel];
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         channel.free_at = now + time;
         channel.user = NONE;
@@ -218,7 +211,7 @@ impl Buses {
     #[inline]
     pub fn carry(
         &mut self,
-        channel: u32,
+        channel: ChannelId,
         unit: u32,
         now: Time,
         pages: u64,
@@ -226,7 +219,7 @@ impl Buses {
         what: BusUse,
     ) -> Time {
         let line = self.arbitration.line(what);
-        let channel = &mut self.channels[channel as usize];
+        let channel = &mut self.channels[channel];
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         let time = page * pages;
         channel.free_at = now + time;
@@ -239,8 +232,8 @@ impl Buses {
 
     /// The use that was on the bus until now, if its end is an event.
     #[inline]
-    pub fn end_of_use(&mut self, channel: u32) -> Option<Ended> {
-        let channel = &mut self.channels[channel as usize];
+    pub fn end_of_use(&mut self, channel: ChannelId) -> Option<Ended> {
+        let channel = &mut self.channels[channel];
         if !std::mem::take(&mut channel.is_event) {
             return None;
         }
@@ -249,9 +242,9 @@ impl Buses {
     }
 
     /// Puts a chip back whose pages were put off: it is the next of its line.
-    pub fn wait_again(&mut self, channel: u32, unit: u32, wanted: BusUse) {
+    pub fn wait_again(&mut self, channel: ChannelId, unit: u32, wanted: BusUse) {
         let line = self.arbitration.line(wanted);
-        let channel = &mut self.channels[channel as usize];
+        let channel = &mut self.channels[channel];
         self.next[unit as usize] = channel.first[line];
         channel.first[line] = unit;
         if channel.last[line] == NONE {
@@ -261,8 +254,8 @@ impl Buses {
 
     /// The chip that gets the bus next, if the bus is free and one waits.
     #[inline]
-    pub fn grant(&mut self, channel: u32, now: Time) -> Option<u32> {
-        let channel = &mut self.channels[channel as usize];
+    pub fn grant(&mut self, channel: ChannelId, now: Time) -> Option<u32> {
+        let channel = &mut self.channels[channel];
         if channel.free_at > now || channel.is_event {
             return None;
         }
@@ -278,14 +271,14 @@ impl Buses {
     /// When the channel must be served next: someone waits and the present user is a command
     /// phase, whose end is no event otherwise.
     #[inline]
-    pub fn service_due(&self, channel: u32) -> Option<Time> {
-        let channel = &self.channels[channel as usize];
+    pub fn service_due(&self, channel: ChannelId) -> Option<Time> {
+        let channel = &self.channels[channel];
         (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
     /// How long the bus of a channel has been in use up to `now`, which must not be before it was last taken.
-    pub fn busy(&self, channel: u32, now: Time) -> Nanos {
-        let channel = &self.channels[channel as usize];
+    pub fn busy(&self, channel: ChannelId, now: Time) -> Nanos {
+        let channel = &self.channels[channel];
         Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0))
     }
 }

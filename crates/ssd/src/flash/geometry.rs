@@ -6,6 +6,13 @@
 
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::divisor::Divisor;
+use tailcut_base::id;
+use tailcut_base::ids::Id;
+
+id! {
+    /// A channel: the chips that share a bus.
+    pub struct ChannelId;
+}
 
 tailcut_base::choice! {
     /// What one ready/busy line speaks for.
@@ -117,6 +124,11 @@ impl Geometry {
         self.dies_per_unit() * self.planes
     }
 
+    /// All channels.
+    pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + Clone + use<> {
+        ChannelId::first(self.channels as usize)
+    }
+
     /// How many ready/busy lines there are: chips, or dies where each has its own.
     pub fn units(&self) -> u32 {
         self.plane_count() / self.places_per_unit()
@@ -144,6 +156,8 @@ pub struct Layout {
     pub places: Divisor,
     /// Planes of a die.
     pub planes: Divisor,
+    /// Ready/busy lines of a channel.
+    pub units: Divisor,
 }
 
 impl Layout {
@@ -154,6 +168,7 @@ impl Layout {
             blocks: Divisor::new(geometry.blocks),
             places: Divisor::new(geometry.places_per_unit()),
             planes: Divisor::new(geometry.planes),
+            units: Divisor::new(geometry.units_per_channel()),
         }
     }
 
@@ -179,6 +194,12 @@ impl Layout {
     #[inline]
     pub fn unit_of_plane(&self, plane: u32) -> (u32, u32) {
         (self.places.quotient(plane), self.places.remainder(plane))
+    }
+
+    /// The channel of a ready/busy line.
+    #[inline]
+    pub fn channel_of(&self, unit: u32) -> ChannelId {
+        ChannelId::new(self.units.quotient(unit))
     }
 
     /// The plane at a place behind a ready/busy line.

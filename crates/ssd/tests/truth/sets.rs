@@ -196,7 +196,7 @@ fn flush_beside_writes() -> Nanos {
         host.pass(Nanos::micros(1));
     }
     let programmed = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::UserWrite);
-    let own = programmed.filter(|record| record.channel == 1).count();
+    let own = programmed.filter(|record| record.channel.get() == 1).count();
     assert!(own == 1 || host.now.since(begun) < Nanos::micros(1), "its own page is on flash");
     host.now.since(begun)
 }
@@ -242,7 +242,7 @@ fn calls_concern_the_set_that_they_name() {
     assert_eq!(host.ask(1, Control::IsReadyForRead), ControlReply::Answer(true));
     host.pass(Nanos::secs(1));
     let erases = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::Erase).skip(erased);
-    let channels: Vec<u32> = erases.map(|record| record.channel).collect();
+    let channels: Vec<u32> = erases.map(|record| record.channel.get()).collect();
     assert!(!channels.is_empty() && channels.iter().all(|&channel| channel < 2), "{channels:?}");
 }
 
@@ -260,7 +260,7 @@ fn a_quiet_period_outlasts_writes_to_another_set() {
     assert_eq!(host.ask(1, Control::IsReadyForRead), ControlReply::Answer(true));
     let records = host.ssd.probe.0.iter().filter(|record| record.end > from);
     for record in records {
-        assert!(record.channel < 2 || record.kind == Kind::UserRead, "{record:?}");
+        assert!(record.channel.get() < 2 || record.kind == Kind::UserRead, "{record:?}");
     }
     let programs = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::UserWrite);
     assert!(programs.count() > 100);
