@@ -9,6 +9,7 @@
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
+use crate::flash::LunId;
 use crate::flash::unit::Transaction;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
@@ -33,7 +34,7 @@ impl<P: Probe> Ssd<P> {
                 true
             }
             Found::UnderWay(slot) => {
-                let mut reader = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+                let mut reader = self.internal(now, Kind::UserRead, Role::HostRead, tag, LunId::NONE, 0);
                 (reader.tag, reader.page) = (tag, page);
                 let id = self.requests.add(reader);
                 self.requests[id].next = self.cache.wait(slot, id);
@@ -129,7 +130,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A chip begins to read ahead.
     #[cold]
-    pub(crate) fn ahead_begins(&mut self, unit: u32) {
+    pub(crate) fn ahead_begins(&mut self, unit: LunId) {
         for index in 0..self.units[unit].transaction.members().len() {
             let MemoryRequest { owner, physical, .. } =
                 self.requests[self.units[unit].transaction.member(index)];

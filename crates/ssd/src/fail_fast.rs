@@ -13,6 +13,7 @@
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
+use crate::flash::LunId;
 use crate::flash::unit::Phase;
 use crate::probe::Probe;
 use crate::request::{Kind, Lane};
@@ -69,7 +70,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a unit is at work on what a read in `lane` does not wait for, and for how long it will be
     /// at work in any case.
-    fn under_way(&self, now: Time, unit: u32, lane: Lane) -> (bool, Nanos) {
+    fn under_way(&self, now: Time, unit: LunId, lane: Lane) -> (bool, Nanos) {
         let u = &self.units[unit];
         let t = &u.transaction;
         let out = self.phases.transfer * t.members().len() as u64;
@@ -95,7 +96,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind that.
-    fn reads_ahead(&self, unit: u32, lane: Lane) -> Nanos {
+    fn reads_ahead(&self, unit: LunId, lane: Lane) -> Nanos {
         if self.config.schedule.fail_fast != FailFast::Anything {
             return Nanos::ZERO;
         }
@@ -109,7 +110,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The time of the work, of the kinds that reads need not wait for, that goes before a read which
     /// comes to a unit now.
-    fn own_work_ahead(&self, now: Time, unit: u32) -> Nanos {
+    fn own_work_ahead(&self, now: Time, unit: LunId) -> Nanos {
         let which = self.config.schedule.fail_fast;
         let rests = self.rests_programs(self.sets.of_unit(unit));
         let resting = if rests { Lane::USER_WRITE.mask() } else { 0 };
@@ -132,7 +133,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The time of all that stands in `lanes` of a unit: of each kind as many transactions as the fullest
     /// sharing of planes and dies leaves.
-    fn queued(&self, unit: u32, lanes: u8) -> Nanos {
+    fn queued(&self, unit: LunId, lanes: u8) -> Nanos {
         let u = &self.units[unit];
         let shares = self.config.schedule.plane_sharing || self.config.schedule.die_interleaving;
         let time = |lane: Lane| {
@@ -144,7 +145,7 @@ impl<P: Probe> Ssd<P> {
 
     /// What collections of a unit that let nothing go between their pages still have to do, beside what
     /// has come to the chip.
-    fn rest_of_collections(&self, unit: u32) -> Nanos {
+    fn rest_of_collections(&self, unit: LunId) -> Nanos {
         let u = &self.units[unit];
         let has_begun =
             !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::GcRead;

@@ -3,6 +3,7 @@
 use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
+use crate::flash::LunId;
 use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
 use crate::preemption::Handling;
 use crate::probe::Probe;
@@ -405,7 +406,7 @@ impl<P: Probe> Ssd<P> {
             ahead[0] += dies;
             ahead[1] += planes;
         };
-        for unit in 0..self.units.len() as u32 {
+        for unit in self.units.ids() {
             let u = &self.units[unit];
             let stops = match u.phase {
                 Phase::Idle | Phase::AwaitStart => None,
@@ -427,7 +428,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// When the cells of a unit that is being preempted stop, or have stopped.
-    fn stops_at(&self, unit: u32, handling: Handling) -> Time {
+    fn stops_at(&self, unit: LunId, handling: Handling) -> Time {
         let u = &self.units[unit];
         Time(u.makes_room_at.0.saturating_sub(self.time_to_take(u.transaction.kind, handling).0))
     }

@@ -10,10 +10,11 @@
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
 
 use crate::config::Classes;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
 use crate::request::REGULAR;
 use crate::ssd::Ssd;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// How many planes in turn are compared when a program is placed.
@@ -47,7 +48,7 @@ impl Past {
 /// What has been seen of the urgent reads of each chip.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    pasts: Vec<Past>,
+    pasts: IdVec<LunId, Past>,
     /// Of all chips of each set together.
     all: Vec<Past>,
     /// When the programs of each set that wait for the end of reads are looked at again.
@@ -58,15 +59,15 @@ impl Forecast {
     /// Nothing has been seen yet.
     pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
         Forecast {
-            pasts: vec![Past::SILENT; geometry.units() as usize],
+            pasts: IdVec::filled(geometry.units() as usize, Past::SILENT),
             all: vec![Past::SILENT; sets as usize],
             due: vec![None; sets as usize],
         }
     }
 
     /// A read that may preempt has come for a unit of a set.
-    pub(crate) fn read(&mut self, now: Time, set: u32, unit: u32) {
-        self.pasts[unit as usize].read(now);
+    pub(crate) fn read(&mut self, now: Time, set: u32, unit: LunId) {
+        self.pasts[unit].read(now);
         self.all[set as usize].read(now);
     }
 
@@ -79,19 +80,19 @@ impl Forecast {
     }
 
     /// How long from `now` until a unit's next read is expected.
-    pub(crate) fn silence(&self, now: Time, unit: u32) -> Nanos {
-        let past = &self.pasts[unit as usize];
+    pub(crate) fn silence(&self, now: Time, unit: LunId) -> Nanos {
+        let past = &self.pasts[unit];
         past.gap().max(now.since(past.last))
     }
 
     /// True when a unit is quiet for an operation of `length`.
-    fn is_quiet(&self, now: Time, unit: u32, length: Nanos) -> bool {
+    fn is_quiet(&self, now: Time, unit: LunId, length: Nanos) -> bool {
         self.silence(now, unit) >= length * QUIET
     }
 
     /// When a unit will be quiet for an operation of `length` at the latest, if no read comes.
-    fn quiet_from(&self, unit: u32, length: Nanos) -> Time {
-        self.pasts[unit as usize].last + length * QUIET
+    fn quiet_from(&self, unit: LunId, length: Nanos) -> Time {
+        self.pasts[unit].last + length * QUIET
     }
 }
 
@@ -158,7 +159,7 @@ impl<P: Probe> Ssd<P> {
     /// A unit is at rest: erases that were deferred begin if it has become quiet, or are looked at again
     /// when it may have. True when one has begun.
     #[cold]
-    pub(crate) fn begin_deferred_erases(&mut self, now: Time, unit: u32) -> bool {
+    pub(crate) fn begin_deferred_erases(&mut self, now: Time, unit: LunId) -> bool {
         let mut begun = false;
         let mut waits = false;
         for place in 0..self.places {
@@ -184,7 +185,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A read of the host has come for a unit. Reads of class 3 preempt nothing where classes are told.
     #[inline]
-    pub(crate) fn note_read(&mut self, now: Time, unit: u32, rank: u8) {
+    pub(crate) fn note_read(&mut self, now: Time, unit: LunId, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;
         if self.config.preempt.foresees() && preempts {
             self.forecast.read(now, self.sets.of_unit(unit), unit);

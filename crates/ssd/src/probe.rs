@@ -1,7 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
-use crate::flash::ChannelId;
+use crate::flash::{ChannelId, LunId};
 use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipRecord {
     /// The unit (chip, or die with its own ready/busy line).
-    pub unit: u32,
+    pub unit: LunId,
     /// The channel whose bus it used.
     pub channel: ChannelId,
     /// What it did.
@@ -62,7 +62,7 @@ pub struct ChipRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// The unit.
-    pub unit: u32,
+    pub unit: LunId,
     /// Its channel.
     pub channel: ChannelId,
     /// What it was doing.

@@ -2,6 +2,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
@@ -65,7 +66,7 @@ impl<P: Probe> Ssd<P> {
         kind: Kind,
         role: Role,
         owner: u32,
-        unit: u32,
+        unit: LunId,
         place: u32,
     ) -> MemoryRequest {
         MemoryRequest {
@@ -301,7 +302,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A request of I/O request `tag` that had left is committed again.
-    pub(crate) fn return_to_committed(&mut self, unit: u32, tag: u32) {
+    pub(crate) fn return_to_committed(&mut self, unit: LunId, tag: u32) {
         self.units[unit].committed_tag = tag;
         self.units[unit].committed_count += 1;
         self.scheduler.returned();

@@ -16,6 +16,7 @@
 //! buffer holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
 //! plane has. In a deterministic window (see [`crate::plm`]) a write lets programs begin and nothing else.
 
+use crate::flash::LunId;
 use crate::flash::unit::Phase;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
@@ -175,7 +176,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when nothing waits at a unit but programs that rest.
-    pub(crate) fn has_only_resting_work(&self, unit: u32) -> bool {
+    pub(crate) fn has_only_resting_work(&self, unit: LunId) -> bool {
         let rests = |place| {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             first == RequestId::NONE || self.is_put_off(first)
@@ -211,13 +212,13 @@ impl<P: Probe> Ssd<P> {
 
     /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody has
     /// told its unit.
-    fn nudge(&mut self, now: Time, unit: u32) {
+    fn nudge(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);
         }
     }
 
-    fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
+    fn is_at_rest_from_all(&self, now: Time, unit: LunId) -> bool {
         let u = &self.units[unit];
         let is_at_work = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
             && matches!(u.transaction.kind, Kind::UserWrite | Kind::ReadAhead);
@@ -225,7 +226,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when no collection is under way at a unit, nor about to go on.
-    pub(crate) fn rests_from_collection(&self, now: Time, unit: u32) -> bool {
+    pub(crate) fn rests_from_collection(&self, now: Time, unit: LunId) -> bool {
         let u = &self.units[unit];
         let collects = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
             && matches!(u.transaction.kind, Kind::GcRead | Kind::GcWrite | Kind::Erase);
@@ -248,7 +249,7 @@ impl<P: Probe> Ssd<P> {
     /// True when the collections of a unit have no page to copy to, because too many blocks went bad: they
     /// stand still until a write finds the drive full, and erases that wait for the unit to be idle do so
     /// with them.
-    fn cannot_go_on(&self, now: Time, unit: u32) -> bool {
+    fn cannot_go_on(&self, now: Time, unit: LunId) -> bool {
         let mut planes = (0..self.places).map(|place| self.layout.plane_at(unit, place));
         self.units[unit].phase == Phase::Idle
             && self.choose(now, unit).is_none()

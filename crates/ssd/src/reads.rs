@@ -5,6 +5,7 @@ use crate::controller::buffer::EntryState;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
+use crate::flash::LunId;
 use crate::flash::unit::{Account, Holder, Transaction};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
@@ -138,7 +139,7 @@ impl<P: Probe> Ssd<P> {
     /// A page of a read waits until the page is on flash.
     #[cold]
     fn follow(&mut self, now: Time, tag: u32, page: u32, entry: u32, rank: u8) {
-        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag, LunId::NONE, 0);
         (request.tag, request.page, request.rank) = (tag, page, rank);
         request.logical = self.buffer[entry].logical;
         request.order = self.requests.next_order();
@@ -192,7 +193,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The unit and place of a physical page.
     #[inline]
-    pub(crate) fn unit_of(&self, physical: u32) -> (u32, u32) {
+    pub(crate) fn unit_of(&self, physical: u32) -> (LunId, u32) {
         let plane = self.layout.plane_of_block(self.layout.block_of(physical));
         self.layout.unit_of_plane(plane)
     }

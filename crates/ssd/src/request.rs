@@ -1,5 +1,6 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
+use crate::flash::LunId;
 use crate::flash::unit::Account;
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::IdVec;
@@ -174,7 +175,7 @@ pub struct MemoryRequest {
     /// Fingerprint to be programmed.
     pub content: u32,
     /// The unit that it goes to.
-    pub unit: u32,
+    pub unit: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,
     /// The place behind the unit.

@@ -13,7 +13,7 @@
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::Protocol;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
 use crate::quiet::Quiet;
@@ -215,8 +215,8 @@ impl Sets {
 
     /// The set of a ready/busy line.
     #[inline]
-    pub fn of_unit(&self, unit: u32) -> u32 {
-        if self.count == 1 { 0 } else { self.units.set_of(unit) }
+    pub fn of_unit(&self, unit: LunId) -> u32 {
+        if self.count == 1 { 0 } else { self.units.set_of(unit.get()) }
     }
 
     /// Logical pages of a set.
@@ -241,14 +241,14 @@ impl Sets {
     }
 
     /// The ready/busy lines of a set, in ascending order.
-    pub fn units(self, set: u32) -> impl Iterator<Item = u32> + Clone {
-        (0..self.units.each).map(move |at| self.units.part(set, at))
+    pub fn units(self, set: u32) -> impl Iterator<Item = LunId> + Clone {
+        (0..self.units.each).map(move |at| LunId::new(self.units.part(set, at)))
     }
 
     /// One of the ready/busy lines of a set.
     #[inline]
-    pub fn unit(&self, set: u32, at: u32) -> u32 {
-        self.units.part(set, at)
+    pub fn unit(&self, set: u32, at: u32) -> LunId {
+        LunId::new(self.units.part(set, at))
     }
 }
 
@@ -318,6 +318,7 @@ impl<P: Probe> Ssd<P> {
 mod tests {
     use super::*;
     use crate::Preset;
+    use crate::flash::Layout;
 
     fn sets(count: u32, by: SetsBy) -> (Sets, Geometry) {
         let mut config = Preset::M.config();
@@ -332,13 +333,12 @@ mod tests {
             [(1, SetsBy::Channels), (2, SetsBy::Channels), (4, SetsBy::Chips), (8, SetsBy::Chips)]
         {
             let (sets, geometry) = sets(count, by);
+            let layout = Layout::new(&geometry);
             let mut planes = Vec::new();
             for set in 0..count {
                 assert!(sets.planes(set).all(|plane| sets.of_plane(plane) == set));
                 assert!(sets.units(set).all(|unit| sets.of_unit(unit) == set));
-                assert!(
-                    sets.planes(set).all(|plane| sets.of_unit(plane / geometry.places_per_unit()) == set)
-                );
+                assert!(sets.planes(set).all(|plane| sets.of_unit(layout.unit_of_plane(plane).0) == set));
                 planes.extend(sets.planes(set));
             }
             planes.sort_unstable();
@@ -350,7 +350,7 @@ mod tests {
     fn sets_by_channels_share_no_channel_and_sets_by_chips_share_all() {
         let (by_channels, geometry) = sets(4, SetsBy::Channels);
         let (by_chips, _) = sets(4, SetsBy::Chips);
-        let channel = |unit: u32| unit / geometry.units_per_channel();
+        let channel = |unit: LunId| unit.get() / geometry.units_per_channel();
         assert!(by_channels.units(1).all(|unit| (2..4).contains(&channel(unit))));
         let mut channels: Vec<u32> = by_chips.units(1).map(channel).collect();
         channels.dedup();

@@ -2,6 +2,7 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
+use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::request::{Lane, MemoryRequest, NONE, RequestId};
 use crate::ssd::Ssd;
@@ -10,7 +11,7 @@ use tailcut_base::{Cause, Status, Time};
 impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
     /// plane, or the drive becomes read-only.
-    pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
+    pub(crate) fn relieve(&mut self, now: Time, unit: LunId) {
         for place in 0..self.places {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
@@ -20,7 +21,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
+    pub(crate) fn can_recover(&mut self, now: Time, unit: LunId, place: u32) -> bool {
         let plane = self.layout.plane_at(unit, place);
         if self.config.gc.ideal {
             return self.recovers_at_once(now, plane);
@@ -36,7 +37,7 @@ impl<P: Probe> Ssd<P> {
         self.collection.is_busy(plane) || self.start_collection(now, plane, false)
     }
 
-    pub(crate) fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
+    pub(crate) fn relocate_writes(&mut self, now: Time, unit: LunId, place: u32) {
         while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.first(unit, Lane::USER_WRITE, place);
             if self.can_start(id, unit, place) {
@@ -119,7 +120,7 @@ impl<P: Probe> Ssd<P> {
         self.complete_over_link(end, tag);
     }
 
-    pub(crate) fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
+    pub(crate) fn strand_writes(&mut self, now: Time, unit: LunId, place: u32) {
         while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
             self.strand(now, id);

@@ -16,7 +16,7 @@ use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{ChannelId, Geometry, Layout};
+use crate::flash::{ChannelId, Geometry, Layout, LunId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -227,13 +227,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    pub(crate) fn set_unit_timer(&mut self, unit: u32, at: Time) {
-        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize, at);
+    pub(crate) fn set_unit_timer(&mut self, unit: LunId, at: Time) {
+        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit.index(), at);
     }
 
     /// The unit has no event until its timer is set again.
-    pub(crate) fn clear_unit_timer(&mut self, unit: u32) {
-        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize);
+    pub(crate) fn clear_unit_timer(&mut self, unit: LunId) {
+        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit.index());
     }
 
     /// Has the buffer looked at again at a moment.
@@ -283,7 +283,7 @@ impl<P: Probe> Ssd<P> {
         if slot < first_unit {
             self.serve_bus(now, ChannelId::at(slot - FIRST_CHANNEL));
         } else if slot - first_unit < self.units.len() {
-            self.cells_done(now, (slot - first_unit) as u32);
+            self.cells_done(now, LunId::at(slot - first_unit));
         } else {
             self.serve_drive(now, slot);
         }
@@ -370,18 +370,18 @@ impl<P: Probe> Ssd<P> {
 /// Units that have been given work, first in, first out. A few at most stand in it, mostly one.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
-    units: Vec<u32>,
+    units: Vec<LunId>,
     next: usize,
 }
 
 impl Woken {
     #[inline]
-    pub(crate) fn push(&mut self, unit: u32) {
+    pub(crate) fn push(&mut self, unit: LunId) {
         self.units.push(unit);
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<u32> {
+    pub(crate) fn pop(&mut self) -> Option<LunId> {
         let unit = self.units.get(self.next).copied()?;
         self.next += 1;
         if self.next == self.units.len() {

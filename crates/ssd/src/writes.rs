@@ -3,6 +3,7 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
+use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
@@ -201,7 +202,7 @@ impl<P: Probe> Ssd<P> {
     /// Lets a page of a write wait for the program of an entry. What is being programmed already
     /// has the page's data, unless it was written again.
     pub(crate) fn attach_waiter(&mut self, now: Time, tag: u32, page: u32, entry: u32) {
-        let mut waiter = self.internal(now, Kind::UserWrite, Role::Waiter, tag, 0, 0);
+        let mut waiter = self.internal(now, Kind::UserWrite, Role::Waiter, tag, LunId::NONE, 0);
         (waiter.tag, waiter.page) = (tag, page);
         let id = self.requests.add(waiter);
         let e = &mut self.buffer[entry];

@@ -2,7 +2,7 @@
 
 use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
 use tailcut_sim::world::{Finished, Witness};
-use tailcut_ssd::flash::ChannelId;
+use tailcut_ssd::flash::{ChannelId, LunId};
 use tailcut_ssd::{ChipRecord, Handover, Probe};
 
 /// A request, whole.
@@ -110,13 +110,13 @@ impl Chips {
         for (drive, chips) in (0..).zip(drives) {
             let (units, channels) = (drive * units, drive * channels);
             let moved = |r: ChipRecord| ChipRecord {
-                unit: r.unit + units,
+                unit: LunId::new(r.unit.get() + units),
                 channel: ChannelId::new(r.channel.get() + channels),
                 ..r
             };
             all.records.extend(chips.records.into_iter().map(moved));
             let moved = |h: Handover| Handover {
-                unit: h.unit + units,
+                unit: LunId::new(h.unit.get() + units),
                 channel: ChannelId::new(h.channel.get() + channels),
                 ..h
             };

@@ -9,7 +9,8 @@
 //! it takes.
 
 use super::accuracy::LastThree;
-use crate::request::NONE;
+use crate::flash::LunId;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// Kinds of page: as many as there can be pages of a word line.
@@ -26,24 +27,31 @@ struct Program {
     pages: u32,
     kind: u8,
     set: u32,
-    prev: u32,
-    next: u32,
+    prev: LunId,
+    next: LunId,
 }
 
-const NO_PROGRAM: Program =
-    Program { is_on: false, began: Time::ZERO, pages: 0, kind: 0, set: 0, prev: NONE, next: NONE };
+const NO_PROGRAM: Program = Program {
+    is_on: false,
+    began: Time::ZERO,
+    pages: 0,
+    kind: 0,
+    set: 0,
+    prev: LunId::NONE,
+    next: LunId::NONE,
+};
 
 /// Programs in the order of their beginnings.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    first: u32,
-    last: u32,
+    first: LunId,
+    last: LunId,
 }
 
 /// The programs of buffered pages that are under way, by chip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drain {
-    programs: Vec<Program>,
+    programs: IdVec<LunId, Program>,
     lists: Vec<[List; KINDS]>,
     /// Pages under way in each set.
     pages: Vec<u32>,
@@ -54,29 +62,29 @@ impl Drain {
     /// None yet, of so many chips in so many sets.
     pub fn new(units: usize, sets: usize) -> Drain {
         Drain {
-            programs: vec![NO_PROGRAM; units],
-            lists: vec![[List { first: NONE, last: NONE }; KINDS]; sets],
+            programs: IdVec::filled(units, NO_PROGRAM),
+            lists: vec![[List { first: LunId::NONE, last: LunId::NONE }; KINDS]; sets],
             pages: vec![0; sets],
             times: Default::default(),
         }
     }
 
     /// A chip of a set begins to program so many pages, of which the slowest is of this kind.
-    pub fn began(&mut self, now: Time, unit: u32, set: u32, kind: usize, pages: u32) {
+    pub fn began(&mut self, now: Time, unit: LunId, set: u32, kind: usize, pages: u32) {
         let list = &mut self.lists[set as usize][kind];
         let last = std::mem::replace(&mut list.last, unit);
         match last {
-            NONE => list.first = unit,
-            last => self.programs[last as usize].next = unit,
+            LunId::NONE => list.first = unit,
+            last => self.programs[last].next = unit,
         }
         let program =
-            Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: NONE };
-        self.programs[unit as usize] = program;
+            Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: LunId::NONE };
+        self.programs[unit] = program;
         self.pages[set as usize] += pages;
     }
 
     /// The program of a chip, if one is known, is over.
-    pub fn over(&mut self, now: Time, unit: u32) {
+    pub fn over(&mut self, now: Time, unit: LunId) {
         if let Some((kind, began)) = self.leave(unit) {
             self.times[kind].add(now.since(began));
         }
@@ -84,21 +92,21 @@ impl Drain {
 
     /// The program of a chip, if one is known, has been taken from it: when it will end, nobody can tell. Its kind and its
     /// beginning.
-    pub fn leave(&mut self, unit: u32) -> Option<(usize, Time)> {
-        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit as usize];
+    pub fn leave(&mut self, unit: LunId) -> Option<(usize, Time)> {
+        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit];
         if !is_on {
             return None;
         }
         let list = &mut self.lists[set as usize][usize::from(kind)];
         match prev {
-            NONE => list.first = next,
-            prev => self.programs[prev as usize].next = next,
+            LunId::NONE => list.first = next,
+            prev => self.programs[prev].next = next,
         }
         match next {
-            NONE => list.last = prev,
-            next => self.programs[next as usize].prev = prev,
+            LunId::NONE => list.last = prev,
+            next => self.programs[next].prev = prev,
         }
-        self.programs[unit as usize].is_on = false;
+        self.programs[unit].is_on = false;
         self.pages[set as usize] -= pages;
         Some((usize::from(kind), began))
     }
@@ -121,12 +129,12 @@ impl Drain {
         let (mut freed, mut end) = (0, None);
         for _ in 0..LOOKS {
             let mut next: Option<(Time, usize)> = None;
-            for (kind, &unit) in at.iter().enumerate().filter(|(_, unit)| **unit != NONE) {
-                let ends = self.programs[unit as usize].began + self.times[kind].mean()?;
+            for (kind, &unit) in at.iter().enumerate().filter(|(_, unit)| **unit != LunId::NONE) {
+                let ends = self.programs[unit].began + self.times[kind].mean()?;
                 next = next.filter(|&(sooner, _)| sooner <= ends).or(Some((ends, kind)));
             }
             let Some((ends, kind)) = next else { break };
-            let program = &self.programs[at[kind] as usize];
+            let program = &self.programs[at[kind]];
             (freed, end, at[kind]) = (freed + program.pages, Some(ends), program.next);
             if freed >= pages {
                 break;
@@ -153,8 +161,8 @@ mod tests {
         let mut drain = Drain::new(4, 1);
         for (kind, length) in [(0, 100), (1, 700)] {
             for round in 0..3 {
-                drain.began(Time(1000 * round), 0, 0, kind, 1);
-                drain.over(Time(1000 * round + length), 0);
+                drain.began(Time(1000 * round), LunId::new(0), 0, kind, 1);
+                drain.over(Time(1000 * round + length), LunId::new(0));
             }
         }
         drain
@@ -165,9 +173,9 @@ mod tests {
         let mut drain = seen();
         assert_eq!(Drain::new(4, 1).room_for(Time(9000), 0, 1, 4), None, "nothing is known");
         assert_eq!(drain.room_for(Time(9000), 0, 1, 4), Some(Time(9400)), "nothing is under way");
-        drain.began(Time(10_000), 0, 0, 1, 1);
-        drain.began(Time(10_050), 1, 0, 0, 2);
-        drain.began(Time(10_060), 2, 0, 0, 1);
+        drain.began(Time(10_000), LunId::new(0), 0, 1, 1);
+        drain.began(Time(10_050), LunId::new(1), 0, 0, 2);
+        drain.began(Time(10_060), LunId::new(2), 0, 0, 1);
         let room = |pages| drain.room_for(Time(10_070), 0, pages, 4);
         assert_eq!(room(1), Some(Time(10_150)));
         assert_eq!(room(2), Some(Time(10_150)), "two pages at once");
@@ -180,10 +188,10 @@ mod tests {
     #[test]
     fn what_was_taken_from_its_chip_brings_no_room() {
         let mut drain = seen();
-        drain.began(Time(10_000), 0, 0, 0, 1);
-        drain.began(Time(10_020), 1, 0, 0, 1);
-        drain.leave(0);
-        drain.over(Time(99_999), 0);
+        drain.began(Time(10_000), LunId::new(0), 0, 0, 1);
+        drain.began(Time(10_020), LunId::new(1), 0, 0, 1);
+        drain.leave(LunId::new(0));
+        drain.over(Time(99_999), LunId::new(0));
         assert_eq!(drain.room_for(Time(10_030), 0, 1, 4), Some(Time(10_120)));
     }
 
@@ -191,17 +199,17 @@ mod tests {
     #[test]
     fn the_order_of_ends_is_that_of_a_plain_sort() {
         let mut drain = Drain::new(32, 1);
-        let mut model: Vec<(u64, u32, usize)> = Vec::new();
+        let mut model: Vec<(u64, LunId, usize)> = Vec::new();
         for kind in 0..4 {
             for round in 0..3 {
-                drain.began(Time(round), 0, 0, kind, 1);
-                drain.over(Time(round + 50 * (kind as u64 + 1)), 0);
+                drain.began(Time(round), LunId::new(0), 0, kind, 1);
+                drain.over(Time(round + 50 * (kind as u64 + 1)), LunId::new(0));
             }
         }
         let mut random = Stream::new(2, "test.drain");
         for step in 1..3000u64 {
             let now = 10_000 + step * 10;
-            let unit = random.below(32) as u32;
+            let unit = LunId::new(random.below(32) as u32);
             match model.iter().position(|&(_, other, _)| other == unit) {
                 Some(at) => {
                     model.remove(at);

@@ -22,6 +22,7 @@ mod drain;
 
 pub use accuracy::Accuracy;
 
+use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
@@ -213,7 +214,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit's transaction has begun.
     #[cold]
-    pub(crate) fn track_start(&mut self, now: Time, unit: u32, kind: Kind) {
+    pub(crate) fn track_start(&mut self, now: Time, unit: LunId, kind: Kind) {
         self.tracker.drain.leave(unit);
         match kind {
             Kind::UserRead => self.track_reads(now, unit),
@@ -222,7 +223,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn track_reads(&mut self, now: Time, unit: u32) {
+    fn track_reads(&mut self, now: Time, unit: LunId) {
         for &id in self.units[unit].transaction.members() {
             let request = &self.requests[id];
             if request.role != Role::HostRead {
@@ -235,7 +236,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn track_programs(&mut self, now: Time, unit: u32) {
+    fn track_programs(&mut self, now: Time, unit: LunId) {
         let members = self.units[unit].transaction.members();
         let bits = self.config.timing.cell.bits();
         let kind = |&id: &RequestId| self.layout.offset_of(self.requests[id].physical) as usize % bits;
@@ -245,7 +246,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A unit's transaction has ended.
     #[cold]
-    pub(crate) fn track_end_of(&mut self, now: Time, unit: u32, kind: Kind) {
+    pub(crate) fn track_end_of(&mut self, now: Time, unit: LunId, kind: Kind) {
         match kind {
             Kind::UserWrite => self.tracker.drain.over(now, unit),
             Kind::ReadAhead => {

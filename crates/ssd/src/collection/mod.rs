@@ -8,7 +8,7 @@ mod wear;
 
 use crate::config::{GcConfig, WearConfig};
 use crate::controller::ftl::BlockState;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use job::{Job, Purpose};
@@ -199,7 +199,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Starts collections of an idle unit that has less than the high mark.
-    pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
+    pub(crate) fn collect_in_background(&mut self, now: Time, unit: LunId) {
         let set = self.sets.of_unit(unit);
         if self.block_mapped.is_some() || self.set(set).quiet.rests_collection() {
             return;

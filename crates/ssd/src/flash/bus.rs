@@ -8,7 +8,7 @@
 //! first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus for that as long as
 //! no such chip asks: the end of what is under way is brought forward when one does.
 
-use super::geometry::{ChannelId, Geometry};
+use super::geometry::{ChannelId, Geometry, LunId};
 use tailcut_base::config::{Configure, Visit, choose};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
@@ -74,13 +74,11 @@ impl Configure for BusConfig {
     }
 }
 
-const NONE: u32 = u32::MAX;
-
 #[derive(Clone, Debug)]
 struct Channel {
     free_at: Time,
-    /// The unit whose pages are on the bus; [`NONE`] for nothing, and for what is never interrupted.
-    user: u32,
+    /// The unit whose pages are on the bus; [`LunId::NONE`] for nothing, and for what is never interrupted.
+    user: LunId,
     /// The line that the user has come from.
     line: u8,
     /// The end of the use is an event: the data of a read leaves its chip, or pages of the user were put off.
@@ -91,15 +89,15 @@ struct Channel {
     page: Nanos,
     /// When the user got the bus.
     since: Time,
-    first: [u32; LINES],
-    last: [u32; LINES],
+    first: [LunId; LINES],
+    last: [LunId; LINES],
     busy: Nanos,
 }
 
 impl Channel {
     #[inline]
     fn has_waiting(&self) -> bool {
-        self.first.iter().any(|&unit| unit != NONE)
+        self.first.iter().any(|&unit| unit != LunId::NONE)
     }
 }
 
@@ -107,7 +105,7 @@ impl Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The unit that had the bus.
-    pub unit: u32,
+    pub unit: LunId,
     /// Pages that it has still to carry: another chip goes first.
     pub left: u32,
 }
@@ -116,7 +114,7 @@ pub struct Ended {
 #[derive(Clone, Debug)]
 pub struct Buses {
     channels: IdVec<ChannelId, Channel>,
-    next: Vec<u32>,
+    next: IdVec<LunId, LunId>,
     arbitration: Arbitration,
 }
 
@@ -125,19 +123,19 @@ impl Buses {
     pub fn new(geometry: &Geometry, config: &BusConfig) -> Buses {
         let idle = Channel {
             free_at: Time::ZERO,
-            user: NONE,
+            user: LunId::NONE,
             line: 0,
             is_event: false,
             left: 0,
             page: Nanos::ZERO,
             since: Time::ZERO,
-            first: [NONE; LINES],
-            last: [NONE; LINES],
+            first: [LunId::NONE; LINES],
+            last: [LunId::NONE; LINES],
             busy: Nanos::ZERO,
         };
         Buses {
             channels: IdVec::filled(geometry.channels as usize, idle),
-            next: vec![NONE; geometry.units() as usize],
+            next: IdVec::filled(geometry.units() as usize, LunId::NONE),
             arbitration: config.arbitration,
         }
     }
@@ -152,16 +150,16 @@ impl Buses {
     /// Puts a chip at the end of its waiting line. Returns the moment at which the channel must be
     /// served, unless its timer is set for that anyway.
     #[inline]
-    pub fn wait(&mut self, channel: ChannelId, unit: u32, now: Time, wanted: BusUse) -> Option<Time> {
+    pub fn wait(&mut self, channel: ChannelId, unit: LunId, now: Time, wanted: BusUse) -> Option<Time> {
         let line = self.arbitration.line(wanted);
         let channel = &mut self.channels[channel];
-        self.next[unit as usize] = NONE;
+        self.next[unit] = LunId::NONE;
         match channel.last[line] {
-            NONE => channel.first[line] = unit,
-            last => self.next[last as usize] = unit,
+            LunId::NONE => channel.first[line] = unit,
+            last => self.next[last] = unit,
         }
         channel.last[line] = unit;
-        let is_interrupted = line < usize::from(channel.line) && channel.user != NONE;
+        let is_interrupted = line < usize::from(channel.line) && channel.user != LunId::NONE;
         if is_interrupted && Self::interrupt(channel, now) {
             return Some(channel.free_at);
         }
@@ -186,13 +184,13 @@ impl Buses {
     }
 
     /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put off already.
-    pub fn hold_together(&mut self, channel: ChannelId, unit: u32) -> bool {
+    pub fn hold_together(&mut self, channel: ChannelId, unit: LunId) -> bool {
         let channel = &mut self.channels[channel];
         if channel.user != unit {
             return true;
         }
         if channel.left == 0 && !channel.is_event {
-            channel.user = NONE;
+            channel.user = LunId::NONE;
         }
         channel.left == 0
     }
@@ -203,7 +201,7 @@ impl Buses {
         let channel = &mut self.channels[channel];
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         channel.free_at = now + time;
-        channel.user = NONE;
+        channel.user = LunId::NONE;
         channel.busy += time;
     }
 
@@ -212,7 +210,7 @@ impl Buses {
     pub fn carry(
         &mut self,
         channel: ChannelId,
-        unit: u32,
+        unit: LunId,
         now: Time,
         pages: u64,
         page: Nanos,
@@ -237,33 +235,33 @@ impl Buses {
         if !std::mem::take(&mut channel.is_event) {
             return None;
         }
-        let unit = std::mem::replace(&mut channel.user, NONE);
+        let unit = std::mem::replace(&mut channel.user, LunId::NONE);
         Some(Ended { unit, left: std::mem::take(&mut channel.left) })
     }
 
     /// Puts a chip back whose pages were put off: it is the next of its line.
-    pub fn wait_again(&mut self, channel: ChannelId, unit: u32, wanted: BusUse) {
+    pub fn wait_again(&mut self, channel: ChannelId, unit: LunId, wanted: BusUse) {
         let line = self.arbitration.line(wanted);
         let channel = &mut self.channels[channel];
-        self.next[unit as usize] = channel.first[line];
+        self.next[unit] = channel.first[line];
         channel.first[line] = unit;
-        if channel.last[line] == NONE {
+        if channel.last[line] == LunId::NONE {
             channel.last[line] = unit;
         }
     }
 
     /// The chip that gets the bus next, if the bus is free and one waits.
     #[inline]
-    pub fn grant(&mut self, channel: ChannelId, now: Time) -> Option<u32> {
+    pub fn grant(&mut self, channel: ChannelId, now: Time) -> Option<LunId> {
         let channel = &mut self.channels[channel];
         if channel.free_at > now || channel.is_event {
             return None;
         }
-        let line = (0..LINES).find(|&line| channel.first[line] != NONE)?;
+        let line = (0..LINES).find(|&line| channel.first[line] != LunId::NONE)?;
         let unit = channel.first[line];
-        channel.first[line] = self.next[unit as usize];
-        if channel.first[line] == NONE {
-            channel.last[line] = NONE;
+        channel.first[line] = self.next[unit];
+        if channel.first[line] == LunId::NONE {
+            channel.last[line] = LunId::NONE;
         }
         Some(unit)
     }

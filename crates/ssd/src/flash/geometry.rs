@@ -14,6 +14,16 @@ id! {
     pub struct ChannelId;
 }
 
+id! {
+    /// A LUN: the dies that one ready/busy line speaks for, a chip or a single die.
+    pub struct LunId;
+}
+
+impl LunId {
+    /// No LUN.
+    pub const NONE: LunId = LunId(u32::MAX);
+}
+
 tailcut_base::choice! {
     /// What one ready/busy line speaks for.
     pub enum ReadyBusy {
@@ -129,6 +139,11 @@ impl Geometry {
         ChannelId::first(self.channels as usize)
     }
 
+    /// All ready/busy lines.
+    pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
+        LunId::first(self.units() as usize)
+    }
+
     /// How many ready/busy lines there are: chips, or dies where each has its own.
     pub fn units(&self) -> u32 {
         self.plane_count() / self.places_per_unit()
@@ -192,19 +207,19 @@ impl Layout {
 
     /// The ready/busy line and the place behind it of a plane.
     #[inline]
-    pub fn unit_of_plane(&self, plane: u32) -> (u32, u32) {
-        (self.places.quotient(plane), self.places.remainder(plane))
+    pub fn unit_of_plane(&self, plane: u32) -> (LunId, u32) {
+        (LunId::new(self.places.quotient(plane)), self.places.remainder(plane))
     }
 
     /// The channel of a ready/busy line.
     #[inline]
-    pub fn channel_of(&self, unit: u32) -> ChannelId {
-        ChannelId::new(self.units.quotient(unit))
+    pub fn channel_of(&self, unit: LunId) -> ChannelId {
+        ChannelId::new(self.units.quotient(unit.get()))
     }
 
     /// The plane at a place behind a ready/busy line.
     #[inline]
-    pub fn plane_at(&self, unit: u32, place: u32) -> u32 {
-        unit * self.places.get() + place
+    pub fn plane_at(&self, unit: LunId, place: u32) -> u32 {
+        unit.get() * self.places.get() + place
     }
 }

@@ -9,6 +9,7 @@ use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::Allocation;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::LunId;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
@@ -108,7 +109,7 @@ fn no_chip_rests_while_a_program_that_could_move_waits_at_another() {
     let user_writes = || played.records().iter().filter(|r| r.kind == Kind::UserWrite);
     assert_eq!(user_writes().filter(|r| r.unit == reader).count(), 0, "all have moved");
     let at = |unit| user_writes().filter(|r| r.unit == unit).count();
-    let others: Vec<usize> = (0..4).filter(|&unit| unit != reader).map(at).collect();
+    let others: Vec<usize> = (0..4).map(LunId::new).filter(|&unit| unit != reader).map(at).collect();
     assert_eq!(others, [4, 4, 4], "their queues are level");
     let still = play(&levelling(false), PreparedState::Sequential, &script);
     let at_reader = |r: &&ChipRecord| r.kind == Kind::UserWrite && r.unit == reader;

@@ -2,7 +2,7 @@
 
 use super::Chips;
 use super::waiting::Waiting;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId};
 use crate::planted::looked;
 use crate::request::{Kind, RequestId};
 use tailcut_base::ids::IdVec;
@@ -29,7 +29,7 @@ pub(super) struct ChipLayout {
     /// Occupied page offsets of each plane.
     offsets: Vec<u64>,
     /// The places of each chip where reads wait, and where writes do.
-    places: Vec<[u16; 2]>,
+    places: IdVec<LunId, [u16; 2]>,
     pages: u32,
     words: u32,
 }
@@ -44,7 +44,7 @@ impl ChipLayout {
             slots: vec![RequestId::NONE; planes * (geometry.pages as usize + 1)],
             links: IdVec::new(),
             offsets: vec![0; planes * words as usize],
-            places: vec![[0; 2]; geometry.units() as usize],
+            places: IdVec::filled(geometry.units() as usize, [0; 2]),
             pages: geometry.pages,
             words,
         }
@@ -52,14 +52,14 @@ impl ChipLayout {
 
     /// Where reads of a chip wait: a bit for each place.
     #[inline]
-    pub(super) fn reads(&self, unit: u32) -> u16 {
-        self.places[unit as usize][0]
+    pub(super) fn reads(&self, unit: LunId) -> u16 {
+        self.places[unit][0]
     }
 
     /// Where writes of a chip wait.
     #[inline]
-    pub(super) fn writes(&self, unit: u32) -> u16 {
-        self.places[unit as usize][1]
+    pub(super) fn writes(&self, unit: LunId) -> u16 {
+        self.places[unit][1]
     }
 
     /// The oldest waiting read of page offset `offset` in a plane, or [`RequestId::NONE`].
@@ -129,7 +129,7 @@ impl ChipLayout {
                 self.slots[slot] = id;
                 self.links[id] = Link { prev: id, next: RequestId::NONE };
                 let is_write = offset == self.pages;
-                self.places[chips.requests[id].unit as usize][usize::from(is_write)] |= 1 << place;
+                self.places[chips.requests[id].unit][usize::from(is_write)] |= 1 << place;
                 if !is_write {
                     self.offsets[(plane * self.words + offset / 64) as usize] |= 1 << (offset % 64);
                 }
@@ -160,7 +160,7 @@ impl ChipLayout {
             self.links[next].prev = prev;
             return;
         }
-        let unit = chips.requests[id].unit as usize;
+        let unit = chips.requests[id].unit;
         if offset == self.pages {
             self.places[unit][1] &= !(1 << place);
             return;

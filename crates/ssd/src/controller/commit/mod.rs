@@ -33,7 +33,7 @@ mod waiting;
 
 use crate::config::ChipPolicy;
 use crate::flash::unit::{Phase, Unit, Units};
-use crate::flash::{Geometry, Layout};
+use crate::flash::{Geometry, Layout, LunId};
 use crate::planted::looked;
 use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
 use gate::Gate;
@@ -80,7 +80,7 @@ pub trait CommitScheduler {
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool);
 
     /// A unit may be able to take requests that it could not take before.
-    fn released(&mut self, unit: u32);
+    fn released(&mut self, unit: LunId);
 
     /// The next request to commit.
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId>;
@@ -177,7 +177,7 @@ impl Scheduler {
 
     /// A unit may be able to take requests that it could not take before.
     #[inline(always)]
-    pub fn released(&mut self, unit: u32) {
+    pub fn released(&mut self, unit: LunId) {
         match &mut self.policy {
             Policy::Vas(vas) => vas.released(unit),
             Policy::Pas(pas) => pas.released(unit),
@@ -219,7 +219,7 @@ impl Scheduler {
 
     /// A committed host request of a unit has joined a transaction, or was given up.
     #[inline(always)]
-    pub fn left(&mut self, unit: u32) {
+    pub fn left(&mut self, unit: LunId) {
         self.gate.left();
         if let Policy::Sprinkler(sprinkler) = &mut self.policy {
             sprinkler.left(unit);

@@ -2,6 +2,7 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
+use crate::flash::LunId;
 use crate::planted::looked;
 use crate::request::{NONE, RequestId};
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ pub(super) struct Pas {
     /// The I/O request of one page that has just arrived.
     arrived: RequestId,
     /// The unit that an event has just concerned.
-    candidate: u32,
+    candidate: LunId,
     /// What has been chosen and `next` has not answered yet.
     chosen: VecDeque<RequestId>,
 }
@@ -64,7 +65,7 @@ impl Pas {
             lead: NONE,
             untried: NONE,
             arrived: RequestId::NONE,
-            candidate: NONE,
+            candidate: LunId::NONE,
             chosen: VecDeque::new(),
         }
     }
@@ -139,7 +140,7 @@ impl Pas {
 
     /// Chooses something for a unit that has become free: the lead comes before all others, and
     /// so do the first of its requests.
-    fn choose_for(&mut self, chips: Chips<'_>, unit: u32) -> bool {
+    fn choose_for(&mut self, chips: Chips<'_>, unit: LunId) -> bool {
         let mut id = self.waiting.first(unit);
         for _ in 0..LOOK_AHEAD {
             looked();
@@ -222,7 +223,7 @@ impl CommitScheduler for Pas {
     }
 
     #[inline]
-    fn released(&mut self, unit: u32) {
+    fn released(&mut self, unit: LunId) {
         self.candidate = unit;
     }
 
@@ -240,7 +241,7 @@ impl CommitScheduler for Pas {
         if !self.chosen.is_empty() || self.untried != NONE {
             return self.next_of_several(chips);
         }
-        if self.candidate == NONE {
+        if self.candidate == LunId::NONE {
             return None;
         }
         looked();
@@ -249,7 +250,7 @@ impl CommitScheduler for Pas {
         let unit = self.candidate;
         let id = self.waiting.first(unit);
         if id == RequestId::NONE || !is_open(chips.units, &chips.requests[id]) {
-            self.candidate = NONE;
+            self.candidate = LunId::NONE;
             return None;
         }
         if !self.is_alone(chips.requests[id].tag) {
@@ -257,7 +258,7 @@ impl CommitScheduler for Pas {
         }
         // A unit short of space can take more than one I/O request.
         if !chips.units[unit].is_short_of_space() {
-            self.candidate = NONE;
+            self.candidate = LunId::NONE;
         }
         self.waiting.remove(unit, id);
         Some(id)
@@ -278,13 +279,13 @@ impl Pas {
                 self.choose_io(chips, tag);
                 continue;
             }
-            if self.candidate == NONE {
+            if self.candidate == LunId::NONE {
                 return None;
             }
             let unit = self.candidate;
             // A unit short of space can take more than one I/O request.
             if !self.choose_for(chips, unit) || !chips.units[unit].is_short_of_space() {
-                self.candidate = NONE;
+                self.candidate = LunId::NONE;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
 use crate::flash::unit::{Phase, Units};
-use crate::flash::{Geometry, Layout};
+use crate::flash::{Geometry, Layout, LunId};
 use crate::presets::Preset;
 use crate::request::{Kind, Lane, MemoryRequest, NONE, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
@@ -71,7 +71,7 @@ pub struct Rig {
     open: Vec<u32>,
     free_tags: Vec<u32>,
     /// Units to which something is committed.
-    ready: Vec<u32>,
+    ready: Vec<LunId>,
     ended: u64,
 }
 
@@ -155,7 +155,7 @@ impl Rig {
         self.fill();
     }
 
-    fn start(&mut self, unit: u32) {
+    fn start(&mut self, unit: LunId) {
         self.units[unit].transaction.clear(Kind::UserRead);
         for lane in [Lane::READ, Lane::USER_WRITE] {
             let mut places = self.units[unit].places_with(lane);
@@ -179,7 +179,7 @@ impl Rig {
         }
     }
 
-    fn end(&mut self, unit: u32) {
+    fn end(&mut self, unit: LunId) {
         for index in 0..self.units[unit].transaction.members().len() {
             let id = self.units[unit].transaction.member(index);
             let tag = self.requests[id].tag;
