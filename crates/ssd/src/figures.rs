@@ -3,8 +3,8 @@
 use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
-use crate::flash::LunId;
 use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
+use crate::flash::{LunId, PlaneId};
 use crate::preemption::Handling;
 use crate::probe::Probe;
 use crate::request::Kind;
@@ -485,7 +485,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The plane in which a logical page lies; `None` while it is in the buffer, or not written.
-    pub fn plane_of_page(&self, logical: u32) -> Option<u32> {
+    pub fn plane_of_page(&self, logical: u32) -> Option<PlaneId> {
         match self.ftl.lookup(logical) {
             Mapping::Flash(physical) => Some(self.layout.plane_of_block(self.layout.block_of(physical))),
             _ => None,
@@ -494,8 +494,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Pages that can still be programmed in each block of a plane that is programmed in part, in the order
     /// of block numbers.
-    pub fn pages_left_in_open_blocks(&self, plane: u32) -> Vec<u32> {
-        let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+    pub fn pages_left_in_open_blocks(&self, plane: PlaneId) -> Vec<u32> {
+        let blocks = self.layout.blocks_of(plane);
         let left = blocks.map(|block| self.geometry.pages - self.medium.next_page(block));
         left.filter(|left| (1..self.geometry.pages).contains(left)).collect()
     }

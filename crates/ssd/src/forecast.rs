@@ -10,7 +10,7 @@
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
 
 use crate::config::Classes;
-use crate::flash::{Geometry, LunId};
+use crate::flash::{Geometry, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::REGULAR;
 use crate::ssd::Ssd;
@@ -99,7 +99,7 @@ impl Forecast {
 impl<P: Probe> Ssd<P> {
     /// The plane for a program: of the next in turn, the one whose chip expects its next read last.
     #[cold]
-    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: u32, frontier: u8) -> u32 {
+    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: u32, frontier: u8) -> PlaneId {
         let mut best = self.ftl.plane_for(logical, frontier);
         let silence = |ssd: &Self, plane| ssd.forecast.silence(now, ssd.layout.unit_of_plane(plane).0);
         for _ in 1..CHOICES {
@@ -113,7 +113,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when an erase should wait: a read of its chip is expected before it would be done, and its
     /// plane has free blocks to spare.
-    pub(crate) fn defers_erase(&self, now: Time, plane: u32) -> bool {
+    pub(crate) fn defers_erase(&self, now: Time, plane: PlaneId) -> bool {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
             && !self.set(self.sets.of_plane(plane)).windows.are_set()

@@ -8,6 +8,7 @@
 //! Each NVM set has a mode, windows and a log of its own ([`crate::sets`]). Reads and time in the deterministic window are not bounded: the model
 //! knows no read disturb and no loss of charge that would make a drive move data.
 
+use crate::flash::PlaneId;
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::control::ControlReply;
@@ -149,7 +150,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Pages that a plane can give to the first stream before it has fewer free blocks than `low`.
-    fn pages_above_low(&self, plane: u32) -> u64 {
+    fn pages_above_low(&self, plane: PlaneId) -> u64 {
         let pages = u64::from(self.geometry.pages);
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
         let Some(blocks) = self.ftl.free_blocks(plane).checked_sub(low) else { return 0 };

@@ -6,6 +6,7 @@ mod placement;
 
 use crate::controller::ftl::Mapping;
 use crate::controller::ftl::allocation::Allocation;
+use crate::flash::PlaneId;
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use law::{Law, Layout};
@@ -72,7 +73,7 @@ impl<P: Probe> Ssd<P> {
         let per_plane = logical / u64::from(self.geometry.plane_count());
         let needed =
             per_plane.div_ceil(u64::from(self.geometry.pages)) + u64::from(self.config.blocks_kept());
-        let fewest = (0..self.geometry.plane_count()).min_by_key(|&plane| self.ftl.free_blocks(plane));
+        let fewest = self.geometry.plane_ids().min_by_key(|&plane| self.ftl.free_blocks(plane));
         match fewest.map(|plane| (plane, u64::from(self.ftl.free_blocks(plane)))) {
             Some((plane, good)) if good < needed => Err(format!(
                 "plane {plane} has {good} good blocks and needs {needed} to be prepared: lower \
@@ -111,7 +112,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Brings the planes of a set into the state after endless uniform random writes to `pages` logical pages from
     /// `first` on.
-    fn age_set(&mut self, planes: &[u32], first: u32, pages: u32, random: &mut Stream) {
+    fn age_set(&mut self, planes: &[PlaneId], first: u32, pages: u32, random: &mut Stream) {
         let mean = pages / planes.len() as u32;
         let capacities: Vec<u32> =
             planes.iter().map(|&plane| self.most_valid_pages(plane).max(mean)).collect();
@@ -136,18 +137,18 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Collection begins below the low mark, so in steady state just so many blocks are free.
-    fn free_blocks_at_rest(&self, plane: u32) -> u32 {
+    fn free_blocks_at_rest(&self, plane: PlaneId) -> u32 {
         self.collection.thresholds(self.sets.of_plane(plane)).low
     }
 
     /// The most pages of a plane that can be valid: beyond that, writes find room sooner in other planes.
-    fn most_valid_pages(&self, plane: u32) -> u32 {
+    fn most_valid_pages(&self, plane: PlaneId) -> u32 {
         let blocks =
             self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane) + OPEN_BLOCKS);
         blocks * self.geometry.pages / 64 * 63
     }
 
-    fn fill_plane_in_order(&mut self, plane: u32, mapped: u32, logical_of: impl Fn(u32) -> u32) {
+    fn fill_plane_in_order(&mut self, plane: PlaneId, mapped: u32, logical_of: impl Fn(u32) -> u32) {
         let pages = self.geometry.pages;
         let mut k = 0;
         while k < mapped {
@@ -168,7 +169,7 @@ impl<P: Probe> Ssd<P> {
         self.ftl.set(logical, Mapping::Flash(physical));
     }
 
-    fn finish_block(&mut self, plane: u32, block: u32, programmed: u32) {
+    fn finish_block(&mut self, plane: PlaneId, block: u32, programmed: u32) {
         self.medium.prepare_block(block, programmed, 0);
         if programmed == self.geometry.pages {
             self.ftl.close(block, Time::ZERO);
@@ -178,7 +179,14 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Fills a plane as laid out with pages of a set that begins at logical page `first`.
-    fn fill_plane(&mut self, plane: u32, layout: &Layout, pages: &[u32], first: u32, random: &mut Stream) {
+    fn fill_plane(
+        &mut self,
+        plane: PlaneId,
+        layout: &Layout,
+        pages: &[u32],
+        first: u32,
+        random: &mut Stream,
+    ) {
         let mut pages = pages.iter().map(|page| first + page);
         let all = self.geometry.pages;
         let mut offsets: Vec<u32> = (0..all).collect();
@@ -203,7 +211,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes a free block and puts logical pages where it is to have valid ones.
-    fn fill_part(&mut self, plane: u32, valid: &[u32], pages: &mut impl Iterator<Item = u32>) -> u32 {
+    fn fill_part(&mut self, plane: PlaneId, valid: &[u32], pages: &mut impl Iterator<Item = u32>) -> u32 {
         let block = self.ftl.take_free(plane).expect("the layout fits the free blocks");
         let physical = valid.iter().map(|offset| block * self.geometry.pages + offset);
         for physical in physical.clone() {

@@ -16,8 +16,8 @@
 //! buffer holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
 //! plane has. In a deterministic window (see [`crate::plm`]) a write lets programs begin and nothing else.
 
-use crate::flash::LunId;
 use crate::flash::unit::Phase;
+use crate::flash::{LunId, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, RequestId, Role};
@@ -240,7 +240,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when a plane has a job that goes on in a quiet period.
-    fn has_to_collect(&self, plane: u32) -> bool {
+    fn has_to_collect(&self, plane: PlaneId) -> bool {
         self.collection.is_at_work(plane)
             || self.collection.cannot_stop(plane, self.config.gc.preemptible)
             || self.collection.is_busy(plane) && !self.collection.is_paused(plane) && self.is_below_low(plane)

@@ -1,7 +1,7 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
-use crate::flash::LunId;
 use crate::flash::unit::Account;
+use crate::flash::{LunId, PlaneId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Time, id};
@@ -211,6 +211,13 @@ impl MemoryRequest {
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert_eq!(self.role, Role::Merge);
         self.source = program.get();
+    }
+
+    /// The plane whose blocks it collects or moves ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`], [`Role::BlockErase`]).
+    #[inline]
+    pub fn plane(&self) -> PlaneId {
+        debug_assert!(matches!(self.role, Role::Copy | Role::Erase | Role::BlockCopy | Role::BlockErase));
+        PlaneId::new(self.owner)
     }
 
     /// The line in which it stands at its chip.

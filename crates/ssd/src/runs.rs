@@ -7,6 +7,7 @@
 //! falls below the low threshold, or when its chip is idle where drives collect then
 //! (`gc.background`). With windows a run is like one more window. Each NVM set has runs of its own.
 
+use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
@@ -84,7 +85,7 @@ impl<P: Probe> Ssd<P> {
     /// True when a plane has too few free blocks even now: the time of a run may be over, and a plane that
     /// falls below the low threshold ends the deterministic window.
     #[cold]
-    pub(crate) fn is_still_short(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn is_still_short(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         self.end_run_in_time(now, set);
         let free = self.ftl.free_blocks(plane);
@@ -95,7 +96,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Its chip is idle: a collection that has stopped with a run goes on. False when there is none.
-    pub(crate) fn goes_on_in_background(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn goes_on_in_background(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         let stopped = self.collection.is_hosted(plane)
             && self.collection.is_paused(plane)

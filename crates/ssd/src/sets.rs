@@ -13,7 +13,7 @@
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::Protocol;
-use crate::flash::{Geometry, LunId};
+use crate::flash::{Geometry, LunId, PlaneId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
 use crate::quiet::Quiet;
@@ -209,8 +209,8 @@ impl Sets {
 
     /// The set of a plane.
     #[inline]
-    pub fn of_plane(&self, plane: u32) -> u32 {
-        if self.count == 1 { 0 } else { self.planes.set_of(plane) }
+    pub fn of_plane(&self, plane: PlaneId) -> u32 {
+        if self.count == 1 { 0 } else { self.planes.set_of(plane.get()) }
     }
 
     /// The set of a ready/busy line.
@@ -236,8 +236,8 @@ impl Sets {
     }
 
     /// The planes of a set, in ascending order.
-    pub fn planes(self, set: u32) -> impl Iterator<Item = u32> + Clone {
-        (0..self.planes.each).map(move |at| self.planes.part(set, at))
+    pub fn planes(self, set: u32) -> impl Iterator<Item = PlaneId> + Clone {
+        (0..self.planes.each).map(move |at| PlaneId::new(self.planes.part(set, at)))
     }
 
     /// The ready/busy lines of a set, in ascending order.
@@ -342,7 +342,7 @@ mod tests {
                 planes.extend(sets.planes(set));
             }
             planes.sort_unstable();
-            assert!(planes.into_iter().eq(0..geometry.plane_count()), "{count} by {by:?}");
+            assert!(planes.into_iter().eq(geometry.plane_ids()), "{count} by {by:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
-use crate::flash::LunId;
+use crate::flash::{LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Lane, MemoryRequest, NONE, RequestId};
 use crate::ssd::Ssd;
@@ -67,7 +67,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
     /// readable there; writes that wait are answered.
-    pub(crate) fn become_read_only(&mut self, now: Time, plane: u32) {
+    pub(crate) fn become_read_only(&mut self, now: Time, plane: PlaneId) {
         let set = self.sets.of_plane(plane);
         if self.takes_writes(set) {
             let why = format!(

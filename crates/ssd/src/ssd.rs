@@ -16,7 +16,7 @@ use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{ChannelId, Geometry, Layout, LunId};
+use crate::flash::{ChannelId, Geometry, Layout, LunId, PlaneId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -214,7 +214,8 @@ impl<P: Probe> Ssd<P> {
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
     pub fn why_stuck(&self) -> String {
         let waiting: usize = self.units.iter().filter(|u| u.has_work()).count();
-        let fullest = (0..self.geometry.plane_count()).min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(0);
+        let fullest =
+            self.geometry.plane_ids().min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(PlaneId::new(0));
         format!(
             "{} memory requests are in flight, {waiting} chips have work that they cannot start; plane {fullest} has {} free blocks",
             self.requests.in_flight(),

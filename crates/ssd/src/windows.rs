@@ -10,10 +10,12 @@
 //! a drive that is written more than its windows can make room for is as fast as one that has none, and what
 //! lies between the thresholds is the room that windows have to keep.
 
+use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::control::{ControlReply, Windows};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// The windows of a set, and the planes that wait for the next one.
@@ -21,9 +23,9 @@ use tailcut_base::{Nanos, Time};
 pub(crate) struct WindowSchedule {
     windows: Option<Windows>,
     /// Planes with work that was put off, each once.
-    waiting: Vec<u32>,
+    waiting: Vec<PlaneId>,
     /// For each plane of the drive whether it stands in `waiting`; empty until the host says when to collect.
-    is_waiting: Vec<bool>,
+    is_waiting: IdVec<PlaneId, bool>,
     /// When those that wait are looked at.
     due: Option<Time>,
 }
@@ -41,8 +43,8 @@ impl WindowSchedule {
     }
 
     /// Enters a plane into the line; true when it is the first there.
-    fn wait(&mut self, plane: u32) -> bool {
-        if !std::mem::replace(&mut self.is_waiting[plane as usize], true) {
+    fn wait(&mut self, plane: PlaneId) -> bool {
+        if !std::mem::replace(&mut self.is_waiting[plane], true) {
             self.waiting.push(plane);
         }
         self.waiting.len() == 1
@@ -93,7 +95,7 @@ impl<P: Probe> Ssd<P> {
             self.is_steered = true;
             let planes = self.geometry.plane_count() as usize;
             for set in &mut self.states {
-                set.windows.is_waiting = vec![false; planes];
+                set.windows.is_waiting = IdVec::filled(planes, false);
             }
             self.timers = self.timers.with_one_more();
         }
@@ -146,7 +148,7 @@ impl<P: Probe> Ssd<P> {
         let windows = &mut self.set_mut(set).windows;
         windows.waiting.clear();
         windows.waiting.extend(planes.clone());
-        planes.for_each(|plane| windows.is_waiting[plane as usize] = true);
+        planes.for_each(|plane| windows.is_waiting[plane] = true);
     }
 
     /// As [`Ssd::look_at_all_planes`], but in an event of its own, because the present one is in the midst
@@ -162,7 +164,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn window_opens(&mut self, now: Time, set: u32) {
         let mut waiting = std::mem::take(&mut self.set_mut(set).windows.waiting);
         for plane in waiting.drain(..) {
-            self.set_mut(set).windows.is_waiting[plane as usize] = false;
+            self.set_mut(set).windows.is_waiting[plane] = false;
             self.go_on_collecting(now, plane);
         }
         let windows = &mut self.set_mut(set).windows;
@@ -175,12 +177,12 @@ impl<P: Probe> Ssd<P> {
     /// True when the collection of a plane, running or yet to start, must wait: for the next window, for the
     /// end of a quiet period, or until the host asks for it again. Jobs that cannot are counted.
     #[inline]
-    pub(crate) fn must_wait(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn must_wait(&mut self, now: Time, plane: PlaneId) -> bool {
         self.is_steered && self.waits(now, plane)
     }
 
     #[cold]
-    fn waits(&mut self, now: Time, plane: u32) -> bool {
+    fn waits(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         let state = self.set(set);
         let stays_hosted = self.collection.is_hosted(plane)
@@ -208,13 +210,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when a plane collects in any case.
-    pub(crate) fn is_below_low(&self, plane: u32) -> bool {
+    pub(crate) fn is_below_low(&self, plane: PlaneId) -> bool {
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
         self.ftl.free_blocks(plane) < low.max(self.config.gc_reserve() + 1)
     }
 
     /// Has a plane looked at again when the next window begins, or a quiet period ends.
-    fn wait(&mut self, now: Time, set: u32, plane: u32) {
+    fn wait(&mut self, now: Time, set: u32, plane: PlaneId) {
         let state = self.set_mut(set);
         let is_first = state.windows.wait(plane);
         let Some(windows) = state.windows.windows.filter(|_| !state.quiet.rests_collection()) else { return };
@@ -225,7 +227,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A plane may go on with the job that it has stopped, or start the next one.
-    pub(crate) fn go_on_collecting(&mut self, now: Time, plane: u32) {
+    pub(crate) fn go_on_collecting(&mut self, now: Time, plane: PlaneId) {
         let set = self.sets.of_plane(plane);
         self.end_run_in_time(now, set);
         if self.collection.is_busy(plane) {
@@ -243,7 +245,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Goes on with a job that has stopped, if it may.
-    pub(crate) fn resume_collection(&mut self, now: Time, plane: u32) {
+    pub(crate) fn resume_collection(&mut self, now: Time, plane: PlaneId) {
         if !self.collection.is_paused(plane) || self.must_wait(now, plane) {
             return;
         }
@@ -258,7 +260,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The job of a plane cannot wait for a window; one that is about to start counts itself.
-    fn force_collection(&mut self, plane: u32) {
+    fn force_collection(&mut self, plane: PlaneId) {
         if self.collection.is_busy(plane) {
             self.job(plane).forced = true;
             self.count_forced();

@@ -3,6 +3,7 @@
 use super::job::Job;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
+use crate::flash::PlaneId;
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Role};
 use crate::ssd::Ssd;
@@ -10,7 +11,7 @@ use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {
     /// Begins to move the next valid page of the victim, if there is one.
-    pub(crate) fn next_copy(&mut self, now: Time, plane: u32) {
+    pub(crate) fn next_copy(&mut self, now: Time, plane: PlaneId) {
         if self.must_wait(now, plane) {
             self.job(plane).paused = true;
             return;
@@ -25,7 +26,7 @@ impl<P: Probe> Ssd<P> {
         job.next = offset + 1;
         job.moving += 1;
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane, unit, place);
+        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane.get(), unit, place);
         request.physical = physical;
         request.source = physical;
         request.logical = self.medium.logical(physical);
@@ -70,7 +71,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a victim has died while it was moved.
     pub(crate) fn copy_dropped(&mut self, now: Time, id: RequestId) {
-        let plane = self.requests[id].owner;
+        let plane = self.requests[id].plane();
         self.requests.remove(id);
         self.copy_ended(now, plane);
     }
@@ -87,7 +88,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.settle_block(now, request.physical);
         self.requests.remove(id);
-        self.copy_ended(now, request.owner);
+        self.copy_ended(now, request.plane());
     }
 
     /// The newest version on flash of a logical page is now in another place.
@@ -138,7 +139,7 @@ impl<P: Probe> Ssd<P> {
         self.commit_own(id);
     }
 
-    fn copy_ended(&mut self, now: Time, plane: u32) {
+    fn copy_ended(&mut self, now: Time, plane: PlaneId) {
         self.job(plane).moving -= 1;
         self.next_copy(now, plane);
         self.finish_if_empty(now, plane);

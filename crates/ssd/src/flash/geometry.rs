@@ -24,6 +24,11 @@ impl LunId {
     pub const NONE: LunId = LunId(u32::MAX);
 }
 
+id! {
+    /// A plane of the drive.
+    pub struct PlaneId;
+}
+
 tailcut_base::choice! {
     /// What one ready/busy line speaks for.
     pub enum ReadyBusy {
@@ -139,6 +144,11 @@ impl Geometry {
         ChannelId::first(self.channels as usize)
     }
 
+    /// All planes.
+    pub fn plane_ids(&self) -> impl Iterator<Item = PlaneId> + Clone + use<> {
+        PlaneId::first(self.plane_count() as usize)
+    }
+
     /// All ready/busy lines.
     pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
         LunId::first(self.units() as usize)
@@ -201,14 +211,21 @@ impl Layout {
 
     /// The plane of a block.
     #[inline]
-    pub fn plane_of_block(&self, block: u32) -> u32 {
-        self.blocks.quotient(block)
+    pub fn plane_of_block(&self, block: u32) -> PlaneId {
+        PlaneId::new(self.blocks.quotient(block))
+    }
+
+    /// The blocks of a plane.
+    #[inline]
+    pub fn blocks_of(&self, plane: PlaneId) -> std::ops::Range<u32> {
+        let first = plane.get() * self.blocks.get();
+        first..first + self.blocks.get()
     }
 
     /// The ready/busy line and the place behind it of a plane.
     #[inline]
-    pub fn unit_of_plane(&self, plane: u32) -> (LunId, u32) {
-        (LunId::new(self.places.quotient(plane)), self.places.remainder(plane))
+    pub fn unit_of_plane(&self, plane: PlaneId) -> (LunId, u32) {
+        (LunId::new(self.places.quotient(plane.get())), self.places.remainder(plane.get()))
     }
 
     /// The channel of a ready/busy line.
@@ -219,7 +236,7 @@ impl Layout {
 
     /// The plane at a place behind a ready/busy line.
     #[inline]
-    pub fn plane_at(&self, unit: LunId, place: u32) -> u32 {
-        unit.get() * self.places.get() + place
+    pub fn plane_at(&self, unit: LunId, place: u32) -> PlaneId {
+        PlaneId::new(unit.get() * self.places.get() + place)
     }
 }

@@ -1,6 +1,6 @@
 //! Page allocation: which plane a write goes to.
 
-use crate::flash::Geometry;
+use crate::flash::{Geometry, PlaneId};
 use crate::sets::Sets;
 
 tailcut_base::choice! {
@@ -73,7 +73,7 @@ tailcut_base::choice! {
 #[derive(Clone, Debug)]
 pub struct Allocator {
     /// The planes in the order of use, those of one set after those of another.
-    planes: Vec<u32>,
+    planes: Vec<PlaneId>,
     allocation: Allocation,
     /// Planes of a set.
     each: u32,
@@ -92,7 +92,7 @@ struct Turn {
 impl Allocator {
     /// The allocator for a geometry.
     pub fn new(allocation: Allocation, order: Order, geometry: &Geometry, sets: Sets) -> Allocator {
-        let mut planes: Vec<u32> =
+        let mut planes: Vec<PlaneId> =
             (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
         planes.sort_by_key(|&plane| sets.of_plane(plane));
         let each = sets.planes_each();
@@ -103,7 +103,7 @@ impl Allocator {
     /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
     /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
-    pub fn next(&mut self, set: u32, logical: u32) -> u32 {
+    pub fn next(&mut self, set: u32, logical: u32) -> PlaneId {
         let turn = &mut self.turns[set as usize];
         match self.allocation {
             Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
@@ -121,12 +121,12 @@ impl Allocator {
     }
 
     /// The planes in the order of use, set by set.
-    pub fn planes(&self) -> &[u32] {
+    pub fn planes(&self) -> &[PlaneId] {
         &self.planes
     }
 }
 
-fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> u32 {
+fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> PlaneId {
     use tailcut_base::config::Choice;
     let (mut rest, mut channel, mut way, mut die, mut plane) = (turn, 0, 0, 0, 0);
     for part in order.name().chars() {
@@ -139,7 +139,7 @@ fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> u32 {
         *at = rest % count;
         rest /= count;
     }
-    ((channel * geometry.chips + way) * geometry.dies + die) * geometry.planes + plane
+    PlaneId::new(((channel * geometry.chips + way) * geometry.dies + die) * geometry.planes + plane)
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
         for &order in Order::all() {
             let mut planes = Allocator::new(Allocation::Dynamic, order, &geometry(), one()).planes;
             planes.sort_unstable();
-            assert!(planes.iter().copied().eq(0..48), "{order}");
+            assert!(planes.iter().copied().eq(geometry().plane_ids()), "{order}");
         }
     }
 
@@ -181,10 +181,10 @@ mod tests {
     fn the_first_letter_changes_fastest() {
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
         // 16 planes per channel, 8 per chip: channels first, then the next chip.
-        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0, 0)).collect();
+        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0, 0).get()).collect();
         assert_eq!(planes, [0, 16, 32, 8]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry(), one());
-        assert_eq!([0, 1, 4].map(|logical| allocator.next(0, logical)), [0, 1, 4]);
+        assert_eq!([0, 1, 4].map(|logical| allocator.next(0, logical).get()), [0, 1, 4]);
     }
 
     #[test]
@@ -192,9 +192,9 @@ mod tests {
         let config = SetsConfig { count: 3, by: SetsBy::Channels };
         let sets = Sets::new(&config, &Preset::M.config().ftl, &geometry());
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), sets);
-        let planes: Vec<u32> = [0, 0, 2, 0, 2, 1].map(|set| allocator.next(set, 0)).to_vec();
+        let planes: Vec<u32> = [0, 0, 2, 0, 2, 1].map(|set| allocator.next(set, 0).get()).to_vec();
         assert_eq!(planes, [0, 8, 32, 4, 40, 16]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Cwdp, &geometry(), sets);
-        assert_eq!([16, 17].map(|logical| allocator.next(1, logical)), [16, 24]);
+        assert_eq!([16, 17].map(|logical| allocator.next(1, logical).get()), [16, 24]);
     }
 }

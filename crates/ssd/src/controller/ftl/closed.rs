@@ -1,8 +1,9 @@
 //! The closed blocks of each plane, kept so that a victim is found without looking at them all.
 
-use crate::flash::Geometry;
-use tailcut_base::Time;
+use crate::flash::{Geometry, PlaneId};
+use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
+use tailcut_base::{Time, id};
 
 tailcut_base::choice! {
     /// How garbage collection chooses its victim among the closed blocks of a plane.
@@ -21,13 +22,18 @@ tailcut_base::choice! {
     }
 }
 
+id! {
+    /// A list of closed blocks of one plane.
+    struct ListId;
+}
+
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
     prev: u32,
     next: u32,
-    /// The list or the place in the array where the block stands.
+    /// The number of its list, or its place in the array of its plane.
     at: u32,
     /// When the block was closed or last lost a page.
     changed: Time,
@@ -43,13 +49,13 @@ pub struct ClosedBlocks {
     /// Lists per plane.
     lists: u32,
     links: Vec<Link>,
-    first: Vec<u32>,
-    last: Vec<u32>,
+    first: IdVec<ListId, u32>,
+    last: IdVec<ListId, u32>,
     /// For each plane a bound: no list below it has blocks.
-    lowest: Vec<u32>,
-    arrays: Vec<Vec<u32>>,
+    lowest: IdVec<PlaneId, u32>,
+    arrays: IdVec<PlaneId, Vec<u32>>,
     /// For each plane the pages of closed blocks that are not valid.
-    garbage: Vec<u64>,
+    garbage: IdVec<PlaneId, u64>,
 }
 
 /// What each block takes.
@@ -71,24 +77,24 @@ impl ClosedBlocks {
             pages: geometry.pages,
             lists,
             links: vec![link; geometry.block_count() as usize],
-            first: vec![NONE; planes * lists as usize],
-            last: vec![NONE; planes * lists as usize],
-            lowest: vec![0; planes],
-            arrays: vec![Vec::new(); planes],
-            garbage: vec![0; planes],
+            first: IdVec::filled(planes * lists as usize, NONE),
+            last: IdVec::filled(planes * lists as usize, NONE),
+            lowest: IdVec::filled(planes, 0),
+            arrays: IdVec::filled(planes, Vec::new()),
+            garbage: IdVec::filled(planes, 0),
         }
     }
 
     /// A block of `plane` has been closed with `valid` valid pages.
     #[inline]
-    pub fn insert(&mut self, plane: u32, block: u32, valid: u32, now: Time) {
+    pub fn insert(&mut self, plane: PlaneId, block: u32, valid: u32, now: Time) {
         self.links[block as usize].changed = now;
-        self.garbage[plane as usize] += u64::from(self.pages - valid);
+        self.garbage[plane] += u64::from(self.pages - valid);
         match self.policy {
             VictimPolicy::Greedy | VictimPolicy::CostBenefit => self.append(plane, valid, block),
             VictimPolicy::Fifo => self.append(plane, 0, block),
             VictimPolicy::Random | VictimPolicy::DChoices => {
-                let array = &mut self.arrays[plane as usize];
+                let array = &mut self.arrays[plane];
                 self.links[block as usize].at = array.len() as u32;
                 array.push(block);
             }
@@ -97,8 +103,8 @@ impl ClosedBlocks {
 
     /// A closed block has lost a page and has `valid` left.
     #[inline]
-    pub fn changed(&mut self, plane: u32, block: u32, valid: u32, now: Time) {
-        self.garbage[plane as usize] += 1;
+    pub fn changed(&mut self, plane: PlaneId, block: u32, valid: u32, now: Time) {
+        self.garbage[plane] += 1;
         if matches!(self.policy, VictimPolicy::Greedy | VictimPolicy::CostBenefit) {
             self.links[block as usize].changed = now;
             self.unlink(block);
@@ -107,12 +113,12 @@ impl ClosedBlocks {
     }
 
     /// A block with `valid` valid pages is closed no more.
-    pub fn remove(&mut self, plane: u32, block: u32, valid: u32) {
-        self.garbage[plane as usize] -= u64::from(self.pages - valid);
+    pub fn remove(&mut self, plane: PlaneId, block: u32, valid: u32) {
+        self.garbage[plane] -= u64::from(self.pages - valid);
         if self.lists > 0 {
             return self.unlink(block);
         }
-        let array = &mut self.arrays[plane as usize];
+        let array = &mut self.arrays[plane];
         let at = self.links[block as usize].at as usize;
         array.swap_remove(at);
         if let Some(&moved) = array.get(at) {
@@ -121,8 +127,8 @@ impl ClosedBlocks {
     }
 
     /// Pages of closed blocks of a plane that are not valid.
-    pub fn garbage(&self, plane: u32) -> u64 {
-        self.garbage[plane as usize]
+    pub fn garbage(&self, plane: PlaneId) -> u64 {
+        self.garbage[plane]
     }
 
     /// The victim in a plane; `valid` tells the valid pages of a block. `None` when no closed block
@@ -130,18 +136,18 @@ impl ClosedBlocks {
     /// full one, as in the literature: they gain nothing by it, and come to another block next.
     pub fn choose(
         &mut self,
-        plane: u32,
+        plane: PlaneId,
         now: Time,
         random: &mut Stream,
         valid: impl Fn(u32) -> u32,
     ) -> Option<u32> {
-        if self.garbage[plane as usize] == 0 {
+        if self.garbage[plane] == 0 {
             return None;
         }
         match self.policy {
             VictimPolicy::Greedy => self.greedy(plane),
             VictimPolicy::CostBenefit => self.cost_benefit(plane, now),
-            VictimPolicy::Fifo => Some(self.first[plane as usize]).filter(|&b| b != NONE),
+            VictimPolicy::Fifo => Some(self.first[self.list(plane, 0)]).filter(|&b| b != NONE),
             VictimPolicy::Random => self.draw(plane, random),
             VictimPolicy::DChoices => {
                 (0..self.choices).filter_map(|_| self.draw(plane, random)).min_by_key(|&block| valid(block))
@@ -149,26 +155,24 @@ impl ClosedBlocks {
         }
     }
 
-    fn draw(&self, plane: u32, random: &mut Stream) -> Option<u32> {
-        let array = &self.arrays[plane as usize];
+    fn draw(&self, plane: PlaneId, random: &mut Stream) -> Option<u32> {
+        let array = &self.arrays[plane];
         (!array.is_empty()).then(|| array[random.below(array.len() as u64) as usize])
     }
 
-    fn greedy(&mut self, plane: u32) -> Option<u32> {
-        let base = plane * self.lists;
-        let from = self.lowest[plane as usize];
-        let found = (from..=self.pages).find(|&count| self.first[(base + count) as usize] != NONE)?;
-        self.lowest[plane as usize] = found;
-        Some(self.first[(base + found) as usize])
+    fn greedy(&mut self, plane: PlaneId) -> Option<u32> {
+        let from = self.lowest[plane];
+        let found = (from..=self.pages).find(|&count| self.first[self.list(plane, count)] != NONE)?;
+        self.lowest[plane] = found;
+        Some(self.first[self.list(plane, found)])
     }
 
     /// Within a list all blocks have the same u, so the first, the oldest, is its best: one look
     /// per count of valid pages.
-    fn cost_benefit(&self, plane: u32, now: Time) -> Option<u32> {
-        let base = plane * self.lists;
+    fn cost_benefit(&self, plane: PlaneId, now: Time) -> Option<u32> {
         let mut best: Option<(u128, u128, u32)> = None;
         for count in 0..self.pages {
-            let block = self.first[(base + count) as usize];
+            let block = self.first[self.list(plane, count)];
             if block == NONE {
                 continue;
             }
@@ -182,21 +186,27 @@ impl ClosedBlocks {
             }
         }
         best.map(|(_, _, block)| block)
-            .or_else(|| Some(self.first[(base + self.pages) as usize]).filter(|&b| b != NONE))
+            .or_else(|| Some(self.first[self.list(plane, self.pages)]).filter(|&b| b != NONE))
+    }
+
+    /// A list of a plane: by the count of valid pages, where blocks are listed by that.
+    #[inline]
+    fn list(&self, plane: PlaneId, count: u32) -> ListId {
+        ListId::new(plane.get() * self.lists + count)
     }
 
     #[inline]
-    fn append(&mut self, plane: u32, list: u32, block: u32) {
-        let at = plane * self.lists + list;
-        let last = self.last[at as usize];
+    fn append(&mut self, plane: PlaneId, list: u32, block: u32) {
+        let at = self.list(plane, list);
+        let last = self.last[at];
         let link = &mut self.links[block as usize];
-        (link.prev, link.next, link.at) = (last, NONE, at);
+        (link.prev, link.next, link.at) = (last, NONE, at.get());
         match last {
-            NONE => self.first[at as usize] = block,
+            NONE => self.first[at] = block,
             last => self.links[last as usize].next = block,
         }
-        self.last[at as usize] = block;
-        let lowest = &mut self.lowest[plane as usize];
+        self.last[at] = block;
+        let lowest = &mut self.lowest[plane];
         *lowest = (*lowest).min(list);
     }
 
@@ -204,11 +214,11 @@ impl ClosedBlocks {
     fn unlink(&mut self, block: u32) {
         let Link { prev, next, at, .. } = self.links[block as usize];
         match prev {
-            NONE => self.first[at as usize] = next,
+            NONE => self.first[ListId::new(at)] = next,
             prev => self.links[prev as usize].next = next,
         }
         match next {
-            NONE => self.last[at as usize] = prev,
+            NONE => self.last[ListId::new(at)] = prev,
             next => self.links[next as usize].prev = prev,
         }
     }
@@ -250,7 +260,7 @@ mod tests {
                     0 if !free.is_empty() => {
                         let block = free[random.below(free.len() as u64) as usize];
                         let valid = 4 + random.below(5) as u32;
-                        set.insert(0, block, valid, now);
+                        set.insert(PlaneId::new(0), block, valid, now);
                         model.push((block, valid, now.0, step));
                     }
                     1 if !model.is_empty() => {
@@ -258,12 +268,13 @@ mod tests {
                         if model[at].1 > 0 {
                             model[at].1 -= 1;
                             model[at].2 = now.0;
-                            set.changed(0, model[at].0, model[at].1, now);
+                            set.changed(PlaneId::new(0), model[at].0, model[at].1, now);
                         }
                     }
                     _ => {
                         let valid_of = |b: u32| model.iter().find(|m| m.0 == b).map_or(99, |m| m.1);
-                        let chosen = set.choose(0, now, &mut Stream::new(step, "choose"), valid_of);
+                        let chosen =
+                            set.choose(PlaneId::new(0), now, &mut Stream::new(step, "choose"), valid_of);
                         assert_eq!(chosen.is_some(), model.iter().any(|m| m.1 < 8));
                         let Some(chosen) = chosen else { continue };
                         let got = *model.iter().find(|m| m.0 == chosen).expect("the victim is closed");
@@ -287,11 +298,14 @@ mod tests {
                             }
                             _ => {}
                         }
-                        set.remove(0, chosen, got.1);
+                        set.remove(PlaneId::new(0), chosen, got.1);
                         model.retain(|m| m.0 != chosen);
                     }
                 }
-                assert!(set.choose(1, now, &mut Stream::new(1, ""), |_| 0).is_none(), "planes are separate");
+                assert!(
+                    set.choose(PlaneId::new(1), now, &mut Stream::new(1, ""), |_| 0).is_none(),
+                    "planes are separate"
+                );
             }
         }
     }

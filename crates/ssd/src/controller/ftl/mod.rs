@@ -6,7 +6,7 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::medium::Medium;
-use crate::flash::{Geometry, Layout};
+use crate::flash::{Geometry, Layout, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::sets::Sets;
 use allocation::{Allocation, Allocator, Order};
@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
@@ -186,7 +187,7 @@ pub struct Ftl {
     map: Table<u32>,
     valid: Table<u64>,
     blocks: Vec<Block>,
-    planes: Vec<Plane>,
+    planes: IdVec<PlaneId, Plane>,
     closed: ClosedBlocks,
     allocator: Allocator,
     sets: Sets,
@@ -209,12 +210,13 @@ impl Ftl {
         medium: &Medium,
         sets: Sets,
     ) -> Ftl {
+        let layout = Layout::new(geometry);
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = vec![block; geometry.block_count() as usize];
         let closed_frontier = Frontier { block: NO_BLOCK, next: geometry.pages };
-        let mut planes = Vec::with_capacity(geometry.plane_count() as usize);
-        for plane in 0..geometry.plane_count() {
-            let all = plane * geometry.blocks..(plane + 1) * geometry.blocks;
+        let mut planes = IdVec::new();
+        for plane in geometry.plane_ids() {
+            let all = layout.blocks_of(plane);
             let free: VecDeque<u32> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
             for bad in all.filter(|&b| medium.is_bad(b)) {
                 blocks[bad as usize].state = BlockState::Retired;
@@ -230,7 +232,7 @@ impl Ftl {
             allocator: Allocator::new(config.allocation, config.order, geometry, sets),
             sets,
             geometry: geometry.clone(),
-            layout: Layout::new(geometry),
+            layout,
             stripes: Stripes::new(config.stripe, geometry.pages),
             streams: config.streams,
             reserve: reserve as usize,
@@ -281,7 +283,7 @@ impl Ftl {
     /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping. Under dynamic
     /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
-    pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
+    pub fn plane_for(&mut self, logical: u32, frontier: u8) -> PlaneId {
         let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { 0 };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
@@ -304,8 +306,8 @@ impl Ftl {
 
     /// True when a program of `frontier` finds a page in a plane.
     #[inline]
-    pub fn can_allocate(&self, plane: u32, frontier: u8) -> bool {
-        let p = &self.planes[plane as usize];
+    pub fn can_allocate(&self, plane: PlaneId, frontier: u8) -> bool {
+        let p = &self.planes[plane];
         p.frontiers[usize::from(frontier)].next < self.geometry.pages
             || p.free.len() > self.kept_back(frontier)
     }
@@ -316,24 +318,24 @@ impl Ftl {
     }
 
     /// Pages that are left in the open block of a frontier.
-    pub fn pages_left(&self, plane: u32, frontier: u8) -> u32 {
-        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+    pub fn pages_left(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
         self.geometry.pages.saturating_sub(next)
     }
 
     /// The place in its block of the page that [`Ftl::allocate`] would give.
     #[inline]
-    pub fn next_offset(&self, plane: u32, frontier: u8) -> u32 {
-        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+    pub fn next_offset(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
         if next < self.geometry.pages { next } else { 0 }
     }
 
     /// Takes the next page of a frontier, opening a free block when the open one is full. Only
     /// after [`Ftl::can_allocate`] said yes.
     #[inline]
-    pub fn allocate(&mut self, plane: u32, frontier: u8) -> u32 {
+    pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> u32 {
         let pages = self.geometry.pages;
-        let p = &mut self.planes[plane as usize];
+        let p = &mut self.planes[plane];
         let frontier = &mut p.frontiers[usize::from(frontier)];
         if frontier.next >= pages {
             let block = p.free.pop_front().expect("can_allocate said that there is a free block");
@@ -345,8 +347,8 @@ impl Ftl {
     }
 
     /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
-    pub fn skip_to(&mut self, plane: u32, frontier: u8, end: u32) {
-        let frontier = &mut self.planes[plane as usize].frontiers[usize::from(frontier)];
+    pub fn skip_to(&mut self, plane: PlaneId, frontier: u8, end: u32) {
+        let frontier = &mut self.planes[plane].frontiers[usize::from(frontier)];
         assert!(frontier.next <= end, "only pages that were not programmed are left out");
         frontier.next = end;
     }
@@ -358,7 +360,7 @@ impl Ftl {
         let mut found = false;
         // A frontier still names the last block that it filled, which another may have opened
         // since: both let go of it.
-        for frontier in &mut self.planes[plane as usize].frontiers {
+        for frontier in &mut self.planes[plane].frontiers {
             if frontier.block == block {
                 *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
                 found = true;
@@ -461,12 +463,12 @@ impl Ftl {
 
     /// Free blocks of a plane.
     #[inline]
-    pub fn free_blocks(&self, plane: u32) -> u32 {
-        self.planes[plane as usize].free.len() as u32
+    pub fn free_blocks(&self, plane: PlaneId) -> u32 {
+        self.planes[plane].free.len() as u32
     }
 
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
-    pub fn choose_victim(&mut self, plane: u32, now: Time, random: &mut Stream) -> Option<u32> {
+    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<u32> {
         let blocks = &self.blocks;
         self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)
     }
@@ -491,7 +493,7 @@ impl Ftl {
             "freed a block in use"
         );
         state.state = BlockState::Free;
-        self.planes[self.layout.plane_of_block(block) as usize].free.push_back(block);
+        self.planes[self.layout.plane_of_block(block)].free.push_back(block);
     }
 
     /// Takes an emptied bad block out of service for good.
@@ -503,21 +505,21 @@ impl Ftl {
 
     /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
     /// called once per `blocks` erases of a plane at most.
-    pub fn least_worn(&self, plane: u32, medium: &Medium) -> Option<u32> {
-        let all = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+    pub fn least_worn(&self, plane: PlaneId, medium: &Medium) -> Option<u32> {
+        let all = self.layout.blocks_of(plane);
         all.filter(|&b| self.blocks[b as usize].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
     }
 
     /// Takes a free block of a plane out of the free list, to be written.
-    pub(crate) fn take_free(&mut self, plane: u32) -> Option<u32> {
-        let block = self.planes[plane as usize].free.pop_front()?;
+    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<u32> {
+        let block = self.planes[plane].free.pop_front()?;
         self.blocks[block as usize].state = BlockState::Open;
         Some(block)
     }
 
     /// Opens a frontier on a block that is programmed up to `next`.
-    pub(crate) fn set_frontier(&mut self, plane: u32, frontier: u8, block: u32, next: u32) {
-        self.planes[plane as usize].frontiers[usize::from(frontier)] = Frontier { block, next };
+    pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: u32, next: u32) {
+        self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
     }
 
     /// Sets the validity of a block's pages in one go; `valid` must be the number of ones.
@@ -550,8 +552,8 @@ impl Ftl {
                 mapped += 1;
             }
         }
-        for plane in 0..self.planes.len() as u32 {
-            let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+        for plane in self.planes.ids() {
+            let blocks = self.layout.blocks_of(plane);
             let closed = blocks.map(|b| self.blocks[b as usize]).filter(|b| b.state == BlockState::Closed);
             let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();
             assert_eq!(garbage, self.closed.garbage(plane), "garbage of the closed blocks of plane {plane}");
