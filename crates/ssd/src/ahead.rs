@@ -14,6 +14,7 @@ use crate::flash::unit::Transaction;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -97,7 +98,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Plans a page; false when there is no room for it now.
-    fn plan_ahead(&mut self, now: Time, set: u32, logical: u32) -> bool {
+    fn plan_ahead(&mut self, now: Time, set: SetId, logical: u32) -> bool {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return true };
         if self.cache.knows(logical) {
             return true;

@@ -13,6 +13,7 @@ use crate::config::Classes;
 use crate::flash::{Geometry, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::REGULAR;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
@@ -50,9 +51,9 @@ impl Past {
 pub(crate) struct Forecast {
     pasts: IdVec<LunId, Past>,
     /// Of all chips of each set together.
-    all: Vec<Past>,
+    all: IdVec<SetId, Past>,
     /// When the programs of each set that wait for the end of reads are looked at again.
-    due: Vec<Option<Time>>,
+    due: IdVec<SetId, Option<Time>>,
 }
 
 impl Forecast {
@@ -60,21 +61,21 @@ impl Forecast {
     pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
         Forecast {
             pasts: IdVec::filled(geometry.units() as usize, Past::SILENT),
-            all: vec![Past::SILENT; sets as usize],
-            due: vec![None; sets as usize],
+            all: IdVec::filled(sets as usize, Past::SILENT),
+            due: IdVec::filled(sets as usize, None),
         }
     }
 
     /// A read that may preempt has come for a unit of a set.
-    pub(crate) fn read(&mut self, now: Time, set: u32, unit: LunId) {
+    pub(crate) fn read(&mut self, now: Time, set: SetId, unit: LunId) {
         self.pasts[unit].read(now);
-        self.all[set as usize].read(now);
+        self.all[set].read(now);
     }
 
     /// The moment from which on programs of `length` are expected to be left alone in a set of so many
     /// chips, if no read comes: each chip sees one read in as many as there are chips.
-    fn quiet_for_programs(&self, set: u32, chips: u32, length: Nanos) -> Time {
-        let all = &self.all[set as usize];
+    fn quiet_for_programs(&self, set: SetId, chips: u32, length: Nanos) -> Time {
+        let all = &self.all[set];
         let needed = Nanos(length.0 * QUIET / u64::from(chips));
         if all.gap() >= needed { all.last } else { all.last + needed }
     }
@@ -125,7 +126,7 @@ impl<P: Probe> Ssd<P> {
     /// chip has a program already. It is looked at again when reads may have stopped, and at the end of each
     /// program.
     #[inline]
-    pub(crate) fn holds_programs(&mut self, now: Time, set: u32) -> bool {
+    pub(crate) fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
         self.rests_programs(set)
             || self.config.preempt.time_programs
                 && self.buffer.can_wait(set)
@@ -133,7 +134,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[cold]
-    fn waits_for_silence(&mut self, now: Time, set: u32) -> bool {
+    fn waits_for_silence(&mut self, now: Time, set: SetId) -> bool {
         let chips = self.sets.units_each();
         if self.buffer.pages(set) - self.buffer.dirty(set) >= chips as usize {
             return true;
@@ -141,7 +142,7 @@ impl<P: Probe> Ssd<P> {
         let quiet = self.forecast.quiet_for_programs(set, chips, self.phases.program_cell_most());
         let waits = quiet > now;
         if waits {
-            self.forecast.due[set as usize] = Some(quiet);
+            self.forecast.due[set] = Some(quiet);
             let first = self.forecast.due.iter().flatten().min().copied();
             self.set_silence_timer(first.expect("one has just been set"));
         }
@@ -150,8 +151,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Reads may have ended: what waits for that is looked at again, in all sets.
     pub(crate) fn look_for_silence(&mut self, now: Time) {
-        self.forecast.due.fill(None);
-        for set in 0..self.sets.count() {
+        self.forecast.due.as_mut_slice().fill(None);
+        for set in self.sets.ids() {
             self.write_back(now, set);
         }
     }

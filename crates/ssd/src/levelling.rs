@@ -7,9 +7,10 @@ use crate::flash::unit::Phase;
 use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
 use crate::request::{Lane, NONE, RequestId};
-use crate::sets::Sets;
+use crate::sets::{SetId, Sets};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
+use tailcut_base::ids::IdVec;
 
 /// How many busy chips are compared by the length of their queues: a bound on the work.
 const CANDIDATES: usize = 8;
@@ -17,7 +18,7 @@ const CANDIDATES: usize = 8;
 /// Of each set, as programs stay within theirs.
 #[derive(Debug)]
 pub(crate) struct Levelling {
-    sets: Vec<Standing>,
+    sets: IdVec<SetId, Standing>,
 }
 
 /// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
@@ -36,7 +37,7 @@ impl Levelling {
             sets.units(set).for_each(|unit| idle.add(unit));
             Standing { idle, busy: none.clone() }
         };
-        Levelling { sets: (0..sets.count()).map(standing).collect() }
+        Levelling { sets: sets.ids().map(standing).collect() }
     }
 }
 
@@ -53,7 +54,7 @@ impl<P: Probe> Ssd<P> {
     /// in turn. False when there is none.
     #[cold]
     pub(crate) fn take_over(&mut self, now: Time, unit: LunId) -> bool {
-        let set = self.sets.of_unit(unit) as usize;
+        let set = self.sets.of_unit(unit);
         let mut longest = (0, LunId::NONE);
         let mut seen = [LunId::NONE; CANDIDATES];
         for slot in &mut seen {
@@ -119,7 +120,7 @@ impl<P: Probe> Ssd<P> {
         if self.is_at_rest(own) {
             return;
         }
-        let set = self.sets.of_unit(own) as usize;
+        let set = self.sets.of_unit(own);
         while let Some(unit) = self.levelling.sets[set].idle.next() {
             if self.is_at_rest(unit)
                 && let Some(place) = self.place_for(unit, id)

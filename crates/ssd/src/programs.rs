@@ -6,13 +6,14 @@ use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
-    pub(crate) fn write_back(&mut self, now: Time, set: u32) {
+    pub(crate) fn write_back(&mut self, now: Time, set: SetId) {
         while let Some(entry) = self.buffer.to_flush(set)
             && self.takes_writes(set)
             && !self.holds_programs(now, set)
@@ -214,7 +215,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Settles a flush epoch of a set and completes the flushes that waited for it.
-    pub(crate) fn settle(&mut self, now: Time, set: u32, epoch: u64) {
+    pub(crate) fn settle(&mut self, now: Time, set: SetId, epoch: u64) {
         self.buffer.settle(set, epoch, &mut self.flushed);
         while let Some(tag) = self.flushed.pop() {
             let t = &mut self.tags[tag];

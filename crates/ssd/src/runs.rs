@@ -10,6 +10,7 @@
 use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::ControlReply;
@@ -35,7 +36,7 @@ impl Run {
 
 impl<P: Probe> Ssd<P> {
     /// Collects in a set until a moment, unless there is nothing to be collected.
-    pub(crate) fn run_gc(&mut self, now: Time, set: u32, until: Time) -> ControlReply {
+    pub(crate) fn run_gc(&mut self, now: Time, set: SetId, until: Time) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
@@ -56,27 +57,27 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Begins a run, which ends a quiet period.
-    pub(crate) fn collect_until(&mut self, now: Time, set: u32, until: Time) {
+    pub(crate) fn collect_until(&mut self, now: Time, set: SetId, until: Time) {
         self.steer();
         self.set_mut(set).run.until = until;
         self.begin_anew(now, set);
     }
 
     /// Ends the run of the host in a set, if there is one.
-    pub(crate) fn end_run(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_run(&mut self, now: Time, set: SetId) {
         self.set_mut(set).run.until = Time::ZERO;
         self.aim(now, set);
     }
 
     /// Ends the run of the host in a set if its time is over.
-    pub(crate) fn end_run_in_time(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_run_in_time(&mut self, now: Time, set: SetId) {
         if self.set(set).run.is_over(now) {
             self.end_run(now, set);
         }
     }
 
     /// From now on a set collects without an end; planes that are at rest begin in an event of their own.
-    pub(crate) fn collect_soon(&mut self, now: Time, set: u32) {
+    pub(crate) fn collect_soon(&mut self, now: Time, set: SetId) {
         self.set_mut(set).run.until = Time::NEVER;
         self.aim(now, set);
         self.look_at_all_planes_soon(now, set);

@@ -5,6 +5,7 @@ use crate::controller::buffer::EntryState;
 use crate::flash::{LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Lane, MemoryRequest, NONE, RequestId};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Status, Time};
 
@@ -61,7 +62,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True unless a set has become read-only.
     #[inline]
-    pub(crate) fn takes_writes(&self, set: u32) -> bool {
+    pub(crate) fn takes_writes(&self, set: SetId) -> bool {
         !self.is_any_read_only || self.set(set).read_only.is_none()
     }
 

@@ -24,12 +24,12 @@ use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::Requests;
-use crate::sets::{SetState, Sets};
+use crate::sets::{SetId, SetState, Sets};
 use crate::unqueued::Unqueued;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::ids::Id;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
@@ -67,7 +67,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) sets: Sets,
-    pub(crate) states: Vec<SetState>,
+    pub(crate) states: IdVec<SetId, SetState>,
     /// The host has begun to say when the drive collects.
     pub(crate) is_steered: bool,
     /// Some set has a quiet period, or is about to.
@@ -143,7 +143,7 @@ impl<P: Probe> Ssd<P> {
             streams: Streams::new(config.cache.streams, geometry.page_sectors(), config.cache.ahead),
             collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
             sets,
-            states: (0..sets.count()).map(|_| SetState::default()).collect(),
+            states: sets.ids().map(|_| SetState::default()).collect(),
             is_steered: false,
             is_any_quiet: false,
             is_any_read_only: false,
@@ -477,6 +477,6 @@ impl<P: Probe> Device for Ssd<P> {
 
     /// Of a drive of several sets see [`Ssd::control_set`]: a call that says no set is not known.
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
-        if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, 0, call) }
+        if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, SetId::FIRST, call) }
     }
 }

@@ -5,6 +5,7 @@ use crate::controller::ftl::Mapping;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{NONE, RequestId};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Status, Time};
 
@@ -72,7 +73,7 @@ impl<P: Probe> Ssd<P> {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }
-        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { 0 };
+        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { SetId::FIRST };
         if !self.takes_writes(set) && !self.buffer.is_durable(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);

@@ -13,6 +13,7 @@
 use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::control::{ControlReply, Windows};
 use tailcut_base::ids::IdVec;
@@ -59,7 +60,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Gives a set windows. Refused where they are none, and where collection has no time of its own
     /// that could be put off.
-    pub(crate) fn set_windows(&mut self, now: Time, set: u32, windows: Windows) -> ControlReply {
+    pub(crate) fn set_windows(&mut self, now: Time, set: SetId, windows: Windows) -> ControlReply {
         if self.block_mapped.is_some() || self.config.gc.ideal {
             return ControlReply::Unsupported;
         }
@@ -74,7 +75,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes the windows away: what waits for one goes on.
-    pub(crate) fn clear_windows(&mut self, now: Time, set: u32) -> ControlReply {
+    pub(crate) fn clear_windows(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.set(set).windows.are_set() {
             self.set_mut(set).windows.windows = None;
             self.begin_anew(now, set);
@@ -83,7 +84,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// When planes of a set may collect has changed.
-    pub(crate) fn begin_anew(&mut self, now: Time, set: u32) {
+    pub(crate) fn begin_anew(&mut self, now: Time, set: SetId) {
         self.aim(now, set);
         self.end_rest(now, set);
         self.look_at_all_planes(now, set);
@@ -102,26 +103,26 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Up to what planes of a set collect has changed.
-    pub(crate) fn aim(&mut self, now: Time, set: u32) {
+    pub(crate) fn aim(&mut self, now: Time, set: SetId) {
         let state = self.set(set);
         let ahead = state.windows.are_set() || state.run.is_on(now);
         self.collection.collect_ahead(set, ahead);
     }
 
     /// What planes of a set may do has changed: every one of them finds out anew whether it has to wait.
-    pub(crate) fn look_at_all_planes(&mut self, now: Time, set: u32) {
+    pub(crate) fn look_at_all_planes(&mut self, now: Time, set: SetId) {
         self.stop_window_timer(set);
         self.enter_all_planes(set);
         self.window_opens(now, set);
     }
 
     /// No plane of a set is looked at until one waits.
-    pub(crate) fn stop_window_timer(&mut self, set: u32) {
+    pub(crate) fn stop_window_timer(&mut self, set: SetId) {
         self.look_at(set, None);
     }
 
     /// The planes of a set that wait are looked at then. One timer serves all sets.
-    fn look_at(&mut self, set: u32, at: Option<Time>) {
+    fn look_at(&mut self, set: SetId, at: Option<Time>) {
         self.set_mut(set).windows.due = at;
         let first = self.states.iter().filter_map(|set| set.windows.due).min();
         self.timers.set_or_clear(self.window_timer(), first.unwrap_or(Time::NEVER));
@@ -130,7 +131,7 @@ impl<P: Probe> Ssd<P> {
     /// The timer of the windows has expired.
     #[cold]
     pub(crate) fn window_timer_expires(&mut self, now: Time) {
-        for set in 0..self.sets.count() {
+        for set in self.sets.ids() {
             if self.set(set).windows.due.is_none_or(|due| due > now) {
                 continue;
             }
@@ -143,7 +144,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn enter_all_planes(&mut self, set: u32) {
+    fn enter_all_planes(&mut self, set: SetId) {
         let planes = self.sets.planes(set);
         let windows = &mut self.set_mut(set).windows;
         windows.waiting.clear();
@@ -153,7 +154,7 @@ impl<P: Probe> Ssd<P> {
 
     /// As [`Ssd::look_at_all_planes`], but in an event of its own, because the present one is in the midst
     /// of a plane.
-    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time, set: u32) {
+    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time, set: SetId) {
         self.enter_all_planes(set);
         self.look_at(set, Some(now + Nanos(1)));
     }
@@ -161,7 +162,7 @@ impl<P: Probe> Ssd<P> {
     /// A window of a set begins: planes that have waited for it go on, all of them before any chip starts,
     /// so that they can share transactions.
     #[cold]
-    pub(crate) fn window_opens(&mut self, now: Time, set: u32) {
+    pub(crate) fn window_opens(&mut self, now: Time, set: SetId) {
         let mut waiting = std::mem::take(&mut self.set_mut(set).windows.waiting);
         for plane in waiting.drain(..) {
             self.set_mut(set).windows.is_waiting[plane] = false;
@@ -204,7 +205,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when collection in a set that can be put off may start now. A quiet period goes before windows,
     /// and so does what the host asks for.
-    pub(crate) fn collection_is_free(&self, now: Time, set: u32) -> bool {
+    pub(crate) fn collection_is_free(&self, now: Time, set: SetId) -> bool {
         let state = self.set(set);
         !state.quiet.rests_collection() && (state.run.is_on(now) || state.windows.lets_start(now))
     }
@@ -216,7 +217,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Has a plane looked at again when the next window begins, or a quiet period ends.
-    fn wait(&mut self, now: Time, set: u32, plane: PlaneId) {
+    fn wait(&mut self, now: Time, set: SetId, plane: PlaneId) {
         let state = self.set_mut(set);
         let is_first = state.windows.wait(plane);
         let Some(windows) = state.windows.windows.filter(|_| !state.quiet.rests_collection()) else { return };

@@ -10,6 +10,7 @@ use crate::config::{GcConfig, WearConfig};
 use crate::controller::ftl::BlockState;
 use crate::flash::{Geometry, LunId, PlaneId};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use job::{Job, Purpose};
 use tailcut_base::Time;
@@ -30,7 +31,7 @@ pub(crate) struct Collection {
     erases_since_check: IdVec<PlaneId, u32>,
     random: Stream,
     /// Of each set.
-    aims: Vec<Aim>,
+    aims: IdVec<SetId, Aim>,
     copies: u32,
     levelling: bool,
     spread: u32,
@@ -62,7 +63,7 @@ impl Collection {
             pinned: IdVec::filled(planes, 0),
             erases_since_check: IdVec::filled(planes, 0),
             random: Stream::new(seed, "gc.victim"),
-            aims: vec![aim; sets as usize],
+            aims: IdVec::filled(sets as usize, aim),
             copies: gc.copies,
             levelling: wear.levelling,
             spread: wear.spread,
@@ -107,12 +108,12 @@ impl Collection {
         self.pinned[plane]
     }
 
-    pub(crate) fn thresholds(&self, set: u32) -> GcThresholds {
-        self.aims[set as usize].thresholds
+    pub(crate) fn thresholds(&self, set: SetId) -> GcThresholds {
+        self.aims[set].thresholds
     }
 
-    pub(crate) fn set_thresholds(&mut self, set: u32, thresholds: GcThresholds) {
-        self.aims[set as usize].thresholds = thresholds;
+    pub(crate) fn set_thresholds(&mut self, set: SetId, thresholds: GcThresholds) {
+        self.aims[set].thresholds = thresholds;
     }
 
     /// True while a collection of a plane runs: not one that has been put off and has no page on its way.
@@ -135,13 +136,13 @@ impl Collection {
     }
 
     /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
-    pub(crate) fn is_wanted(&self, set: u32, plane: PlaneId, free: u32) -> bool {
+    pub(crate) fn is_wanted(&self, set: SetId, plane: PlaneId, free: u32) -> bool {
         free < self.wanted(set) || self.has_bad(plane)
     }
 
     #[inline]
-    fn wanted(&self, set: u32) -> u32 {
-        self.aims[set as usize].wanted
+    fn wanted(&self, set: SetId) -> u32 {
+        self.aims[set].wanted
     }
 
     /// Page copies of one job under way at a time.
@@ -150,8 +151,8 @@ impl Collection {
     }
 
     /// Says whether planes of a set collect up to the high threshold, or only below the low one.
-    pub(crate) fn collect_ahead(&mut self, set: u32, ahead: bool) {
-        let aim = &mut self.aims[set as usize];
+    pub(crate) fn collect_ahead(&mut self, set: SetId, ahead: bool) {
+        let aim = &mut self.aims[set];
         aim.wanted = if ahead { aim.thresholds.high } else { aim.thresholds.low };
     }
 
@@ -168,7 +169,7 @@ impl Collection {
 
 impl<P: Probe> Ssd<P> {
     /// True while a collection runs in a set.
-    pub(crate) fn is_collecting(&self, set: u32) -> bool {
+    pub(crate) fn is_collecting(&self, set: SetId) -> bool {
         self.collection.running > 0 && self.sets.planes(set).any(|plane| self.collection.runs(plane))
     }
 

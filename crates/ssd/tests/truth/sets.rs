@@ -12,7 +12,7 @@ use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{Precondition, SetsBy, SetsConfig, Ssd, SsdConfig};
+use tailcut_ssd::{Precondition, SetId, SetsBy, SetsConfig, Ssd, SsdConfig};
 
 /// Divides a random drive into two or four sets.
 fn divide(drive: &mut SsdConfig, seed: u64) {
@@ -124,7 +124,7 @@ impl Host {
     }
 
     fn ask(&mut self, set: u32, call: Control) -> ControlReply {
-        self.ssd.control_set(self.now, set, call)
+        self.ssd.control_set(self.now, SetId::new(set), call)
     }
 
     /// Writes and flushes of set 0, and between them reads of set 1: what they have waited for.
@@ -289,7 +289,7 @@ fn no_command_is_for_two_sets_and_a_call_names_one() {
     }
     assert_eq!(host.ssd.submit(host.now, &command(Op::Flush, 2 * pages, 0)), refused);
     assert_eq!(host.ssd.control(host.now, Control::FreeBlocks), ControlReply::Unsupported);
-    let (whole, set) = (host.ssd.identify(), host.ssd.identify_set(1));
+    let (whole, set) = (host.ssd.identify(), host.ssd.identify_set(SetId::new(1)));
     assert_eq!((whole.sectors, whole.queue_depth), (2 * set.sectors, 2 * set.queue_depth));
 }
 

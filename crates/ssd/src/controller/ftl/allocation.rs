@@ -1,7 +1,8 @@
 //! Page allocation: which plane a write goes to.
 
 use crate::flash::{Geometry, PlaneId};
-use crate::sets::Sets;
+use crate::sets::{SetId, Sets};
+use tailcut_base::ids::IdVec;
 
 tailcut_base::choice! {
     /// How a write finds its plane.
@@ -78,7 +79,7 @@ pub struct Allocator {
     /// Planes of a set.
     each: u32,
     /// Of each set.
-    turns: Vec<Turn>,
+    turns: IdVec<SetId, Turn>,
 }
 
 /// Which of the planes of a set is next, and where they begin and end.
@@ -96,15 +97,18 @@ impl Allocator {
             (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
         planes.sort_by_key(|&plane| sets.of_plane(plane));
         let each = sets.planes_each();
-        let turn = |set| Turn { next: set * each, first: set * each, end: (set + 1) * each };
-        Allocator { planes, allocation, each, turns: (0..sets.count()).map(turn).collect() }
+        let turn = |set: SetId| {
+            let first = set.get() * each;
+            Turn { next: first, first, end: first + each }
+        };
+        Allocator { planes, allocation, each, turns: sets.ids().map(turn).collect() }
     }
 
     /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
     /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
-    pub fn next(&mut self, set: u32, logical: u32) -> PlaneId {
-        let turn = &mut self.turns[set as usize];
+    pub fn next(&mut self, set: SetId, logical: u32) -> PlaneId {
+        let turn = &mut self.turns[set];
         match self.allocation {
             Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
             Allocation::Dynamic => {
@@ -181,10 +185,10 @@ mod tests {
     fn the_first_letter_changes_fastest() {
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
         // 16 planes per channel, 8 per chip: channels first, then the next chip.
-        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0, 0).get()).collect();
+        let planes: Vec<u32> = (0..4).map(|_| allocator.next(SetId::FIRST, 0).get()).collect();
         assert_eq!(planes, [0, 16, 32, 8]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry(), one());
-        assert_eq!([0, 1, 4].map(|logical| allocator.next(0, logical).get()), [0, 1, 4]);
+        assert_eq!([0, 1, 4].map(|logical| allocator.next(SetId::FIRST, logical).get()), [0, 1, 4]);
     }
 
     #[test]
@@ -192,9 +196,10 @@ mod tests {
         let config = SetsConfig { count: 3, by: SetsBy::Channels };
         let sets = Sets::new(&config, &Preset::M.config().ftl, &geometry());
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), sets);
-        let planes: Vec<u32> = [0, 0, 2, 0, 2, 1].map(|set| allocator.next(set, 0).get()).to_vec();
+        let planes: Vec<u32> =
+            [0, 0, 2, 0, 2, 1].map(|set| allocator.next(SetId::new(set), 0).get()).to_vec();
         assert_eq!(planes, [0, 8, 32, 4, 40, 16]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Cwdp, &geometry(), sets);
-        assert_eq!([16, 17].map(|logical| allocator.next(1, logical).get()), [16, 24]);
+        assert_eq!([16, 17].map(|logical| allocator.next(SetId::new(1), logical).get()), [16, 24]);
     }
 }

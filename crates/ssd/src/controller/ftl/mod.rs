@@ -8,7 +8,7 @@ pub mod stripes;
 use crate::flash::medium::Medium;
 use crate::flash::{Geometry, Layout, PlaneId};
 use crate::planted::{Rule, holds};
-use crate::sets::Sets;
+use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
@@ -284,7 +284,7 @@ impl Ftl {
     /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
     pub fn plane_for(&mut self, logical: u32, frontier: u8) -> PlaneId {
-        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { 0 };
+        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
