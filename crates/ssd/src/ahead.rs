@@ -9,6 +9,7 @@
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::flash::unit::Transaction;
 use crate::planted::{Rule, holds};
@@ -23,7 +24,7 @@ impl<P: Probe> Ssd<P> {
     /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
     /// to be read from flash. A read with force unit access always has.
     #[cold]
-    pub(crate) fn read_cached(&mut self, now: Time, tag: u32, page: u32, logical: u32) -> bool {
+    pub(crate) fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: u32) -> bool {
         if self.tags[tag].command.fua {
             return false;
         }
@@ -35,7 +36,8 @@ impl<P: Probe> Ssd<P> {
                 true
             }
             Found::UnderWay(slot) => {
-                let mut reader = self.internal(now, Kind::UserRead, Role::HostRead, tag, LunId::NONE, 0);
+                let mut reader =
+                    self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
                 (reader.tag, reader.page) = (tag, page);
                 let id = self.requests.add(reader);
                 self.requests[id].next = self.cache.wait(slot, id);
@@ -79,7 +81,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Plans what should be read ahead of a stream that this read belongs to.
     #[cold]
-    pub(crate) fn read_ahead(&mut self, now: Time, tag: u32) {
+    pub(crate) fn read_ahead(&mut self, now: Time, tag: Tag) {
         let command = self.tags[tag].command;
         let set = self.set_of_tag(tag);
         let wanted = self.streams.read(command.sector, command.sectors);

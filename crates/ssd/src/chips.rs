@@ -1,6 +1,7 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
 use crate::config::ChipPolicy;
+use crate::controller::tags::Tag;
 use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
 use crate::flash::{ChannelId, LunId};
@@ -459,7 +460,7 @@ impl<P: Probe> Ssd<P> {
         let t = &self.units[unit].transaction;
         let member = |&id: &RequestId| {
             let request = &self.requests[id];
-            let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);
+            let command = (request.tag != Tag::NONE).then(|| self.tags[request.tag].command.id);
             Member { command, logical: request.logical, physical: request.physical }
         };
         // The cells of what was reset stopped as soon as it was given up.

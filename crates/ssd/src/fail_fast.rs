@@ -13,6 +13,7 @@
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::flash::unit::Phase;
 use crate::probe::Probe;
@@ -42,7 +43,7 @@ impl<P: Probe> Ssd<P> {
     /// Ends a read as a whole when a page of it is contended: before anything of it is issued. False when
     /// it goes its way.
     #[cold]
-    pub(crate) fn fails_fast(&mut self, now: Time, tag: u32, rank: u8) -> bool {
+    pub(crate) fn fails_fast(&mut self, now: Time, tag: Tag, rank: u8) -> bool {
         let lane = Lane::READS[usize::from(rank)];
         let first = self.tags[tag].first_page;
         let pages = first..first + self.tags[tag].pages;

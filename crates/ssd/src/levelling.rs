@@ -3,10 +3,11 @@
 
 use crate::controller::commit::visits::Visits;
 use crate::controller::ftl::MappingLevel;
+use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
 use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
-use crate::request::{Lane, NONE, RequestId};
+use crate::request::{Lane, RequestId};
 use crate::sets::{SetId, Sets};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -104,7 +105,7 @@ impl<P: Probe> Ssd<P> {
         let from = self.requests[id].unit;
         self.requests.change_unit(id, &self.units[from].account(now), &self.units[to].account(now));
         let tag = self.requests[id].tag;
-        if tag != NONE {
+        if tag != Tag::NONE {
             self.units[from].uncommit();
             self.units[to].committed_tag = tag;
             self.units[to].committed_count += 1;

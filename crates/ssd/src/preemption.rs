@@ -13,6 +13,7 @@
 use crate::chips::{bits, holder_of};
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::figures::Counters;
 use crate::flash::LunId;
 use crate::flash::unit::{Holder, Phase, Transaction};
@@ -371,7 +372,7 @@ impl<P: Probe> Ssd<P> {
             ids.min_by_key(|&id| self.requests[id].order)
         };
         let first = u.first_reads().and_then(oldest);
-        let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != NONE);
+        let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != Tag::NONE);
         self.probe.handover(Handover {
             unit,
             channel: self.layout.channel_of(unit),
@@ -461,7 +462,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A request whose operation was reset waits for its unit again.
     fn wait_again(&mut self, now: Time, unit: LunId, id: RequestId) {
-        if self.requests[id].tag != NONE {
+        if self.requests[id].tag != Tag::NONE {
             self.return_to_committed(unit, self.requests[id].tag);
         }
         let r = &mut self.requests[id];

@@ -2,6 +2,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::reads::chip_spans;
@@ -75,7 +76,7 @@ impl<P: Probe> Ssd<P> {
             order: 0,
             next: RequestId::NONE,
             owner,
-            tag: NONE,
+            tag: Tag::NONE,
             page: 0,
             logical: 0,
             physical: NONE,
@@ -142,7 +143,7 @@ impl<P: Probe> Ssd<P> {
             return self.block_program_ended(now, plane, request.physical, false);
         }
         self.counters.programmed_user += 1;
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.written_through(now, id);
         }
         self.requests.remove(id);
@@ -236,7 +237,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn page_ended(&mut self, now: Time, tag: u32, page: u32, status: Status, cause: Cause) {
+    pub(crate) fn page_ended(&mut self, now: Time, tag: Tag, page: u32, status: Status, cause: Cause) {
         let t = &mut self.tags[tag];
         t.page_done(page);
         if status != Status::Success {
@@ -293,7 +294,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }
         self.forget(now, request.owner);
@@ -303,7 +304,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A request of I/O request `tag` that had left is committed again.
-    pub(crate) fn return_to_committed(&mut self, unit: LunId, tag: u32) {
+    pub(crate) fn return_to_committed(&mut self, unit: LunId, tag: Tag) {
         self.units[unit].committed_tag = tag;
         self.units[unit].committed_count += 1;
         self.scheduler.returned();
@@ -316,7 +317,7 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_none() {
             self.lose_block(now, self.layout.block_of(request.physical));
         }
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.return_to_committed(request.unit, request.tag);
         }
         let r = &mut self.requests[id];

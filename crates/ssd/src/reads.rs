@@ -5,6 +5,7 @@ use crate::controller::buffer::EntryState;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
+use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::flash::unit::{Account, Holder, Transaction};
 use crate::planted::{Rule, holds};
@@ -18,7 +19,7 @@ impl<P: Probe> Ssd<P> {
     /// Takes a read: pages in the buffer and pages that were never written are answered at once,
     /// the others become memory requests.
     #[inline]
-    pub(crate) fn read(&mut self, now: Time, tag: u32) {
+    pub(crate) fn read(&mut self, now: Time, tag: Tag) {
         let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
         let rank = self.rank_of(tag);
         if self.tags[tag].command.fail_fast && self.fails_fast(now, tag, rank) {
@@ -63,7 +64,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The rank of the memory requests of a read: see [`MemoryRequest::rank`].
     #[inline(always)]
-    fn rank_of(&mut self, tag: u32) -> u8 {
+    fn rank_of(&mut self, tag: Tag) -> u8 {
         match self.config.schedule.classes {
             Classes::Told => (self.tags[tag].command.class.number() - 1).min(REGULAR),
             Classes::Equal => REGULAR,
@@ -72,7 +73,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[cold]
-    fn infer_rank(&mut self, tag: u32) -> u8 {
+    fn infer_rank(&mut self, tag: Tag) -> u8 {
         let t = &self.tags[tag];
         self.inference.rank(t.command.sector, t.command.sectors, t.pages)
     }
@@ -81,7 +82,7 @@ impl<P: Probe> Ssd<P> {
     fn host_read(
         &mut self,
         now: Time,
-        tag: u32,
+        tag: Tag,
         page: u32,
         logical: u32,
         physical: u32,
@@ -97,7 +98,7 @@ impl<P: Probe> Ssd<P> {
             since: now,
             order,
             next: RequestId::NONE,
-            owner: tag,
+            owner: tag.get(),
             tag,
             page,
             logical,
@@ -122,14 +123,14 @@ impl<P: Probe> Ssd<P> {
     /// nothing newer is in the buffer. Where it would have to stand behind a request with force unit access
     /// it is answered from the queue after all, which keeps its order.
     #[inline]
-    fn must_follow(&mut self, tag: u32, entry: u32) -> bool {
+    fn must_follow(&mut self, tag: Tag, entry: u32) -> bool {
         !self.config.schedule.hit_manager
             && !self.is_quiet(self.buffer.set_of(entry))
             && self.follows(tag, entry)
     }
 
     #[cold]
-    fn follows(&mut self, tag: u32, entry: u32) -> bool {
+    fn follows(&mut self, tag: Tag, entry: u32) -> bool {
         let e = &self.buffer[entry];
         e.state == EntryState::Programming
             && !e.dirty_again
@@ -138,8 +139,8 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a read waits until the page is on flash.
     #[cold]
-    fn follow(&mut self, now: Time, tag: u32, page: u32, entry: u32, rank: u8) {
-        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag, LunId::NONE, 0);
+    fn follow(&mut self, now: Time, tag: Tag, page: u32, entry: u32, rank: u8) {
+        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
         (request.tag, request.page, request.rank) = (tag, page, rank);
         request.logical = self.buffer[entry].logical;
         request.order = self.requests.next_order();
@@ -296,7 +297,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends to the host what can be sent in order.
     #[inline(always)]
-    pub(crate) fn return_data(&mut self, now: Time, tag: u32) {
+    pub(crate) fn return_data(&mut self, now: Time, tag: Tag) {
         let pages = self.tags[tag].returnable();
         if pages.is_empty() {
             return;

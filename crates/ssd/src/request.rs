@@ -1,5 +1,6 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
+use crate::controller::tags::Tag;
 use crate::flash::unit::Account;
 use crate::flash::{LunId, PlaneId};
 use std::ops::{Index, IndexMut};
@@ -161,8 +162,8 @@ pub struct MemoryRequest {
     pub next: RequestId,
     /// Whom it belongs to; its meaning depends on `role`.
     pub owner: u32,
-    /// The tag of the host command that it is a part of; [`NONE`] for the controller's own work.
-    pub tag: u32,
+    /// The tag of the host command that it is a part of; [`Tag::NONE`] for the controller's own work.
+    pub tag: Tag,
     /// Which page of that command.
     pub page: u32,
     /// Logical page.

@@ -12,7 +12,7 @@
 
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
-use crate::controller::tags::Protocol;
+use crate::controller::tags::{Protocol, Tag};
 use crate::flash::{Geometry, LunId, PlaneId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
@@ -325,7 +325,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The set that a command in the drive is for.
     #[inline]
-    pub(crate) fn set_of_tag(&self, tag: u32) -> SetId {
+    pub(crate) fn set_of_tag(&self, tag: Tag) -> SetId {
         self.set_of_sector(self.tags[tag].command.sector)
     }
 }

@@ -2,9 +2,10 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
+use crate::controller::tags::Tag;
 use crate::flash::{LunId, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Lane, MemoryRequest, NONE, RequestId};
+use crate::request::{Lane, MemoryRequest, RequestId};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Status, Time};
@@ -47,7 +48,7 @@ impl<P: Probe> Ssd<P> {
             }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
-            if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
+            if tag != Tag::NONE || !self.ftl.can_allocate(plane, frontier) {
                 return self.become_read_only(now, self.layout.plane_at(unit, place));
             }
             self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
@@ -112,7 +113,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Answers a write for which there will never be room.
-    pub(crate) fn refuse(&mut self, now: Time, tag: u32) {
+    pub(crate) fn refuse(&mut self, now: Time, tag: Tag) {
         let t = &mut self.tags[tag];
         // The controller's own work for a write that has just come may not be over yet.
         let end = now.max(t.mark);
@@ -139,7 +140,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
         }
         self.read_given_up(now, request.owner);

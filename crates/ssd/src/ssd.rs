@@ -10,7 +10,7 @@ use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::streams::Streams;
-use crate::controller::tags::{SECTORS_MAX, Tags};
+use crate::controller::tags::{SECTORS_MAX, Tag, Tags};
 use crate::figures::{Attendance, Counters};
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
@@ -91,7 +91,7 @@ pub struct Ssd<P: Probe = ()> {
     /// Units that have been given work, to be started at the end of the present step.
     pub(crate) woken: Woken,
     /// Flush commands that have just become complete; empty between events.
-    pub(crate) flushed: Vec<u32>,
+    pub(crate) flushed: Vec<Tag>,
     /// What watches this drive.
     pub probe: P,
 }
@@ -263,7 +263,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The drive begins to work on a command.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, now: Time, tag: u32, op: Op) {
+    pub(crate) fn begin(&mut self, now: Time, tag: Tag, op: Op) {
         match op {
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),
@@ -324,7 +324,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, now: Time, tag: u32) {
+    pub(crate) fn complete(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
         debug_assert_eq!(t.spans.total(), now.since(t.arrived));
@@ -352,7 +352,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
     /// The cost of the command on the link was paid already if its data came over it.
-    pub(crate) fn complete_over_link(&mut self, now: Time, tag: u32) {
+    pub(crate) fn complete_over_link(&mut self, now: Time, tag: Tag) {
         let trim = if self.tags[tag].command.op == Op::Trim { self.config.queue.trim } else { Nanos::ZERO };
         let firmware = self.config.queue.firmware + trim;
         let ready = now + firmware;

@@ -2,6 +2,7 @@
 
 use crate::chips::bits;
 use crate::controller::buffer::EntryState;
+use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
@@ -151,7 +152,7 @@ impl<P: Probe> Ssd<P> {
     /// A host request is not committed any more, but on its way.
     #[inline(always)]
     pub(crate) fn left_committed(&mut self, unit: LunId, id: RequestId) {
-        if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
+        if self.requests[id].tag == Tag::NONE || self.requests[id].role == Role::Merge {
             return;
         }
         if self.requests[id].rank != REGULAR {

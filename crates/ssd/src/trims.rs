@@ -2,6 +2,7 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{NONE, RequestId};
@@ -11,7 +12,7 @@ use tailcut_base::{Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a trim: whole pages are forgotten.
-    pub(crate) fn trim(&mut self, now: Time, tag: u32) {
+    pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
         let command = self.tags[tag].command;
         let sectors = u64::from(self.page_sectors);
         let first = command.sector.div_ceil(sectors);
@@ -69,7 +70,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes a flush of a set.
-    pub(crate) fn flush(&mut self, now: Time, tag: u32) {
+    pub(crate) fn flush(&mut self, now: Time, tag: Tag) {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }

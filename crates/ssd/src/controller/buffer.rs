@@ -5,6 +5,7 @@
 //! newest version of its logical page: reads are served from it, later writes merge into it, so
 //! requests for one page keep their order.
 
+use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds};
 use crate::request::{NONE, RequestId};
 use crate::sets::SetId;
@@ -115,7 +116,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 struct Epoch {
     pending: u32,
-    flushes: Vec<u32>,
+    flushes: Vec<Tag>,
 }
 
 /// What a set has of the buffer.
@@ -128,7 +129,7 @@ struct Share {
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
     /// Tags that wait for room, oldest first.
-    line: VecDeque<u32>,
+    line: VecDeque<Tag>,
 }
 
 impl Share {
@@ -228,7 +229,7 @@ impl Buffer {
 
     /// Tags that wait for room for pages of a set, oldest first.
     #[inline]
-    pub fn line(&mut self, set: SetId) -> &mut VecDeque<u32> {
+    pub fn line(&mut self, set: SetId) -> &mut VecDeque<Tag> {
         &mut self.share_mut(set).line
     }
 
@@ -376,7 +377,7 @@ impl Buffer {
     /// Settles the account of the data of a set that has reached flash (or was trimmed before). Flush
     /// commands that can complete are appended to `flushes`.
     #[inline(always)]
-    pub fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<u32>) {
+    pub fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<Tag>) {
         let share = self.share_mut(set);
         let at = (epoch - share.first_epoch) as usize;
         share.epochs[at].pending -= 1;
@@ -425,13 +426,13 @@ impl Buffer {
     }
 
     /// Gives up all flush commands that wait for a set: appends them to `flushes`.
-    pub fn give_up_flushes(&mut self, set: SetId, flushes: &mut Vec<u32>) {
+    pub fn give_up_flushes(&mut self, set: SetId, flushes: &mut Vec<Tag>) {
         flushes.extend(self.share_mut(set).epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
     }
 
     /// A flush command for a set: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
-    pub fn flush(&mut self, set: SetId, tag: u32) -> bool {
+    pub fn flush(&mut self, set: SetId, tag: Tag) -> bool {
         if self.is_durable(set) {
             return true;
         }

@@ -1,9 +1,9 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
 use crate::planted::{Rule, holds};
-use crate::request::NONE;
 use tailcut_base::config::{Configure, Visit, choose};
-use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time, id};
 
 tailcut_base::choice! {
     /// The protocol of the device queue, which limits its depth.
@@ -28,6 +28,16 @@ pub struct QueueConfig {
     pub firmware: Nanos,
     /// How long a trim takes beside that, over AHCI.
     pub trim: Nanos,
+}
+
+id! {
+    /// A place in the device queue.
+    pub struct Tag;
+}
+
+impl Tag {
+    /// No tag.
+    pub const NONE: Tag = Tag(u32::MAX);
 }
 
 /// Tags of an AHCI port.
@@ -76,9 +86,9 @@ impl Configure for QueueConfig {
     }
 }
 
-/// A command in the device.
+/// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
-pub struct Tag {
+pub struct TaggedCommand {
     /// The command.
     pub command: Command,
     /// When it arrived.
@@ -105,15 +115,13 @@ pub struct Tag {
     pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
-    /// The next tag in a waiting line.
-    pub next: u32,
     /// One bit for each page: set when it is done (Sprinkler, section 4.4).
     done: Vec<u64>,
 }
 
-impl Tag {
-    fn new() -> Tag {
-        Tag {
+impl TaggedCommand {
+    fn new() -> TaggedCommand {
+        TaggedCommand {
             command: Command {
                 id: CommandId(0),
                 op: Op::Flush,
@@ -137,7 +145,6 @@ impl Tag {
             status: Status::Success,
             busy_until: Time::ZERO,
             spans: Spans::new(),
-            next: NONE,
             done: Vec::new(),
         }
     }
@@ -158,7 +165,6 @@ impl Tag {
         self.content = 0;
         self.status = Status::Success;
         self.spans.clear();
-        self.next = NONE;
         if self.pages > 1 {
             self.done.clear();
             self.done.resize((self.pages as usize).div_ceil(64), 0);
@@ -226,8 +232,8 @@ impl Tag {
 /// All tags of a device.
 #[derive(Clone, Debug)]
 pub struct Tags {
-    tags: Vec<Tag>,
-    free: Vec<u32>,
+    tags: IdVec<Tag, TaggedCommand>,
+    free: Vec<Tag>,
     page_sectors: u32,
 }
 
@@ -235,38 +241,38 @@ impl Tags {
     /// `depth` free tags.
     pub fn new(depth: u32, page_sectors: u32) -> Tags {
         // Tags are made when they are first needed: 64k of them would cost megabytes.
-        Tags { tags: Vec::new(), free: (0..depth).rev().collect(), page_sectors }
+        Tags { tags: IdVec::new(), free: Tag::first(depth as usize).rev().collect(), page_sectors }
     }
 
     /// Binds a command to a tag; `None` when all are in use.
     #[inline]
-    pub fn bind(&mut self, now: Time, command: &Command) -> Option<u32> {
+    pub fn bind(&mut self, now: Time, command: &Command) -> Option<Tag> {
         let id = self.free.pop()?;
-        while self.tags.len() <= id as usize {
-            self.tags.push(Tag::new());
+        while self.tags.len() <= id.index() {
+            self.tags.push(TaggedCommand::new());
         }
-        self.tags[id as usize].start(now, command, self.page_sectors);
+        self.tags[id].start(now, command, self.page_sectors);
         Some(id)
     }
 
     /// Releases a tag.
     #[inline]
-    pub fn release(&mut self, id: u32) {
+    pub fn release(&mut self, id: Tag) {
         self.free.push(id);
     }
 }
 
-impl std::ops::Index<u32> for Tags {
-    type Output = Tag;
+impl std::ops::Index<Tag> for Tags {
+    type Output = TaggedCommand;
     #[inline]
-    fn index(&self, id: u32) -> &Tag {
-        &self.tags[id as usize]
+    fn index(&self, id: Tag) -> &TaggedCommand {
+        &self.tags[id]
     }
 }
 
-impl std::ops::IndexMut<u32> for Tags {
+impl std::ops::IndexMut<Tag> for Tags {
     #[inline]
-    fn index_mut(&mut self, id: u32) -> &mut Tag {
-        &mut self.tags[id as usize]
+    fn index_mut(&mut self, id: Tag) -> &mut TaggedCommand {
+        &mut self.tags[id]
     }
 }

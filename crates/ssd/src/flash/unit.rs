@@ -5,8 +5,9 @@
 //! (die and plane).
 
 use super::geometry::{Geometry, LunId, PLACES_MAX};
+use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds};
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
@@ -185,8 +186,8 @@ pub struct Unit {
     pub phase: Phase,
     /// What it serves while it is not idle.
     pub transaction: Transaction,
-    /// The I/O request whose memory requests are committed; [`NONE`] when none are.
-    pub committed_tag: u32,
+    /// The I/O request whose memory requests are committed; [`Tag::NONE`] when none are.
+    pub committed_tag: Tag,
     /// How many host memory requests are committed and not yet in a transaction.
     pub committed_count: u32,
     /// Places whose programs wait outside the chip for an erase (block-level mapping).
@@ -220,7 +221,7 @@ impl Unit {
         Unit {
             phase: Phase::Idle,
             transaction: Transaction::none(),
-            committed_tag: NONE,
+            committed_tag: Tag::NONE,
             committed_count: 0,
             starved: 0,
             awaited: 0,
@@ -284,7 +285,7 @@ impl Unit {
     pub fn uncommit(&mut self) {
         self.committed_count -= 1;
         if self.committed_count == 0 {
-            self.committed_tag = NONE;
+            self.committed_tag = Tag::NONE;
         }
     }
 

@@ -32,10 +32,11 @@ pub(crate) mod visits;
 mod waiting;
 
 use crate::config::ChipPolicy;
+use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Unit, Units};
 use crate::flash::{Geometry, Layout, LunId};
 use crate::planted::looked;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use gate::Gate;
 use pas::Pas;
 use sos::Sos;
@@ -93,7 +94,7 @@ pub trait CommitScheduler {
 #[inline]
 fn is_open(units: &Units, request: &MemoryRequest) -> bool {
     let unit = &units[request.unit];
-    let is_alone = unit.committed_tag == NONE || unit.committed_tag == request.tag;
+    let is_alone = unit.committed_tag == Tag::NONE || unit.committed_tag == request.tag;
     is_waiting_to_start(unit.phase) && (is_alone || unit.is_short_of_space())
         || request.kind == Kind::UserRead && lets_reads_in(unit)
 }
@@ -165,7 +166,7 @@ impl Scheduler {
 
     /// A read that is committed as it arrives, past the scheduler: true unless it must wait for a
     /// request with force unit access before it, or has that itself.
-    pub fn lets_hasten(&mut self, tag: u32, fua: bool) -> bool {
+    pub fn lets_hasten(&mut self, tag: Tag, fua: bool) -> bool {
         self.gate.lets_hasten(tag, fua)
     }
 
