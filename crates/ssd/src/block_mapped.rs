@@ -11,7 +11,7 @@
 
 use crate::config::SsdConfig;
 use crate::controller::ftl::{Ftl, Mapping};
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::homes::Homes;
 use crate::probe::Probe;
 use crate::request::{Kind, NONE, RequestId, Role};
@@ -24,9 +24,9 @@ use tailcut_base::ids::IdVec;
 #[derive(Clone, Debug, Default)]
 struct LogicalBlock {
     /// The block that is being written, or was written last.
-    write: Option<u32>,
+    write: Option<BlockId>,
     /// Blocks that still hold pages which `write` does not have yet.
-    old: Vec<u32>,
+    old: Vec<BlockId>,
 }
 
 /// What a plane is at work on: one step at a time.
@@ -86,13 +86,13 @@ impl BlockMapped {
     }
 
     /// Declares where a logical block lies, while a drive is being prepared.
-    pub(crate) fn place(&mut self, logical_block: u32, block: u32) {
+    pub(crate) fn place(&mut self, logical_block: u32, block: BlockId) {
         self.blocks[logical_block as usize].write = Some(block);
     }
 
     /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages in
     /// `newer`, while a drive is being prepared.
-    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: u32, old: u32) {
+    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: BlockId, old: BlockId) {
         self.blocks[logical_block as usize] = LogicalBlock { write: Some(newer), old: vec![old] };
     }
 
@@ -166,7 +166,7 @@ impl<P: Probe> Ssd<P> {
 
     /// One step towards the program of a request. False when nothing can be done now.
     fn step_to_program(&mut self, now: Time, plane: PlaneId, id: RequestId) -> bool {
-        let (pages, stripes, logical) = (self.geometry.pages, self.ftl.stripes(), self.requests[id].logical);
+        let (stripes, logical) = (self.ftl.stripes(), self.requests[id].logical);
         let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
         let Some(write) = self.logical_block(logical_block).write else {
             return self.open_block(now, plane, logical_block);
@@ -186,7 +186,7 @@ impl<P: Probe> Ssd<P> {
             self.copy_page(now, plane, logical_block, write, next);
             return true;
         }
-        self.requests[id].physical = write * pages + offset;
+        self.requests[id].physical = self.layout.page_at(write, offset);
         self.plane_work(plane).is_busy = true;
         self.commit_own(id);
         true
@@ -278,7 +278,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Programs page `offset` of a logical block into the block that is being written: with what
     /// the page holds, or with padding.
-    fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: u32, offset: u32) {
+    fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: BlockId, offset: u32) {
         let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = match self.ftl.lookup(logical) {
             Mapping::Unmapped => NONE,
@@ -290,8 +290,8 @@ impl<P: Probe> Ssd<P> {
         let mut request = self.internal(now, kind, Role::BlockCopy, plane.get(), unit, place);
         request.logical = logical;
         request.source = source;
-        request.physical = if source == NONE { write * self.geometry.pages + offset } else { source };
-        request.content = write * self.geometry.pages + offset;
+        request.physical = if source == NONE { self.layout.page_at(write, offset) } else { source };
+        request.content = self.layout.page_at(write, offset);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.plane_work(plane).is_busy = true;
@@ -375,7 +375,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A block that holds nothing any more is erased, once nobody reads it, or retired if bad.
-    fn release_block(&mut self, now: Time, plane: PlaneId, block: u32) {
+    fn release_block(&mut self, now: Time, plane: PlaneId, block: BlockId) {
         self.ftl.begin_emptying(block);
         if self.medium.is_bad(block) {
             return self.ftl.retire(block);
@@ -387,11 +387,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Commits the erase of an empty block.
-    pub(crate) fn erase_block(&mut self, now: Time, block: u32) {
+    pub(crate) fn erase_block(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane.get(), unit, place);
-        request.physical = block * self.geometry.pages;
+        request.physical = self.layout.page_at(block, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);

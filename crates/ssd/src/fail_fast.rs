@@ -14,8 +14,8 @@
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
 use crate::flash::unit::Phase;
+use crate::flash::{BlockId, LunId};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane};
 use crate::ssd::Ssd;
@@ -157,7 +157,7 @@ impl<P: Probe> Ssd<P> {
         let places = (0..self.places).map(|place| self.layout.plane_at(unit, place));
         let jobs = places.filter_map(|plane| self.collection.unfinished(plane));
         let copy = self.length(Kind::GcRead) + self.length(Kind::GcWrite);
-        let rest = |(victim, moving): (u32, u32)| {
+        let rest = |(victim, moving): (BlockId, u32)| {
             let pages = self.ftl.valid_pages(victim).saturating_sub(moving);
             copy * u64::from(pages) + self.length(Kind::Erase)
         };

@@ -460,7 +460,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The spread of wear: fewest, mean and most erases of a block that is in service.
     pub fn wear(&self) -> (u32, f64, u32) {
-        let good = (0..self.geometry.block_count() as u32).filter(|&b| !self.medium.is_bad(b));
+        let good = self.geometry.block_ids().filter(|&b| !self.medium.is_bad(b));
         let (mut least, mut sum, mut most, mut count) = (u32::MAX, 0u64, 0, 0u64);
         for erases in good.map(|b| self.medium.erases(b)) {
             (least, most) = (least.min(erases), most.max(erases));
@@ -472,14 +472,14 @@ impl<P: Probe> Ssd<P> {
 
     /// The valid pages of each block that is full, in the order of block numbers; walks all blocks.
     pub fn valid_pages_of_closed_blocks(&self) -> Vec<u32> {
-        let blocks = 0..self.geometry.block_count() as u32;
+        let blocks = self.geometry.block_ids();
         let closed = blocks.filter(|&block| self.ftl.state(block) == BlockState::Closed);
         closed.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
     /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all blocks.
     pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
-        let blocks = 0..self.geometry.block_count() as u32;
+        let blocks = self.geometry.block_ids();
         let full = blocks.filter(|&block| self.medium.next_page(block) == self.geometry.pages);
         full.map(|block| self.ftl.valid_pages(block)).collect()
     }

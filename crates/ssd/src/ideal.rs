@@ -5,7 +5,7 @@
 //! for longer than reads keep its victims from being erased. While they do, it takes other victims.
 
 use crate::controller::ftl::BlockState;
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -35,7 +35,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Moves the valid pages of a block away and erases it, or has it erased when the last read of it ends.
     /// False when there is no page to move them to.
-    fn empty_at_once(&mut self, now: Time, plane: PlaneId, victim: u32) -> bool {
+    fn empty_at_once(&mut self, now: Time, plane: PlaneId, victim: BlockId) -> bool {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
@@ -70,7 +70,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The last read of a victim has ended: it is erased, or retired if it is bad.
     #[cold]
-    pub(crate) fn victim_unpinned(&mut self, now: Time, block: u32) {
+    pub(crate) fn victim_unpinned(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         if self.collection.is_emptied_later(plane, block) {
             return;
@@ -80,7 +80,7 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    fn release_at_once(&mut self, block: u32) {
+    fn release_at_once(&mut self, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         if self.medium.is_bad(block) {
             self.ftl.retire(block);

@@ -6,7 +6,7 @@ mod placement;
 
 use crate::controller::ftl::Mapping;
 use crate::controller::ftl::allocation::Allocation;
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use law::{Law, Layout};
@@ -156,9 +156,9 @@ impl<P: Probe> Ssd<P> {
                 self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
             let count = pages.min(mapped - k);
             for offset in 0..count {
-                self.place(block * pages + offset, logical_of(k + offset));
+                self.place(self.layout.page_at(block, offset), logical_of(k + offset));
             }
-            self.ftl.set_valid_pages(block, block * pages..block * pages + count);
+            self.ftl.set_valid_pages(block, 0..count);
             self.finish_block(plane, block, count);
             k += count;
         }
@@ -169,7 +169,7 @@ impl<P: Probe> Ssd<P> {
         self.ftl.set(logical, Mapping::Flash(physical));
     }
 
-    fn finish_block(&mut self, plane: PlaneId, block: u32, programmed: u32) {
+    fn finish_block(&mut self, plane: PlaneId, block: BlockId, programmed: u32) {
         self.medium.prepare_block(block, programmed, 0);
         if programmed == self.geometry.pages {
             self.ftl.close(block, Time::ZERO);
@@ -211,15 +211,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes a free block and puts logical pages where it is to have valid ones.
-    fn fill_part(&mut self, plane: PlaneId, valid: &[u32], pages: &mut impl Iterator<Item = u32>) -> u32 {
+    fn fill_part(&mut self, plane: PlaneId, valid: &[u32], pages: &mut impl Iterator<Item = u32>) -> BlockId {
         let block = self.ftl.take_free(plane).expect("the layout fits the free blocks");
-        let physical = valid.iter().map(|offset| block * self.geometry.pages + offset);
-        for physical in physical.clone() {
+        for &offset in valid {
+            let physical = self.layout.page_at(block, offset);
             let logical = pages.next().expect("the layout has as many valid pages as are mapped");
             self.medium.place(physical, logical, prepared_content(logical));
             self.ftl.set(logical, Mapping::Flash(physical));
         }
-        self.ftl.set_valid_pages(block, physical);
+        self.ftl.set_valid_pages(block, valid.iter().copied());
         block
     }
 }

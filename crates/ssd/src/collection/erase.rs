@@ -1,7 +1,7 @@
 //! The end of a victim: it is erased when nothing in it is valid and nobody reads it.
 
 use super::job::{Job, Purpose};
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Kind, RequestId, Role};
 use crate::ssd::Ssd;
@@ -45,19 +45,19 @@ impl<P: Probe> Ssd<P> {
         self.commit_erase(now, plane, victim);
     }
 
-    fn commit_erase(&mut self, now: Time, plane: PlaneId, victim: u32) {
+    fn commit_erase(&mut self, now: Time, plane: PlaneId, victim: BlockId) {
         let job = self.job(plane);
         (job.erasing, job.deferred) = (true, false);
         let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, Kind::Erase, Role::Erase, plane.get(), unit, place);
-        request.physical = victim * self.geometry.pages;
+        request.physical = self.layout.page_at(victim, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
     }
 
     /// The last read of a block that is being emptied has ended.
-    pub(crate) fn resume_erase(&mut self, now: Time, block: u32) {
+    pub(crate) fn resume_erase(&mut self, now: Time, block: BlockId) {
         if self.block_mapped.is_some() {
             return self.erase_block(now, block);
         }
@@ -81,13 +81,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Erases an emptied block of a plane.
-    pub(crate) fn erase_victim(&mut self, plane: PlaneId, victim: u32) {
+    pub(crate) fn erase_victim(&mut self, plane: PlaneId, victim: BlockId) {
         self.count_erase(victim);
         self.collection.erases_since_check[plane] += 1;
     }
 
     /// Erases an empty block: it is free, or retired if the erase fails.
-    pub(crate) fn count_erase(&mut self, block: u32) {
+    pub(crate) fn count_erase(&mut self, block: BlockId) {
         self.counters.erases += 1;
         self.preemption.earn();
         if self.medium.erase(block) {

@@ -8,7 +8,7 @@ mod wear;
 
 use crate::config::{GcConfig, WearConfig};
 use crate::controller::ftl::BlockState;
-use crate::flash::{Geometry, LunId, PlaneId};
+use crate::flash::{BlockId, Geometry, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
@@ -24,7 +24,7 @@ pub(crate) struct Collection {
     jobs: IdVec<PlaneId, Option<Job>>,
     running: u32,
     /// Bad blocks that still hold data, for each plane.
-    bad: IdVec<PlaneId, Vec<u32>>,
+    bad: IdVec<PlaneId, Vec<BlockId>>,
     /// Of each plane the blocks without data that wait, without a job, for the end of reads (`gc.ideal`).
     pinned: IdVec<PlaneId, u32>,
     /// Erases of each plane since wear was last looked at.
@@ -76,18 +76,18 @@ impl Collection {
     }
 
     /// A block could not be emptied for want of a page: it comes first when there is one.
-    pub(crate) fn empty_later(&mut self, plane: PlaneId, block: u32) {
+    pub(crate) fn empty_later(&mut self, plane: PlaneId, block: BlockId) {
         self.bad[plane].push(block);
     }
 
     /// True for a block that [`Collection::empty_later`] has been told of, or that went bad.
-    pub(crate) fn is_emptied_later(&self, plane: PlaneId, block: u32) -> bool {
+    pub(crate) fn is_emptied_later(&self, plane: PlaneId, block: BlockId) -> bool {
         self.bad[plane].contains(&block)
     }
 
     /// The victim of a plane's job and how many pages of it are on their way, while the job goes on and its
     /// erase has not been committed. `None` for evacuations, which end without one.
-    pub(crate) fn unfinished(&self, plane: PlaneId) -> Option<(u32, u32)> {
+    pub(crate) fn unfinished(&self, plane: PlaneId) -> Option<(BlockId, u32)> {
         let job = self.jobs[plane].as_ref()?;
         let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
         goes_on.then_some((job.victim, job.moving))
@@ -235,7 +235,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block of a plane that should be emptied next: a bad one first, then a victim.
-    pub(crate) fn next_victim(&mut self, now: Time, plane: PlaneId) -> Option<(u32, Purpose)> {
+    pub(crate) fn next_victim(&mut self, now: Time, plane: PlaneId) -> Option<(BlockId, Purpose)> {
         if let Some(block) = self.collection.bad[plane].pop() {
             return Some((block, Purpose::Evacuate));
         }
@@ -243,7 +243,7 @@ impl<P: Probe> Ssd<P> {
         Some((victim, Purpose::Space))
     }
 
-    fn empty(&mut self, now: Time, plane: PlaneId, victim: u32, purpose: Purpose) {
+    fn empty(&mut self, now: Time, plane: PlaneId, victim: BlockId, purpose: Purpose) {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
@@ -294,7 +294,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
-    pub(crate) fn lose_block(&mut self, now: Time, block: u32) {
+    pub(crate) fn lose_block(&mut self, now: Time, block: BlockId) {
         self.counters.bad_blocks += 1;
         let plane = self.layout.plane_of_block(block);
         assert!(self.ftl.abandon(block), "a program can only fail in an open block");

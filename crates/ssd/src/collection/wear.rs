@@ -1,7 +1,7 @@
 //! Wear levelling.
 
 use super::job::Purpose;
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -21,7 +21,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block of a plane that wear levelling should empty, counted as if it were; see [`Ssd::level_wear`].
-    pub(crate) fn block_to_level(&mut self, plane: PlaneId) -> Option<u32> {
+    pub(crate) fn block_to_level(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.geometry.blocks;
         if !self.collection.levelling || self.collection.erases_since_check[plane] < blocks {
             return None;

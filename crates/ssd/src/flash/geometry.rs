@@ -39,6 +39,16 @@ tailcut_base::choice! {
     }
 }
 
+id! {
+    /// A block of the drive.
+    pub struct BlockId;
+}
+
+impl BlockId {
+    /// No block.
+    pub const NONE: BlockId = BlockId(u32::MAX);
+}
+
 /// The counts and sizes of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -149,6 +159,11 @@ impl Geometry {
         PlaneId::first(self.plane_count() as usize)
     }
 
+    /// All blocks.
+    pub fn block_ids(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        BlockId::first(self.block_count() as usize)
+    }
+
     /// All ready/busy lines.
     pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
         LunId::first(self.units() as usize)
@@ -199,8 +214,8 @@ impl Layout {
 
     /// The block of a physical page.
     #[inline]
-    pub fn block_of(&self, physical: u32) -> u32 {
-        self.pages.quotient(physical)
+    pub fn block_of(&self, physical: u32) -> BlockId {
+        BlockId::new(self.pages.quotient(physical))
     }
 
     /// The place of a physical page in its block.
@@ -209,17 +224,23 @@ impl Layout {
         self.pages.remainder(physical)
     }
 
+    /// The page at a place in a block.
+    #[inline]
+    pub fn page_at(&self, block: BlockId, offset: u32) -> u32 {
+        block.get() * self.pages.get() + offset
+    }
+
     /// The plane of a block.
     #[inline]
-    pub fn plane_of_block(&self, block: u32) -> PlaneId {
-        PlaneId::new(self.blocks.quotient(block))
+    pub fn plane_of_block(&self, block: BlockId) -> PlaneId {
+        PlaneId::new(self.blocks.quotient(block.get()))
     }
 
     /// The blocks of a plane.
     #[inline]
-    pub fn blocks_of(&self, plane: PlaneId) -> std::ops::Range<u32> {
+    pub fn blocks_of(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
         let first = plane.get() * self.blocks.get();
-        first..first + self.blocks.get()
+        BlockId::new(first).up_to(BlockId::new(first + self.blocks.get()))
     }
 
     /// The ready/busy line and the place behind it of a plane.

@@ -1,8 +1,9 @@
 //! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
 //! and which operations fail. The rules of the medium are asserted here, always.
 
-use super::geometry::{Geometry, Layout};
+use super::geometry::{BlockId, Geometry, Layout};
 use tailcut_base::config::{Configure, Visit};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
@@ -86,7 +87,7 @@ impl Countdown {
 #[derive(Clone, Debug)]
 pub struct Medium {
     layout: Layout,
-    blocks: Vec<Block>,
+    blocks: IdVec<BlockId, Block>,
     /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
     pages: Table<u32>,
     stride: usize,
@@ -103,12 +104,12 @@ impl Medium {
     /// A new drive. `content` says whether pages keep their fingerprints.
     pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> Medium {
         let stride = if content { 2 } else { 1 };
-        let mut blocks = vec![Block::default(); geometry.block_count() as usize];
+        let mut blocks = IdVec::filled(geometry.block_count() as usize, Block::default());
         if faults.factory_bad > 0.0 {
             let mut stream = Stream::new(seed, "flash.factory-bad");
             let mut at = stream.geometric(faults.factory_bad);
             while at < blocks.len() as u64 {
-                blocks[at as usize].bad = true;
+                blocks[BlockId::at(at as usize)].bad = true;
                 at += 1 + stream.geometric(faults.factory_bad);
             }
         }
@@ -138,7 +139,7 @@ impl Medium {
     /// Reads a page: asserts that there is something to read.
     #[inline(always)]
     pub fn read(&self, physical: u32) -> u32 {
-        let block = &self.blocks[self.layout.block_of(physical) as usize];
+        let block = &self.blocks[self.layout.block_of(physical)];
         let offset = self.layout.offset_of(physical);
         assert!(offset < block.next, "read of a page that was not programmed since the erase");
         if block.spoiled {
@@ -162,7 +163,7 @@ impl Medium {
     /// `end` of the block, hold nothing any more and count as used. With `keep` the content of those
     /// that were programmed is kept for the reads that are pending.
     pub fn spoil(&mut self, first: u32, reset: u32, end: u32, keep: bool) {
-        let block = &mut self.blocks[self.layout.block_of(first) as usize];
+        let block = &mut self.blocks[self.layout.block_of(first)];
         assert!(!block.bad, "reset of a program of a bad block");
         assert_eq!(block.next, self.layout.offset_of(reset), "the page that was reset was the next one");
         block.next = end;
@@ -180,14 +181,14 @@ impl Medium {
     }
 
     /// An erase of a block was reset: it has worn the block like a whole one.
-    pub fn wear_out(&mut self, block: u32) {
-        self.blocks[block as usize].erases += 1;
+    pub fn wear_out(&mut self, block: BlockId) {
+        self.blocks[block].erases += 1;
     }
 
     /// The next page of `block` that can be programmed; the number of pages when it is full.
     #[inline]
-    pub fn next_page(&self, block: u32) -> u32 {
-        self.blocks[block as usize].next
+    pub fn next_page(&self, block: BlockId) -> u32 {
+        self.blocks[block].next
     }
 
     /// Programs a page; false when the program fails and the block is bad from now on. The page
@@ -195,7 +196,7 @@ impl Medium {
     #[inline]
     pub fn program(&mut self, physical: u32, logical: u32, content: u32) -> bool {
         let fails = self.program_faults.strikes();
-        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
+        let block = &mut self.blocks[self.layout.block_of(physical)];
         assert!(!block.bad, "program of a bad block");
         assert_eq!(
             block.next,
@@ -224,18 +225,18 @@ impl Medium {
 
     /// Declares the first `pages` of a block programmed and sets its wear, while a drive is being
     /// prepared.
-    pub fn prepare_block(&mut self, block: u32, pages: u32, erases: u32) {
-        let block = &mut self.blocks[block as usize];
+    pub fn prepare_block(&mut self, block: BlockId, pages: u32, erases: u32) {
+        let block = &mut self.blocks[block];
         assert!(!block.bad && pages <= self.layout.pages.get());
         block.next = pages;
         block.erases = erases;
     }
 
     /// Erases a block; false when the erase fails and the block is bad from now on.
-    pub fn erase(&mut self, block: u32) -> bool {
+    pub fn erase(&mut self, block: BlockId) -> bool {
         let fails = self.erase_faults.strikes();
         let id = block;
-        let block = &mut self.blocks[block as usize];
+        let block = &mut self.blocks[block];
         assert!(!block.bad, "erase of a bad block");
         block.next = 0;
         block.erases += 1;
@@ -249,14 +250,14 @@ impl Medium {
 
     /// Erases of a block so far.
     #[inline]
-    pub fn erases(&self, block: u32) -> u32 {
-        self.blocks[block as usize].erases
+    pub fn erases(&self, block: BlockId) -> u32 {
+        self.blocks[block].erases
     }
 
     /// True when a block must not be programmed or erased any more.
     #[inline]
-    pub fn is_bad(&self, block: u32) -> bool {
-        self.blocks[block as usize].bad
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.blocks[block].bad
     }
 
     /// True when pages keep their fingerprints.
@@ -296,8 +297,8 @@ mod tests {
         let mut medium = tiny();
         assert!(medium.program(4, 17, 99));
         assert_eq!((medium.read(4), medium.logical(4)), (99, 17));
-        assert!(medium.erase(1));
-        assert_eq!((medium.next_page(1), medium.erases(1)), (0, 1));
+        assert!(medium.erase(BlockId::new(1)));
+        assert_eq!((medium.next_page(BlockId::new(1)), medium.erases(BlockId::new(1))), (0, 1));
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
     fn nothing_can_be_read_after_the_erase() {
         let mut medium = tiny();
         medium.program(0, 0, 0);
-        medium.erase(0);
+        medium.erase(BlockId::new(0));
         medium.read(0);
     }
 }

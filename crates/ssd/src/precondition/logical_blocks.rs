@@ -3,7 +3,7 @@
 use super::placement::shuffle;
 use super::{Precondition, PreparedState};
 use crate::controller::ftl::allocation::Allocation;
-use crate::flash::PlaneId;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
@@ -72,13 +72,13 @@ impl<P: Probe> Ssd<P> {
         logical_block: u32,
         valid: std::ops::Range<u32>,
         programmed: u32,
-    ) -> u32 {
-        let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());
+    ) -> BlockId {
+        let stripes = self.ftl.stripes();
         let block = self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
         for offset in valid.clone() {
-            self.place(block * pages + offset, stripes.page_at(logical_block, offset));
+            self.place(self.layout.page_at(block, offset), stripes.page_at(logical_block, offset));
         }
-        self.ftl.set_valid_pages(block, block * pages + valid.start..block * pages + valid.end);
+        self.ftl.set_valid_pages(block, valid);
         self.medium.prepare_block(block, programmed, 0);
         block
     }

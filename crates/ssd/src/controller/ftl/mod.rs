@@ -6,7 +6,7 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::medium::Medium;
-use crate::flash::{Geometry, Layout, PlaneId};
+use crate::flash::{BlockId, Geometry, Layout, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
@@ -18,9 +18,6 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
-
-/// No block.
-pub const NO_BLOCK: u32 = u32::MAX;
 
 tailcut_base::choice! {
     /// The unit of mapping.
@@ -170,14 +167,14 @@ pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>() + closed::BYTES_PER
 /// A place where pages of one kind are written: an open block and its next page.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
-    block: u32,
+    block: BlockId,
     next: u32,
 }
 
 /// Free blocks and frontiers of one plane.
 #[derive(Clone, Debug)]
 struct Plane {
-    free: VecDeque<u32>,
+    free: VecDeque<BlockId>,
     frontiers: Vec<Frontier>,
 }
 
@@ -186,7 +183,7 @@ struct Plane {
 pub struct Ftl {
     map: Table<u32>,
     valid: Table<u64>,
-    blocks: Vec<Block>,
+    blocks: IdVec<BlockId, Block>,
     planes: IdVec<PlaneId, Plane>,
     closed: ClosedBlocks,
     allocator: Allocator,
@@ -212,14 +209,14 @@ impl Ftl {
     ) -> Ftl {
         let layout = Layout::new(geometry);
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
-        let mut blocks = vec![block; geometry.block_count() as usize];
-        let closed_frontier = Frontier { block: NO_BLOCK, next: geometry.pages };
+        let mut blocks = IdVec::filled(geometry.block_count() as usize, block);
+        let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
         let mut planes = IdVec::new();
         for plane in geometry.plane_ids() {
             let all = layout.blocks_of(plane);
-            let free: VecDeque<u32> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
+            let free: VecDeque<BlockId> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
             for bad in all.filter(|&b| medium.is_bad(b)) {
-                blocks[bad as usize].state = BlockState::Retired;
+                blocks[bad].state = BlockState::Retired;
             }
             planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
         }
@@ -265,7 +262,7 @@ impl Ftl {
     /// The record of a page's block, to warm the cache.
     #[inline]
     pub fn touch_block(&self, physical: u32) -> u32 {
-        self.blocks[self.layout.block_of(physical) as usize].pins
+        self.blocks[self.layout.block_of(physical)].pins
     }
 
     /// The frontier of a stream.
@@ -339,11 +336,11 @@ impl Ftl {
         let frontier = &mut p.frontiers[usize::from(frontier)];
         if frontier.next >= pages {
             let block = p.free.pop_front().expect("can_allocate said that there is a free block");
-            self.blocks[block as usize].state = BlockState::Open;
+            self.blocks[block].state = BlockState::Open;
             *frontier = Frontier { block, next: 0 };
         }
         frontier.next += 1;
-        frontier.block * pages + frontier.next - 1
+        self.layout.page_at(frontier.block, frontier.next - 1)
     }
 
     /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
@@ -355,14 +352,14 @@ impl Ftl {
 
     /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
     /// block was a frontier.
-    pub fn abandon(&mut self, block: u32) -> bool {
+    pub fn abandon(&mut self, block: BlockId) -> bool {
         let plane = self.layout.plane_of_block(block);
         let mut found = false;
         // A frontier still names the last block that it filled, which another may have opened
         // since: both let go of it.
         for frontier in &mut self.planes[plane].frontiers {
             if frontier.block == block {
-                *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
+                *frontier = Frontier { block: BlockId::NONE, next: self.geometry.pages };
                 found = true;
             }
         }
@@ -371,10 +368,10 @@ impl Ftl {
 
     /// Closes a block whose last page has been programmed.
     #[inline]
-    pub fn close(&mut self, block: u32, now: Time) {
-        assert_eq!(self.blocks[block as usize].state, BlockState::Open);
-        self.blocks[block as usize].state = BlockState::Closed;
-        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block as usize].valid, now);
+    pub fn close(&mut self, block: BlockId, now: Time) {
+        assert_eq!(self.blocks[block].state, BlockState::Open);
+        self.blocks[block].state = BlockState::Closed;
+        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block].valid, now);
     }
 
     /// True when the physical page holds the current version of its logical page on flash.
@@ -390,12 +387,8 @@ impl Ftl {
         debug_assert!(self.valid[word] & bit == 0);
         self.valid[word] |= bit;
         let block = self.layout.block_of(physical);
-        self.blocks[block as usize].valid += 1;
-        assert_eq!(
-            self.blocks[block as usize].state,
-            BlockState::Open,
-            "a page becomes valid in an open block"
-        );
+        self.blocks[block].valid += 1;
+        assert_eq!(self.blocks[block].state, BlockState::Open, "a page becomes valid in an open block");
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
@@ -406,7 +399,7 @@ impl Ftl {
         assert!(words[word] & bit != 0, "a page was invalidated twice");
         words[word] &= !bit;
         let id = self.layout.block_of(physical);
-        let block = &mut self.blocks[id as usize];
+        let block = &mut self.blocks[id];
         block.valid -= 1;
         if block.state == BlockState::Closed {
             self.closed.changed(self.layout.plane_of_block(id), id, block.valid, now);
@@ -415,9 +408,9 @@ impl Ftl {
 
     /// The next valid page of a block at or after `offset`.
     #[inline]
-    pub fn next_valid(&self, block: u32, offset: u32) -> Option<u32> {
-        let end = (block + 1) * self.geometry.pages;
-        let mut at = block * self.geometry.pages + offset;
+    pub fn next_valid(&self, block: BlockId, offset: u32) -> Option<u32> {
+        let end = self.layout.page_at(block, self.geometry.pages);
+        let mut at = self.layout.page_at(block, offset);
         while at < end {
             let word = self.valid[(at / 64) as usize] >> (at % 64);
             if word != 0 {
@@ -432,33 +425,33 @@ impl Ftl {
     /// Keeps a block from being erased while a read of it is under way.
     #[inline]
     pub fn pin(&mut self, physical: u32) {
-        self.blocks[self.layout.block_of(physical) as usize].pins += 1;
+        self.blocks[self.layout.block_of(physical)].pins += 1;
     }
 
     /// Ends a pin; true when it was the last of a block that is being emptied.
     #[inline]
     pub fn unpin(&mut self, physical: u32) -> bool {
-        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
+        let block = &mut self.blocks[self.layout.block_of(physical)];
         block.pins -= 1;
         block.pins == 0 && block.state == BlockState::Victim
     }
 
     /// True when reads of the block are under way.
     #[inline]
-    pub fn is_pinned(&self, block: u32) -> bool {
-        self.blocks[block as usize].pins > 0
+    pub fn is_pinned(&self, block: BlockId) -> bool {
+        self.blocks[block].pins > 0
     }
 
     /// Valid pages of a block.
     #[inline]
-    pub fn valid_pages(&self, block: u32) -> u32 {
-        self.blocks[block as usize].valid
+    pub fn valid_pages(&self, block: BlockId) -> u32 {
+        self.blocks[block].valid
     }
 
     /// What a block is used for.
     #[inline]
-    pub fn state(&self, block: u32) -> BlockState {
-        self.blocks[block as usize].state
+    pub fn state(&self, block: BlockId) -> BlockState {
+        self.blocks[block].state
     }
 
     /// Free blocks of a plane.
@@ -468,15 +461,15 @@ impl Ftl {
     }
 
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
-    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<u32> {
+    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<BlockId> {
         let blocks = &self.blocks;
-        self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)
+        self.closed.choose(plane, now, random, |block| blocks[block].valid)
     }
 
     /// Takes a block out of use to be emptied: a victim, or a block that went bad.
-    pub fn begin_emptying(&mut self, block: u32) {
-        let valid = self.blocks[block as usize].valid;
-        let state = &mut self.blocks[block as usize].state;
+    pub fn begin_emptying(&mut self, block: BlockId) {
+        let valid = self.blocks[block].valid;
+        let state = &mut self.blocks[block].state;
         match *state {
             BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
             BlockState::Open => {}
@@ -486,8 +479,8 @@ impl Ftl {
     }
 
     /// Puts an erased block into the free list.
-    pub fn free(&mut self, block: u32) {
-        let state = &mut self.blocks[block as usize];
+    pub fn free(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
         assert!(
             state.state == BlockState::Victim && state.valid == 0 && state.pins == 0,
             "freed a block in use"
@@ -497,39 +490,40 @@ impl Ftl {
     }
 
     /// Takes an emptied bad block out of service for good.
-    pub fn retire(&mut self, block: u32) {
-        let state = &mut self.blocks[block as usize];
+    pub fn retire(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
         assert!(state.valid == 0, "retired a block that holds data");
         state.state = BlockState::Retired;
     }
 
     /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
     /// called once per `blocks` erases of a plane at most.
-    pub fn least_worn(&self, plane: PlaneId, medium: &Medium) -> Option<u32> {
+    pub fn least_worn(&self, plane: PlaneId, medium: &Medium) -> Option<BlockId> {
         let all = self.layout.blocks_of(plane);
-        all.filter(|&b| self.blocks[b as usize].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
+        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
     }
 
     /// Takes a free block of a plane out of the free list, to be written.
-    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<u32> {
+    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
         let block = self.planes[plane].free.pop_front()?;
-        self.blocks[block as usize].state = BlockState::Open;
+        self.blocks[block].state = BlockState::Open;
         Some(block)
     }
 
     /// Opens a frontier on a block that is programmed up to `next`.
-    pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: u32, next: u32) {
+    pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: BlockId, next: u32) {
         self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
     }
 
-    /// Sets the validity of a block's pages in one go; `valid` must be the number of ones.
-    pub(crate) fn set_valid_pages(&mut self, block: u32, pages: impl Iterator<Item = u32>) {
+    /// Makes the pages of a block valid that stand at these places in it, and no others, while a drive is being prepared.
+    pub(crate) fn set_valid_pages(&mut self, block: BlockId, offsets: impl Iterator<Item = u32>) {
         let mut count = 0;
-        for physical in pages {
+        for offset in offsets {
+            let physical = self.layout.page_at(block, offset);
             self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
             count += 1;
         }
-        self.blocks[block as usize].valid = count;
+        self.blocks[block].valid = count;
     }
 
     /// The planes in the order of allocation.
@@ -554,7 +548,7 @@ impl Ftl {
         }
         for plane in self.planes.ids() {
             let blocks = self.layout.blocks_of(plane);
-            let closed = blocks.map(|b| self.blocks[b as usize]).filter(|b| b.state == BlockState::Closed);
+            let closed = blocks.map(|b| self.blocks[b]).filter(|b| b.state == BlockState::Closed);
             let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();
             assert_eq!(garbage, self.closed.garbage(plane), "garbage of the closed blocks of plane {plane}");
         }
