@@ -10,8 +10,8 @@
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
 use crate::flash::unit::Transaction;
+use crate::flash::{LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
@@ -63,7 +63,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page that has been read for the host stays, unless something newer has come meanwhile.
     #[cold]
-    pub(crate) fn keep_page(&mut self, logical: u32, physical: u32, content: u32) {
+    pub(crate) fn keep_page(&mut self, logical: u32, physical: PhysicalPage, content: u32) {
         if self.ftl.lookup(logical) == Mapping::Flash(physical) {
             let planned = self.cache.keep(self.sets.of_logical(logical), logical, content);
             self.void(planned);

@@ -11,10 +11,10 @@
 
 use crate::config::SsdConfig;
 use crate::controller::ftl::{Ftl, Mapping};
-use crate::flash::{BlockId, PlaneId};
+use crate::flash::{BlockId, PhysicalPage, PlaneId};
 use crate::homes::Homes;
 use crate::probe::Probe;
-use crate::request::{Kind, NONE, RequestId, Role};
+use crate::request::{Kind, RequestId, Role};
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -281,17 +281,18 @@ impl<P: Probe> Ssd<P> {
     fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: BlockId, offset: u32) {
         let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = match self.ftl.lookup(logical) {
-            Mapping::Unmapped => NONE,
+            Mapping::Unmapped => PhysicalPage::NONE,
             Mapping::Flash(physical) => physical,
             Mapping::Buffer(entry) => self.buffer[entry].old,
         };
-        let kind = if source == NONE { Kind::GcWrite } else { Kind::GcRead };
+        let kind = if source == PhysicalPage::NONE { Kind::GcWrite } else { Kind::GcRead };
         let (unit, place) = self.layout.unit_of_plane(plane);
         let mut request = self.internal(now, kind, Role::BlockCopy, plane.get(), unit, place);
         request.logical = logical;
         request.source = source;
-        request.physical = if source == NONE { self.layout.page_at(write, offset) } else { source };
-        request.content = self.layout.page_at(write, offset);
+        request.physical =
+            if source == PhysicalPage::NONE { self.layout.page_at(write, offset) } else { source };
+        request.content = self.layout.page_at(write, offset).get();
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.plane_work(plane).is_busy = true;
@@ -301,7 +302,7 @@ impl<P: Probe> Ssd<P> {
     /// A page that is being copied has been read; it is programmed at its offset. Its target
     /// stands in `content` until then.
     pub(crate) fn block_copy_read(&mut self, now: Time, id: RequestId) {
-        let target = self.requests[id].content;
+        let target = PhysicalPage::new(self.requests[id].content);
         let content = self.medium.read(self.requests[id].source);
         let r = &mut self.requests[id];
         r.kind = Kind::GcWrite;
@@ -321,7 +322,7 @@ impl<P: Probe> Ssd<P> {
         self.plane_work(plane).is_busy = false;
         if self.medium.program(request.physical, request.logical, request.content) {
             self.counters.programmed_gc += 1;
-            if request.source != NONE && self.ftl.is_valid(request.source) {
+            if request.source != PhysicalPage::NONE && self.ftl.is_valid(request.source) {
                 self.move_page(now, request.logical, request.source, request.physical);
             }
         } else {
@@ -332,7 +333,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A program under block-level mapping has ended; true when it succeeded.
-    pub(crate) fn block_program_ended(&mut self, now: Time, plane: PlaneId, physical: u32, succeeded: bool) {
+    pub(crate) fn block_program_ended(
+        &mut self,
+        now: Time,
+        plane: PlaneId,
+        physical: PhysicalPage,
+        succeeded: bool,
+    ) {
         if self.block_mapped.is_none() {
             return;
         }
@@ -363,7 +370,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block that was being written went bad: its pages are copied to another one.
-    fn replace_bad(&mut self, plane: PlaneId, physical: u32) {
+    fn replace_bad(&mut self, plane: PlaneId, physical: PhysicalPage) {
         self.counters.bad_blocks += 1;
         self.lose_room(plane);
         let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));

@@ -4,10 +4,10 @@ use crate::config::ChipPolicy;
 use crate::controller::tags::Tag;
 use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
-use crate::flash::{ChannelId, LunId};
+use crate::flash::{ChannelId, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
-use crate::request::{Kind, Lane, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
 
@@ -180,7 +180,7 @@ impl<P: Probe> Ssd<P> {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
-                (request.physical != NONE
+                (request.physical != PhysicalPage::NONE
                     || self.ftl.can_allocate(self.layout.plane_at(unit, place), request.frontier)
                     || self.is_void(id))
                     && !self.is_put_off(id)

@@ -5,7 +5,7 @@
 //! for longer than reads keep its victims from being erased. While they do, it takes other victims.
 
 use crate::controller::ftl::BlockState;
-use crate::flash::{BlockId, PlaneId};
+use crate::flash::{BlockId, PhysicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -56,7 +56,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Moves a page, unless the program fails: then another block is tried next.
-    fn move_at_once(&mut self, now: Time, plane: PlaneId, from: u32) {
+    fn move_at_once(&mut self, now: Time, plane: PlaneId, from: PhysicalPage) {
         let (logical, content) = (self.medium.logical(from), self.medium.read(from));
         let to = self.ftl.allocate(plane, self.ftl.gc_frontier());
         if !self.medium.program(to, logical, content) {

@@ -6,7 +6,7 @@ mod placement;
 
 use crate::controller::ftl::Mapping;
 use crate::controller::ftl::allocation::Allocation;
-use crate::flash::{BlockId, PlaneId};
+use crate::flash::{BlockId, PhysicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use law::{Law, Layout};
@@ -164,7 +164,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn place(&mut self, physical: u32, logical: u32) {
+    fn place(&mut self, physical: PhysicalPage, logical: u32) {
         self.medium.place(physical, logical, prepared_content(logical));
         self.ftl.set(logical, Mapping::Flash(physical));
     }

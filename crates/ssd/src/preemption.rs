@@ -15,14 +15,14 @@ use crate::config::Classes;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
 use crate::figures::Counters;
-use crate::flash::LunId;
 use crate::flash::unit::{Holder, Phase, Transaction};
+use crate::flash::{LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::{Handover, Outcome, Probe};
-use crate::request::{Kind, Lane, NONE, RequestId};
+use crate::request::{Kind, Lane, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -264,10 +264,13 @@ impl<P: Probe> Ssd<P> {
         request.kind != Kind::GcWrite || self.ftl.free_blocks(plane) > self.config.gc_reserve()
     }
 
+    fn start_of_word_line(&self, physical: PhysicalPage) -> PhysicalPage {
+        self.layout.start_of_word_line(physical, self.config.timing.cell.bits() as u32)
+    }
+
     /// The pages of the same word line that were programmed before `physical`.
-    fn programmed_beside(&self, physical: u32) -> std::ops::Range<u32> {
-        let bits = self.config.timing.cell.bits() as u32;
-        physical - self.layout.offset_of(physical) % bits..physical
+    fn programmed_beside(&self, physical: PhysicalPage) -> impl Iterator<Item = PhysicalPage> + use<P> {
+        self.start_of_word_line(physical).up_to(physical)
     }
 
     /// Work has come for a busy unit: has a read come that may preempt what the unit does?
@@ -476,9 +479,9 @@ impl<P: Probe> Ssd<P> {
     /// more. Those that were programmed before, the controller still has.
     fn spoil_word_line(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let before = self.programmed_beside(request.physical);
+        let start = self.start_of_word_line(request.physical);
         if holds(Rule::RestoreWordLine) {
-            for page in before.clone() {
+            for page in start.up_to(request.physical) {
                 if self.ftl.is_valid(page) {
                     self.restore(now, page);
                 }
@@ -486,15 +489,15 @@ impl<P: Probe> Ssd<P> {
         }
         let bits = self.config.timing.cell.bits() as u32;
         let block = self.layout.block_of(request.physical);
-        let end = (self.layout.offset_of(before.start) + bits).min(self.geometry.pages);
+        let end = (self.layout.offset_of(start) + bits).min(self.geometry.pages);
         let is_read = self.ftl.is_pinned(block) && holds(Rule::KeepForReads);
-        self.medium.spoil(before.start, request.physical, end, is_read);
+        self.medium.spoil(start, request.physical, end, is_read);
         self.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
         let plane = self.layout.plane_at(request.unit, u32::from(request.place));
         if holds(Rule::LeaveWordLine) {
             self.ftl.skip_to(plane, request.frontier, end);
         }
-        self.requests[id].physical = NONE;
+        self.requests[id].physical = PhysicalPage::NONE;
         if end == self.geometry.pages {
             self.ftl.close(block, now);
         }
@@ -502,19 +505,19 @@ impl<P: Probe> Ssd<P> {
 
     /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
     /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
-    fn restore(&mut self, now: Time, page: u32) {
+    fn restore(&mut self, now: Time, page: PhysicalPage) {
         let logical = self.medium.logical(page);
         self.ftl.invalidate(page, now);
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 // A newer version is on its way; what it lacks is in the copy.
-                self.buffer[entry].old = NONE;
+                self.buffer[entry].old = PhysicalPage::NONE;
                 self.buffer[entry].whole = true;
             }
             mapping => {
                 assert_eq!(mapping, Mapping::Flash(page), "a valid page is mapped");
                 let (set, content) = (self.sets.of_logical(logical), self.medium.content(page));
-                let entry = self.buffer.create(set, logical, NONE, content);
+                let entry = self.buffer.create(set, logical, PhysicalPage::NONE, content);
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);
                 self.buffer.leave_line(entry);

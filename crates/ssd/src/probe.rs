@@ -1,7 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
-use crate::flash::{ChannelId, LunId};
+use crate::flash::{ChannelId, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct Member {
     /// Logical page; meaningless for an erase.
     pub logical: u32,
     /// Physical page; for an erase the first page of the block.
-    pub physical: u32,
+    pub physical: PhysicalPage,
 }
 
 /// How a transaction ended.

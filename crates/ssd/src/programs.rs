@@ -3,10 +3,10 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
+use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::reads::chip_spans;
-use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
@@ -79,8 +79,8 @@ impl<P: Probe> Ssd<P> {
             tag: Tag::NONE,
             page: 0,
             logical: 0,
-            physical: NONE,
-            source: NONE,
+            physical: PhysicalPage::NONE,
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,
@@ -97,7 +97,7 @@ impl<P: Probe> Ssd<P> {
     /// it, or [`RequestId::NONE`] when one is still to be made.
     pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
         let physical = self.buffer[entry].old;
-        assert!(physical != NONE, "a page without an old version is whole");
+        assert!(physical != PhysicalPage::NONE, "a page without an old version is whole");
         let set = self.buffer.set_of(entry);
         self.set_mut(set).quiet.merges += 1;
         self.ftl.pin(physical);
@@ -157,7 +157,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Closes the block of a page that has just been programmed, if it was the last.
     #[inline]
-    pub(crate) fn settle_block(&mut self, now: Time, physical: u32) {
+    pub(crate) fn settle_block(&mut self, now: Time, physical: PhysicalPage) {
         if self.layout.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
             self.ftl.close(self.layout.block_of(physical), now);
         }
@@ -183,7 +183,7 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
     /// was written again meanwhile.
-    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: u32) {
+    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: PhysicalPage) {
         let e = self.buffer[entry];
         let set = self.buffer.set_of(entry);
         self.settle(now, set, self.buffer.programmed_epoch(entry));
@@ -197,7 +197,7 @@ impl<P: Probe> Ssd<P> {
             self.release_entry(now, entry);
             return;
         }
-        if e.old != NONE {
+        if e.old != PhysicalPage::NONE {
             self.ftl.invalidate(e.old, now);
         }
         self.ftl.validate(physical);
@@ -298,7 +298,7 @@ impl<P: Probe> Ssd<P> {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }
         self.forget(now, request.owner);
-        if request.physical != NONE {
+        if request.physical != PhysicalPage::NONE {
             self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
         }
     }
@@ -321,7 +321,7 @@ impl<P: Probe> Ssd<P> {
             self.return_to_committed(request.unit, request.tag);
         }
         let r = &mut self.requests[id];
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         r.since = now;
         r.link = 0;
         self.requests.snapshot(id, self.units[request.unit].account(now));

@@ -6,11 +6,11 @@ use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
 use crate::flash::unit::{Account, Holder, Transaction};
+use crate::flash::{LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -85,7 +85,7 @@ impl<P: Probe> Ssd<P> {
         tag: Tag,
         page: u32,
         logical: u32,
-        physical: u32,
+        physical: PhysicalPage,
         rank: u8,
     ) -> RequestId {
         if holds(Rule::WriteAfterRead) {
@@ -103,7 +103,7 @@ impl<P: Probe> Ssd<P> {
             page,
             logical,
             physical,
-            source: NONE,
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,
@@ -152,7 +152,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The program that reads have waited for is over: they read its page.
     #[cold]
-    pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: u32) {
+    pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: PhysicalPage) {
         let (unit, place) = self.unit_of(physical);
         while list != RequestId::NONE {
             let id = list;
@@ -194,7 +194,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The unit and place of a physical page.
     #[inline]
-    pub(crate) fn unit_of(&self, physical: u32) -> (LunId, u32) {
+    pub(crate) fn unit_of(&self, physical: PhysicalPage) -> (LunId, u32) {
         let plane = self.layout.plane_of_block(self.layout.block_of(physical));
         self.layout.unit_of_plane(plane)
     }

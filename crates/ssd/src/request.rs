@@ -2,7 +2,7 @@
 
 use crate::controller::tags::Tag;
 use crate::flash::unit::Account;
-use crate::flash::{LunId, PlaneId};
+use crate::flash::{LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Time, id};
@@ -168,11 +168,11 @@ pub struct MemoryRequest {
     pub page: u32,
     /// Logical page.
     pub logical: u32,
-    /// Physical page; [`NONE`] for a program until its transaction is composed. For an erase any
+    /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an erase any
     /// page of the block.
-    pub physical: u32,
+    pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
-    pub source: u32,
+    pub source: PhysicalPage,
     /// Fingerprint to be programmed.
     pub content: u32,
     /// The unit that it goes to.
@@ -204,14 +204,14 @@ impl MemoryRequest {
     #[inline]
     pub fn waiting_program(&self) -> RequestId {
         debug_assert_eq!(self.role, Role::Merge);
-        RequestId::new(self.source)
+        RequestId::new(self.source.get())
     }
 
     /// Sets [`MemoryRequest::waiting_program`].
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert_eq!(self.role, Role::Merge);
-        self.source = program.get();
+        self.source = PhysicalPage::new(program.get());
     }
 
     /// The plane whose blocks it collects or moves ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`], [`Role::BlockErase`]).

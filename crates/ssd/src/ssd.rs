@@ -16,7 +16,7 @@ use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{ChannelId, Geometry, Layout, LunId, PlaneId};
+use crate::flash::{ChannelId, Geometry, Layout, LunId, PhysicalPage, PlaneId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -189,7 +189,7 @@ impl<P: Probe> Ssd<P> {
     pub fn content_after_power_cut(&self, logical: u32) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
-                crate::request::NONE => 0,
+                PhysicalPage::NONE => 0,
                 old => self.medium.content(old),
             },
             _ => self.peek(logical),
@@ -207,7 +207,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Asserts that maps, valid pages and counts agree; walks the whole drive.
     pub fn check(&self) {
-        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != crate::request::NONE);
+        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
     }
 
@@ -468,7 +468,7 @@ impl<P: Probe> Device for Ssd<P> {
         let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.ftl.touch(logical(c)));
         let on_flash = |c: &Command| match self.ftl.lookup(logical(c)) {
             Mapping::Flash(physical) => physical,
-            _ => 0,
+            _ => PhysicalPage::new(0),
         };
         sum = commands.iter().fold(sum, |sum, c| sum ^ self.medium.touch(on_flash(c)));
         sum = commands.iter().fold(sum, |sum, c| sum ^ self.ftl.touch_block(on_flash(c)));

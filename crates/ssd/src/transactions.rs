@@ -3,7 +3,7 @@
 use crate::chips::bits;
 use crate::controller::buffer::EntryState;
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
+use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
@@ -102,7 +102,7 @@ impl<P: Probe> Ssd<P> {
     fn offset(&self, id: RequestId, unit: LunId, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
+            Kind::UserWrite | Kind::GcWrite if request.physical == PhysicalPage::NONE => {
                 self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
             }
             Kind::Erase => 0,
@@ -136,7 +136,7 @@ impl<P: Probe> Ssd<P> {
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
             // Block-level mapping has chosen the page already.
-            if self.requests[id].physical == NONE {
+            if self.requests[id].physical == PhysicalPage::NONE {
                 let plane = self.layout.plane_at(unit, place);
                 self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
             }

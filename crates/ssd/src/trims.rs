@@ -3,9 +3,10 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
+use crate::flash::PhysicalPage;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{NONE, RequestId};
+use crate::request::RequestId;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Status, Time};
@@ -44,9 +45,9 @@ impl<P: Probe> Ssd<P> {
 
     pub(crate) fn trim_entry(&mut self, now: Time, entry: u32) {
         let e = self.buffer[entry];
-        if e.old != NONE {
+        if e.old != PhysicalPage::NONE {
             self.ftl.invalidate(e.old, now);
-            self.buffer[entry].old = NONE;
+            self.buffer[entry].old = PhysicalPage::NONE;
         }
         let has_request = match e.state {
             EntryState::Dirty => {

@@ -4,9 +4,9 @@ use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
 use crate::controller::tags::Tag;
-use crate::flash::LunId;
+use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;
 use tailcut_base::{Cause, Status, Time};
@@ -112,7 +112,7 @@ impl<P: Probe> Ssd<P> {
         let (old, base) = match mapping {
             // The old content matters only to a write of a part of the page.
             Mapping::Flash(physical) => (physical, if whole { 0 } else { self.medium.content(physical) }),
-            _ => (NONE, 0),
+            _ => (PhysicalPage::NONE, 0),
         };
         let entry = self.buffer.create(self.sets.of_logical(logical), logical, old, base);
         self.ftl.set(logical, Mapping::Buffer(entry));

@@ -3,9 +3,9 @@
 use super::job::Job;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
-use crate::flash::PlaneId;
+use crate::flash::{PhysicalPage, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 
@@ -45,7 +45,7 @@ impl<P: Probe> Ssd<P> {
         }
         let r = &mut self.requests[id];
         r.kind = Kind::GcWrite;
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         r.content = content;
         r.since = now;
         let unit = r.unit;
@@ -56,7 +56,7 @@ impl<P: Probe> Ssd<P> {
     /// The host has just read a page: if a collection was about to read it too, it has been spared that
     /// (PAReset, section 2.1).
     #[cold]
-    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: u32) {
+    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: PhysicalPage) {
         if self.ftl.state(self.layout.block_of(physical)) != BlockState::Victim {
             return;
         }
@@ -92,7 +92,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The newest version on flash of a logical page is now in another place.
-    pub(crate) fn move_page(&mut self, now: Time, logical: u32, from: u32, to: u32) {
+    pub(crate) fn move_page(&mut self, now: Time, logical: u32, from: PhysicalPage, to: PhysicalPage) {
         self.ftl.invalidate(from, now);
         self.ftl.validate(to);
         match self.ftl.lookup(logical) {
@@ -111,7 +111,7 @@ impl<P: Probe> Ssd<P> {
     /// for a page that has moved, by garbage collection, wear levelling or out of a bad block, go to
     /// its new place. So the layout shows what can share a transaction now, and the erase of the old
     /// block does not wait for them. Reads that are committed already keep their address.
-    fn readdress(&mut self, from: u32, to: u32) {
+    fn readdress(&mut self, from: PhysicalPage, to: PhysicalPage) {
         // Every read that waits has pinned its block; most blocks that move have none.
         while self.ftl.is_pinned(self.layout.block_of(from)) {
             let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
@@ -133,7 +133,7 @@ impl<P: Probe> Ssd<P> {
         let physical = self.requests[id].physical;
         self.lose_block(now, self.layout.block_of(physical));
         let r = &mut self.requests[id];
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         let unit = r.unit;
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);

@@ -6,6 +6,7 @@
 //! requests for one page keep their order.
 
 use crate::controller::tags::Tag;
+use crate::flash::PhysicalPage;
 use crate::planted::{Rule, holds};
 use crate::request::{NONE, RequestId};
 use crate::sets::SetId;
@@ -71,8 +72,8 @@ pub struct Entry {
     pub logical: u32,
     /// How far it has come.
     pub state: EntryState,
-    /// The version on flash; [`NONE`] when there is none.
-    pub old: u32,
+    /// The version on flash; [`PhysicalPage::NONE`] when there is none.
+    pub old: PhysicalPage,
     /// Content that `change` applies to.
     pub base: u32,
     /// What the writes since then have done.
@@ -251,10 +252,10 @@ impl Buffer {
         share.used * 2 <= self.capacity && share.line.is_empty() && share.epochs.len() == 1
     }
 
-    /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`NONE`]) with content
+    /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`PhysicalPage::NONE`]) with content
     /// `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline(always)]
-    pub fn create(&mut self, set: SetId, logical: u32, old: u32, base: u32) -> u32 {
+    pub fn create(&mut self, set: SetId, logical: u32, old: PhysicalPage, base: u32) -> u32 {
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -262,7 +263,7 @@ impl Buffer {
             base,
             change: Change::NONE,
             sectors: 0,
-            whole: old == NONE,
+            whole: old == PhysicalPage::NONE,
             has_room: false,
             dirty_again: false,
             trimmed: false,

@@ -49,6 +49,16 @@ impl BlockId {
     pub const NONE: BlockId = BlockId(u32::MAX);
 }
 
+id! {
+    /// A page of flash: a place in a block.
+    pub struct PhysicalPage;
+}
+
+impl PhysicalPage {
+    /// No page.
+    pub const NONE: PhysicalPage = PhysicalPage(u32::MAX);
+}
+
 /// The counts and sizes of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -214,20 +224,25 @@ impl Layout {
 
     /// The block of a physical page.
     #[inline]
-    pub fn block_of(&self, physical: u32) -> BlockId {
-        BlockId::new(self.pages.quotient(physical))
+    pub fn block_of(&self, physical: PhysicalPage) -> BlockId {
+        BlockId::new(self.pages.quotient(physical.get()))
     }
 
     /// The place of a physical page in its block.
     #[inline]
-    pub fn offset_of(&self, physical: u32) -> u32 {
-        self.pages.remainder(physical)
+    pub fn offset_of(&self, physical: PhysicalPage) -> u32 {
+        self.pages.remainder(physical.get())
     }
 
     /// The page at a place in a block.
     #[inline]
-    pub fn page_at(&self, block: BlockId, offset: u32) -> u32 {
-        block.get() * self.pages.get() + offset
+    pub fn page_at(&self, block: BlockId, offset: u32) -> PhysicalPage {
+        PhysicalPage::new(block.get() * self.pages.get() + offset)
+    }
+
+    /// The first page of the word line of a page, where a word line holds `bits` pages of a block that follow each other.
+    pub fn start_of_word_line(&self, physical: PhysicalPage, bits: u32) -> PhysicalPage {
+        PhysicalPage::new(physical.get() - self.offset_of(physical) % bits)
     }
 
     /// The plane of a block.

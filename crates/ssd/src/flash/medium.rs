@@ -1,7 +1,7 @@
 //! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
 //! and which operations fail. The rules of the medium are asserted here, always.
 
-use super::geometry::{BlockId, Geometry, Layout};
+use super::geometry::{BlockId, Geometry, Layout, PhysicalPage};
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
@@ -94,7 +94,7 @@ pub struct Medium {
     program_faults: Countdown,
     erase_faults: Countdown,
     /// Spoiled pages of which reads were pending, with the content that the controller has kept for them.
-    kept: Vec<(u32, u32)>,
+    kept: Vec<(PhysicalPage, u32)>,
 }
 
 /// What the spare area of a spoiled page reads as.
@@ -126,19 +126,19 @@ impl Medium {
 
     /// The fingerprint in a page. The page must have been programmed.
     #[inline]
-    pub fn content(&self, physical: u32) -> u32 {
-        if self.stride == 2 { self.pages[physical as usize * 2 + 1] } else { 0 }
+    pub fn content(&self, physical: PhysicalPage) -> u32 {
+        if self.stride == 2 { self.pages[physical.index() * 2 + 1] } else { 0 }
     }
 
     /// The logical page that the spare area of a page names.
     #[inline]
-    pub fn logical(&self, physical: u32) -> u32 {
-        self.pages[physical as usize * self.stride]
+    pub fn logical(&self, physical: PhysicalPage) -> u32 {
+        self.pages[physical.index() * self.stride]
     }
 
     /// Reads a page: asserts that there is something to read.
     #[inline(always)]
-    pub fn read(&self, physical: u32) -> u32 {
+    pub fn read(&self, physical: PhysicalPage) -> u32 {
         let block = &self.blocks[self.layout.block_of(physical)];
         let offset = self.layout.offset_of(physical);
         assert!(offset < block.next, "read of a page that was not programmed since the erase");
@@ -151,7 +151,7 @@ impl Medium {
     /// Reads a page of a block with spoiled pages: those that were pending are answered from the copies
     /// that the controller has kept.
     #[cold]
-    fn read_beside_spoiled(&self, physical: u32) -> u32 {
+    fn read_beside_spoiled(&self, physical: PhysicalPage) -> u32 {
         if self.logical(physical) != SPOILED {
             return self.content(physical);
         }
@@ -162,14 +162,15 @@ impl Medium {
     /// A program of page `reset` was reset: the pages of its word line, from page `first` to page offset
     /// `end` of the block, hold nothing any more and count as used. With `keep` the content of those
     /// that were programmed is kept for the reads that are pending.
-    pub fn spoil(&mut self, first: u32, reset: u32, end: u32, keep: bool) {
-        let block = &mut self.blocks[self.layout.block_of(first)];
+    pub fn spoil(&mut self, first: PhysicalPage, reset: PhysicalPage, end: u32, keep: bool) {
+        let id = self.layout.block_of(first);
+        let block = &mut self.blocks[id];
         assert!(!block.bad, "reset of a program of a bad block");
         assert_eq!(block.next, self.layout.offset_of(reset), "the page that was reset was the next one");
         block.next = end;
         block.spoiled = true;
-        for page in first..first + end - self.layout.offset_of(first) {
-            let at = page as usize * self.stride;
+        for page in first.up_to(self.layout.page_at(id, end)) {
+            let at = page.index() * self.stride;
             if keep && page < reset && self.pages[at] != SPOILED {
                 self.kept.push((page, self.content(page)));
             }
@@ -194,7 +195,7 @@ impl Medium {
     /// Programs a page; false when the program fails and the block is bad from now on. The page
     /// counts as used either way.
     #[inline]
-    pub fn program(&mut self, physical: u32, logical: u32, content: u32) -> bool {
+    pub fn program(&mut self, physical: PhysicalPage, logical: u32, content: u32) -> bool {
         let fails = self.program_faults.strikes();
         let block = &mut self.blocks[self.layout.block_of(physical)];
         assert!(!block.bad, "program of a bad block");
@@ -205,7 +206,7 @@ impl Medium {
         );
         block.next += 1;
         block.bad = fails;
-        let at = physical as usize * self.stride;
+        let at = physical.index() * self.stride;
         self.pages[at] = logical;
         if self.stride == 2 {
             self.pages[at + 1] = content;
@@ -215,8 +216,8 @@ impl Medium {
 
     /// Writes a page of a drive that is being prepared: as [`Medium::program`], without faults.
     #[inline]
-    pub fn place(&mut self, physical: u32, logical: u32, content: u32) {
-        let at = physical as usize * self.stride;
+    pub fn place(&mut self, physical: PhysicalPage, logical: u32, content: u32) {
+        let at = physical.index() * self.stride;
         self.pages[at] = logical;
         if self.stride == 2 {
             self.pages[at + 1] = content;
@@ -267,8 +268,8 @@ impl Medium {
 
     /// Touches the record of a page, so that it is in the cache when needed.
     #[inline]
-    pub fn touch(&self, physical: u32) -> u32 {
-        self.pages[physical as usize * self.stride]
+    pub fn touch(&self, physical: PhysicalPage) -> u32 {
+        self.pages[physical.index() * self.stride]
     }
 }
 
@@ -295,8 +296,8 @@ mod tests {
     #[test]
     fn a_page_holds_what_was_programmed_until_the_erase() {
         let mut medium = tiny();
-        assert!(medium.program(4, 17, 99));
-        assert_eq!((medium.read(4), medium.logical(4)), (99, 17));
+        assert!(medium.program(PhysicalPage::new(4), 17, 99));
+        assert_eq!((medium.read(PhysicalPage::new(4)), medium.logical(PhysicalPage::new(4))), (99, 17));
         assert!(medium.erase(BlockId::new(1)));
         assert_eq!((medium.next_page(BlockId::new(1)), medium.erases(BlockId::new(1))), (0, 1));
     }
@@ -304,23 +305,23 @@ mod tests {
     #[test]
     #[should_panic(expected = "in order, once")]
     fn pages_are_programmed_in_order() {
-        tiny().program(1, 0, 0);
+        tiny().program(PhysicalPage::new(1), 0, 0);
     }
 
     #[test]
     #[should_panic(expected = "in order, once")]
     fn no_program_without_erase() {
         let mut medium = tiny();
-        medium.program(0, 0, 0);
-        medium.program(0, 0, 0);
+        medium.program(PhysicalPage::new(0), 0, 0);
+        medium.program(PhysicalPage::new(0), 0, 0);
     }
 
     #[test]
     #[should_panic(expected = "not programmed")]
     fn nothing_can_be_read_after_the_erase() {
         let mut medium = tiny();
-        medium.program(0, 0, 0);
+        medium.program(PhysicalPage::new(0), 0, 0);
         medium.erase(BlockId::new(0));
-        medium.read(0);
+        medium.read(PhysicalPage::new(0));
     }
 }

@@ -34,7 +34,7 @@ mod waiting;
 use crate::config::ChipPolicy;
 use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Unit, Units};
-use crate::flash::{Geometry, Layout, LunId};
+use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::planted::looked;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use gate::Gate;
@@ -248,7 +248,7 @@ impl Scheduler {
     }
 
     /// A read that waits for a physical page in the layout of this scheduler, if it keeps one.
-    pub fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+    pub fn reader_of(&self, chips: Chips<'_>, physical: PhysicalPage) -> Option<RequestId> {
         match &self.policy {
             Policy::Sprinkler(sprinkler) => sprinkler.reader_of(chips, physical),
             _ => None,

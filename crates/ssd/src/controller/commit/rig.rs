@@ -3,12 +3,12 @@
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
 use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Units};
-use crate::flash::{Geometry, Layout, LunId};
+use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::presets::Preset;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, REGULAR, RequestId, Requests, Role};
+use crate::request::{Kind, Lane, MemoryRequest, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
 use tailcut_base::Time;
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
 /// What the scheduler on a [`Rig`] is loaded with.
@@ -240,7 +240,7 @@ impl Rig {
 
     /// A memory request for a random page.
     fn request(&mut self, tag: Tag, page: u32, is_write: bool) -> MemoryRequest {
-        let physical = self.random.below(self.page_count) as u32;
+        let physical = PhysicalPage::at(self.random.below(self.page_count) as usize);
         let (unit, place) =
             self.layout.unit_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
         let (kind, role) =
@@ -253,8 +253,8 @@ impl Rig {
             tag,
             page,
             logical: 0,
-            physical: if is_write { NONE } else { physical },
-            source: NONE,
+            physical: if is_write { PhysicalPage::NONE } else { physical },
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,

@@ -4,7 +4,7 @@ use super::faro::{Faro, Set, committed};
 use super::layout::ChipLayout;
 use super::visits::Visits;
 use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
-use crate::flash::{Geometry, LunId};
+use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::planted::{Rule, holds, looked};
 use crate::request::{Kind, RequestId};
 use std::collections::VecDeque;
@@ -120,7 +120,7 @@ impl Sprinkler {
     }
 
     /// See [`super::Scheduler::reader_of`].
-    pub(super) fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+    pub(super) fn reader_of(&self, chips: Chips<'_>, physical: PhysicalPage) -> Option<RequestId> {
         let plane = chips.layout.plane_of_block(chips.layout.block_of(physical));
         let mut id = self.waiting.read_at(plane, chips.layout.offset_of(physical));
         while id != RequestId::NONE && chips.requests[id].physical != physical {

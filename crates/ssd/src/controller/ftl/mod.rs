@@ -6,7 +6,7 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::medium::Medium;
-use crate::flash::{BlockId, Geometry, Layout, PlaneId};
+use crate::flash::{BlockId, Geometry, Layout, PhysicalPage, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
@@ -111,7 +111,7 @@ pub enum Mapping {
     /// Nowhere: it reads as zeros.
     Unmapped,
     /// In this physical page.
-    Flash(u32),
+    Flash(PhysicalPage),
     /// Its newest version is in this entry of the DRAM buffer.
     Buffer(u32),
 }
@@ -124,7 +124,7 @@ impl Mapping {
         match word {
             0 => Mapping::Unmapped,
             w if w & IN_BUFFER != 0 => Mapping::Buffer(w & !IN_BUFFER),
-            w => Mapping::Flash(w - 1),
+            w => Mapping::Flash(PhysicalPage::new(w - 1)),
         }
     }
 
@@ -132,7 +132,7 @@ impl Mapping {
     fn encode(self) -> u32 {
         match self {
             Mapping::Unmapped => 0,
-            Mapping::Flash(physical) => physical + 1,
+            Mapping::Flash(physical) => physical.get() + 1,
             Mapping::Buffer(entry) => entry | IN_BUFFER,
         }
     }
@@ -261,7 +261,7 @@ impl Ftl {
 
     /// The record of a page's block, to warm the cache.
     #[inline]
-    pub fn touch_block(&self, physical: u32) -> u32 {
+    pub fn touch_block(&self, physical: PhysicalPage) -> u32 {
         self.blocks[self.layout.block_of(physical)].pins
     }
 
@@ -330,7 +330,7 @@ impl Ftl {
     /// Takes the next page of a frontier, opening a free block when the open one is full. Only
     /// after [`Ftl::can_allocate`] said yes.
     #[inline]
-    pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> u32 {
+    pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> PhysicalPage {
         let pages = self.geometry.pages;
         let p = &mut self.planes[plane];
         let frontier = &mut p.frontiers[usize::from(frontier)];
@@ -376,14 +376,15 @@ impl Ftl {
 
     /// True when the physical page holds the current version of its logical page on flash.
     #[inline]
-    pub fn is_valid(&self, physical: u32) -> bool {
-        self.valid[(physical / 64) as usize] >> (physical % 64) & 1 == 1
+    pub fn is_valid(&self, physical: PhysicalPage) -> bool {
+        let (word, bit) = bit_of(physical);
+        self.valid[word] & bit != 0
     }
 
     /// Marks a page valid that has just been programmed.
     #[inline]
-    pub fn validate(&mut self, physical: u32) {
-        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+    pub fn validate(&mut self, physical: PhysicalPage) {
+        let (word, bit) = bit_of(physical);
         debug_assert!(self.valid[word] & bit == 0);
         self.valid[word] |= bit;
         let block = self.layout.block_of(physical);
@@ -393,8 +394,8 @@ impl Ftl {
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
     #[inline]
-    pub fn invalidate(&mut self, physical: u32, now: Time) {
-        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+    pub fn invalidate(&mut self, physical: PhysicalPage, now: Time) {
+        let (word, bit) = bit_of(physical);
         let words = &mut self.valid[..];
         assert!(words[word] & bit != 0, "a page was invalidated twice");
         words[word] &= !bit;
@@ -408,14 +409,14 @@ impl Ftl {
 
     /// The next valid page of a block at or after `offset`.
     #[inline]
-    pub fn next_valid(&self, block: BlockId, offset: u32) -> Option<u32> {
-        let end = self.layout.page_at(block, self.geometry.pages);
-        let mut at = self.layout.page_at(block, offset);
+    pub fn next_valid(&self, block: BlockId, offset: u32) -> Option<PhysicalPage> {
+        let end = self.layout.page_at(block, self.geometry.pages).get();
+        let mut at = self.layout.page_at(block, offset).get();
         while at < end {
             let word = self.valid[(at / 64) as usize] >> (at % 64);
             if word != 0 {
                 let found = at + word.trailing_zeros();
-                return (found < end).then_some(found);
+                return (found < end).then_some(PhysicalPage::new(found));
             }
             at = (at / 64 + 1) * 64;
         }
@@ -424,13 +425,13 @@ impl Ftl {
 
     /// Keeps a block from being erased while a read of it is under way.
     #[inline]
-    pub fn pin(&mut self, physical: u32) {
+    pub fn pin(&mut self, physical: PhysicalPage) {
         self.blocks[self.layout.block_of(physical)].pins += 1;
     }
 
     /// Ends a pin; true when it was the last of a block that is being emptied.
     #[inline]
-    pub fn unpin(&mut self, physical: u32) -> bool {
+    pub fn unpin(&mut self, physical: PhysicalPage) -> bool {
         let block = &mut self.blocks[self.layout.block_of(physical)];
         block.pins -= 1;
         block.pins == 0 && block.state == BlockState::Victim
@@ -520,7 +521,8 @@ impl Ftl {
         let mut count = 0;
         for offset in offsets {
             let physical = self.layout.page_at(block, offset);
-            self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
+            let (word, bit) = bit_of(physical);
+            self.valid[word] |= bit;
             count += 1;
         }
         self.blocks[block].valid = count;
@@ -532,7 +534,7 @@ impl Ftl {
     }
 
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
-    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<u32>) {
+    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
         for logical in 0..self.logical_pages() {
             let physical = match self.lookup(logical) {
@@ -560,4 +562,10 @@ impl Ftl {
             "mapped pages, valid bits and counts of valid pages differ"
         );
     }
+}
+
+/// The word of the validity bits in which a page has its bit, and that bit.
+#[inline]
+fn bit_of(physical: PhysicalPage) -> (usize, u64) {
+    (physical.index() / 64, 1 << (physical.index() % 64))
 }
