@@ -11,7 +11,7 @@ use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
 use crate::flash::unit::Transaction;
-use crate::flash::{LunId, PhysicalPage};
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
@@ -24,7 +24,7 @@ impl<P: Probe> Ssd<P> {
     /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
     /// to be read from flash. A read with force unit access always has.
     #[cold]
-    pub(crate) fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: u32) -> bool {
+    pub(crate) fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: LogicalPage) -> bool {
         if self.tags[tag].command.fua {
             return false;
         }
@@ -63,7 +63,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page that has been read for the host stays, unless something newer has come meanwhile.
     #[cold]
-    pub(crate) fn keep_page(&mut self, logical: u32, physical: PhysicalPage, content: u32) {
+    pub(crate) fn keep_page(&mut self, logical: LogicalPage, physical: PhysicalPage, content: u32) {
         if self.ftl.lookup(logical) == Mapping::Flash(physical) {
             let planned = self.cache.keep(self.sets.of_logical(logical), logical, content);
             self.void(planned);
@@ -72,7 +72,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page is written or trimmed.
     #[cold]
-    pub(crate) fn forget_page(&mut self, logical: u32) {
+    pub(crate) fn forget_page(&mut self, logical: LogicalPage) {
         if holds(Rule::WriteInvalidates) {
             let planned = self.cache.forget(logical);
             self.void(planned);
@@ -88,19 +88,19 @@ impl<P: Probe> Ssd<P> {
         if self.is_quiet(set) {
             return;
         }
-        for logical in wanted {
-            let is_there = logical < self.ftl.logical_pages() && self.sets.of_logical(logical) == set;
+        for logical in wanted.map(LogicalPage::new) {
+            let is_there = logical.get() < self.ftl.logical_pages() && self.sets.of_logical(logical) == set;
             if !is_there {
                 return;
             }
             if !self.plan_ahead(now, set, logical) {
-                return self.streams.stopped(command.sector + u64::from(command.sectors), logical);
+                return self.streams.stopped(command.sector + u64::from(command.sectors), logical.get());
             }
         }
     }
 
     /// Plans a page; false when there is no room for it now.
-    fn plan_ahead(&mut self, now: Time, set: SetId, logical: u32) -> bool {
+    fn plan_ahead(&mut self, now: Time, set: SetId, logical: LogicalPage) -> bool {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return true };
         if self.cache.knows(logical) {
             return true;

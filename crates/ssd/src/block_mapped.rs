@@ -11,12 +11,13 @@
 
 use crate::config::SsdConfig;
 use crate::controller::ftl::{Ftl, Mapping};
-use crate::flash::{BlockId, PhysicalPage, PlaneId};
+use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::homes::Homes;
 use crate::probe::Probe;
 use crate::request::{Kind, RequestId, Role};
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::Time;
 use tailcut_base::ids::IdVec;
 
@@ -421,11 +422,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// After a trim: logical blocks that hold nothing any more give their blocks back.
-    pub(crate) fn release_trimmed(&mut self, now: Time, first: u32, end: u32) {
-        if self.block_mapped.is_none() || first >= end {
+    pub(crate) fn release_trimmed(&mut self, now: Time, pages: Range<LogicalPage>) {
+        if self.block_mapped.is_none() || pages.is_empty() {
             return;
         }
-        let (blocks, width) = (self.ftl.stripes().blocks_of(first, end), self.ftl.stripes().width());
+        let (blocks, width) = (self.ftl.stripes().blocks_of(pages), self.ftl.stripes().width());
         for stripe in blocks.start / width..blocks.end / width {
             self.release_stripe(now, stripe);
         }

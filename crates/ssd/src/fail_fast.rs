@@ -15,7 +15,7 @@ use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
-use crate::flash::{BlockId, LunId};
+use crate::flash::{BlockId, LogicalPage, LunId};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane};
 use crate::ssd::Ssd;
@@ -45,8 +45,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn fails_fast(&mut self, now: Time, tag: Tag, rank: u8) -> bool {
         let lane = Lane::READS[usize::from(rank)];
-        let first = self.tags[tag].first_page;
-        let pages = first..first + self.tags[tag].pages;
+        let pages = (0..self.tags[tag].pages).map(|page| self.tags[tag].page(page));
         let longest = pages.filter_map(|logical| self.contention(now, logical, lane)).max();
         let Some(longest) = longest else { return false };
         self.counters.contended_reads += 1;
@@ -58,7 +57,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// How long a read of a page in `lane` would wait; `None` when it is not contended.
-    fn contention(&self, now: Time, logical: u32, lane: Lane) -> Option<Nanos> {
+    fn contention(&self, now: Time, logical: LogicalPage, lane: Lane) -> Option<Nanos> {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return None };
         if self.cache.is_on() && self.cache.serves(logical) {
             return None;

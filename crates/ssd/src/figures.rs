@@ -4,7 +4,7 @@ use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
 use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
-use crate::flash::{LunId, PlaneId};
+use crate::flash::{LogicalPage, LunId, PlaneId};
 use crate::preemption::Handling;
 use crate::probe::Probe;
 use crate::request::Kind;
@@ -485,7 +485,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The plane in which a logical page lies; `None` while it is in the buffer, or not written.
-    pub fn plane_of_page(&self, logical: u32) -> Option<PlaneId> {
+    pub fn plane_of_page(&self, logical: LogicalPage) -> Option<PlaneId> {
         match self.ftl.lookup(logical) {
             Mapping::Flash(physical) => Some(self.layout.plane_of_block(self.layout.block_of(physical))),
             _ => None,

@@ -10,7 +10,7 @@
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
 
 use crate::config::Classes;
-use crate::flash::{Geometry, LunId, PlaneId};
+use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::REGULAR;
 use crate::sets::SetId;
@@ -100,7 +100,7 @@ impl Forecast {
 impl<P: Probe> Ssd<P> {
     /// The plane for a program: of the next in turn, the one whose chip expects its next read last.
     #[cold]
-    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: u32, frontier: u8) -> PlaneId {
+    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: LogicalPage, frontier: u8) -> PlaneId {
         let mut best = self.ftl.plane_for(logical, frontier);
         let silence = |ssd: &Self, plane| ssd.forecast.silence(now, ssd.layout.unit_of_plane(plane).0);
         for _ in 1..CHOICES {

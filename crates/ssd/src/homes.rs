@@ -1,7 +1,7 @@
 //! In which planes the stripes of a drive lie that maps by block.
 
 use crate::controller::ftl::allocation::Allocation;
-use crate::flash::PlaneId;
+use crate::flash::{LogicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 
@@ -142,7 +142,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The plane that a logical page is to be programmed in. Until that has [ended](Ssd::left_stripe)
     /// it stays the same.
-    pub(crate) fn plane_of_stripe(&mut self, logical: u32) -> PlaneId {
+    pub(crate) fn plane_of_stripe(&mut self, logical: LogicalPage) -> PlaneId {
         let stripes = self.ftl.stripes();
         let logical_block = stripes.block_of(logical);
         let group = self.block_mapped().homes.begin_program(logical_block / stripes.width());
@@ -151,7 +151,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The program of a logical page has ended, or will never be.
     #[inline]
-    pub(crate) fn left_stripe(&mut self, logical: u32) {
+    pub(crate) fn left_stripe(&mut self, logical: LogicalPage) {
         if let Some(mapped) = &mut self.block_mapped {
             let stripes = self.ftl.stripes();
             mapped.homes.program_ended(stripes.block_of(logical) / stripes.width());

@@ -1,7 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
-use crate::flash::{ChannelId, LunId, PhysicalPage};
+use crate::flash::{ChannelId, LogicalPage, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
@@ -13,7 +13,7 @@ pub struct Member {
     /// The host command that it is a part of, if any.
     pub command: Option<CommandId>,
     /// Logical page; meaningless for an erase.
-    pub logical: u32,
+    pub logical: LogicalPage,
     /// Physical page; for an erase the first page of the block.
     pub physical: PhysicalPage,
 }

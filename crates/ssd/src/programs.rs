@@ -3,7 +3,7 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
-use crate::flash::{LunId, PhysicalPage};
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::reads::chip_spans;
 use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
@@ -78,7 +78,7 @@ impl<P: Probe> Ssd<P> {
             owner,
             tag: Tag::NONE,
             page: 0,
-            logical: 0,
+            logical: LogicalPage::new(0),
             physical: PhysicalPage::NONE,
             source: PhysicalPage::NONE,
             content: 0,

@@ -7,7 +7,7 @@ use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
 use crate::controller::tags::Tag;
 use crate::flash::unit::{Account, Holder, Transaction};
-use crate::flash::{LunId, PhysicalPage};
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
@@ -20,13 +20,13 @@ impl<P: Probe> Ssd<P> {
     /// the others become memory requests.
     #[inline]
     pub(crate) fn read(&mut self, now: Time, tag: Tag) {
-        let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
+        let pages = self.tags[tag].pages;
         let rank = self.rank_of(tag);
         if self.tags[tag].command.fail_fast && self.fails_fast(now, tag, rank) {
             return;
         }
         for page in 0..pages {
-            let logical = first + page;
+            let logical = self.tags[tag].page(page);
             let content = match self.ftl.lookup(logical) {
                 Mapping::Flash(physical) => {
                     if self.cache.is_on() && self.read_cached(now, tag, page, logical) {
@@ -84,7 +84,7 @@ impl<P: Probe> Ssd<P> {
         now: Time,
         tag: Tag,
         page: u32,
-        logical: u32,
+        logical: LogicalPage,
         physical: PhysicalPage,
         rank: u8,
     ) -> RequestId {

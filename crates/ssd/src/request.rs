@@ -2,7 +2,7 @@
 
 use crate::controller::tags::Tag;
 use crate::flash::unit::Account;
-use crate::flash::{LunId, PhysicalPage, PlaneId};
+use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Time, id};
@@ -167,9 +167,9 @@ pub struct MemoryRequest {
     /// Which page of that command.
     pub page: u32,
     /// Logical page.
-    pub logical: u32,
-    /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an erase any
-    /// page of the block.
+    pub logical: LogicalPage,
+    /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an
+    /// erase any page of the block.
     pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
     pub source: PhysicalPage,
@@ -214,7 +214,8 @@ impl MemoryRequest {
         self.source = PhysicalPage::new(program.get());
     }
 
-    /// The plane whose blocks it collects or moves ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`], [`Role::BlockErase`]).
+    /// The plane that a copy or an erase belongs to ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`],
+    /// [`Role::BlockErase`]).
     #[inline]
     pub fn plane(&self) -> PlaneId {
         debug_assert!(matches!(self.role, Role::Copy | Role::Erase | Role::BlockCopy | Role::BlockErase));

@@ -13,7 +13,7 @@
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::{Protocol, Tag};
-use crate::flash::{Geometry, LunId, PlaneId};
+use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
 use crate::quiet::Quiet;
@@ -219,8 +219,8 @@ impl Sets {
 
     /// The set of a logical page.
     #[inline]
-    pub fn of_logical(&self, logical: u32) -> SetId {
-        if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical)) }
+    pub fn of_logical(&self, logical: LogicalPage) -> SetId {
+        if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical.get())) }
     }
 
     /// The set of a plane.
@@ -238,6 +238,12 @@ impl Sets {
     /// Logical pages of a set.
     pub fn logical_pages(&self) -> u32 {
         self.pages.get()
+    }
+
+    /// A logical page of a set, by its place among the pages of the set.
+    #[inline]
+    pub fn page_of(&self, set: SetId, page: u32) -> LogicalPage {
+        LogicalPage::new(set.get() * self.pages.get() + page)
     }
 
     /// Planes of a set.

@@ -16,7 +16,7 @@ use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{ChannelId, Geometry, Layout, LunId, PhysicalPage, PlaneId};
+use crate::flash::{ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -186,7 +186,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in the buffer. The
     /// mapping counts as known after a power cut; how a drive finds it again is not modelled.
-    pub fn content_after_power_cut(&self, logical: u32) -> u32 {
+    pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
                 PhysicalPage::NONE => 0,
@@ -197,7 +197,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The content of a logical page as a read submitted now would return it.
-    pub fn peek(&self, logical: u32) -> u32 {
+    pub fn peek(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Unmapped => 0,
             Mapping::Flash(physical) => self.medium.content(physical),
@@ -464,7 +464,7 @@ impl<P: Probe> Device for Ssd<P> {
         // loop for each table rather than one long loop for all.
         let last = self.ftl.logical_pages().saturating_sub(1);
         let shift = self.page_sectors.trailing_zeros();
-        let logical = |c: &Command| ((c.sector >> shift) as u32).min(last);
+        let logical = |c: &Command| LogicalPage::new(((c.sector >> shift) as u32).min(last));
         let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.ftl.touch(logical(c)));
         let on_flash = |c: &Command| match self.ftl.lookup(logical(c)) {
             Mapping::Flash(physical) => physical,

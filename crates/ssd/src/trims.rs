@@ -3,12 +3,13 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::tags::Tag;
-use crate::flash::PhysicalPage;
+use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::RequestId;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
+use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -16,17 +17,18 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
         let command = self.tags[tag].command;
         let sectors = u64::from(self.page_sectors);
-        let first = command.sector.div_ceil(sectors);
+        let page = |number: u64| LogicalPage::at(number as usize);
         let end = (command.sector + u64::from(command.sectors)) / sectors;
-        for logical in first..end {
-            self.trim_page(now, logical as u32);
+        let pages = page(command.sector.div_ceil(sectors))..page(end);
+        for logical in pages.start.up_to(pages.end) {
+            self.trim_page(now, logical);
         }
-        self.release_trimmed(now, first as u32, end as u32);
+        self.release_trimmed(now, pages);
         self.complete_over_link(now, tag);
         self.wake(now);
     }
 
-    pub(crate) fn trim_page(&mut self, now: Time, logical: u32) {
+    pub(crate) fn trim_page(&mut self, now: Time, logical: LogicalPage) {
         if self.cache.is_on() {
             self.forget_page(logical);
         }

@@ -47,7 +47,7 @@ impl<P: Probe> Ssd<P> {
     /// content, although its data is with the host until it has room.
     #[inline]
     pub(crate) fn enter_buffer(&mut self, tag: Tag, page: u32) {
-        let logical = self.tags[tag].first_page + page;
+        let logical = self.tags[tag].page(page);
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 self.buffer.write_hits += 1;
@@ -99,7 +99,7 @@ impl<P: Probe> Ssd<P> {
     /// True when a page of a write has room in the buffer, or needs none because it was trimmed.
     #[inline]
     pub(crate) fn has_room(&mut self, tag: Tag, page: u32) -> bool {
-        match self.ftl.lookup(self.tags[tag].first_page + page) {
+        match self.ftl.lookup(self.tags[tag].page(page)) {
             Mapping::Buffer(entry) => self.buffer.make_room(entry),
             _ => true,
         }
@@ -107,7 +107,7 @@ impl<P: Probe> Ssd<P> {
 
     pub(crate) fn new_entry(&mut self, tag: Tag, page: u32, mapping: Mapping) -> u32 {
         let t = &self.tags[tag];
-        let logical = t.first_page + page;
+        let logical = t.page(page);
         let whole = t.sectors_of(page, self.page_sectors) == u64::MAX >> (64 - self.page_sectors);
         let (old, base) = match mapping {
             // The old content matters only to a write of a part of the page.
@@ -123,10 +123,10 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn merge(&mut self, tag: Tag, page: u32, entry: u32) {
         let t = &self.tags[tag];
-        let logical = t.first_page + page;
+        let logical = t.page(page);
         let sectors = t.sectors_of(page, self.page_sectors);
         let whole = sectors == u64::MAX >> (64 - self.page_sectors);
-        let change = Change::write(t.command.content, logical, sectors, whole);
+        let change = Change::write(t.command.content, logical.get(), sectors, whole);
         self.buffer.write(entry, change, sectors, whole, t.command.stream);
         if self.cache.is_on() {
             self.forget_page(logical);
@@ -136,7 +136,7 @@ impl<P: Probe> Ssd<P> {
     /// The data of some pages of a write is in the buffer.
     pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, first: u32, pages: u32) {
         for page in first..first + pages {
-            let logical = self.tags[tag].first_page + page;
+            let logical = self.tags[tag].page(page);
             if let Mapping::Buffer(entry) = self.ftl.lookup(logical)
                 && self.buffer[entry].state == EntryState::Filling
             {
@@ -168,7 +168,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn force(&mut self, now: Time, tag: Tag) {
         let mut forced = Vec::new();
         for page in 0..self.tags[tag].pages {
-            let logical = self.tags[tag].first_page + page;
+            let logical = self.tags[tag].page(page);
             let Mapping::Buffer(entry) = self.ftl.lookup(logical) else {
                 self.tags[tag].page_done(page);
                 continue;
@@ -217,7 +217,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a write in write-through mode: it is complete when it is on flash.
     pub(crate) fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
-        let logical = self.tags[tag].first_page + page;
+        let logical = self.tags[tag].page(page);
         let mapping = self.ftl.lookup(logical);
         if let Mapping::Buffer(entry) = mapping {
             self.buffer.write_hits += 1;

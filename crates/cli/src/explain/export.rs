@@ -144,7 +144,7 @@ fn name(events: &mut Events<'_>, process: u32, track: u32, name: &str) -> io::Re
 fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
     let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit.get()), (BUSES, r.channel.get()));
     let pages: Vec<Value> =
-        r.members.iter().map(|m| json!({"logical": m.logical, "physical": m.physical.get()})).collect();
+        r.members.iter().map(|m| json!({"logical": m.logical.get(), "physical": m.physical.get()})).collect();
     let colour = colour(kind);
     let mut arguments = json!({ "members": pages });
     if r.suspensions > 0 {

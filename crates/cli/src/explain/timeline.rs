@@ -178,7 +178,7 @@ impl Occupation {
             unit: record.unit.get(),
             channel: record.channel.get(),
             kind: record.kind.label(),
-            logical_pages: record.members.iter().map(|member| member.logical).collect(),
+            logical_pages: record.members.iter().map(|member| member.logical.get()).collect(),
             start_ns: record.start.0,
             command_end_ns: record.command_end.0,
             cell_end_ns: record.cell_end.0,

@@ -3,7 +3,7 @@
 use super::job::Job;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
-use crate::flash::{PhysicalPage, PlaneId};
+use crate::flash::{LogicalPage, PhysicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
@@ -92,7 +92,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The newest version on flash of a logical page is now in another place.
-    pub(crate) fn move_page(&mut self, now: Time, logical: u32, from: PhysicalPage, to: PhysicalPage) {
+    pub(crate) fn move_page(
+        &mut self,
+        now: Time,
+        logical: LogicalPage,
+        from: PhysicalPage,
+        to: PhysicalPage,
+    ) {
         self.ftl.invalidate(from, now);
         self.ftl.validate(to);
         match self.ftl.lookup(logical) {

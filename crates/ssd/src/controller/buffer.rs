@@ -6,7 +6,7 @@
 //! requests for one page keep their order.
 
 use crate::controller::tags::Tag;
-use crate::flash::PhysicalPage;
+use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::request::{NONE, RequestId};
 use crate::sets::SetId;
@@ -69,7 +69,7 @@ pub enum EntryState {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its logical page.
-    pub logical: u32,
+    pub logical: LogicalPage,
     /// How far it has come.
     pub state: EntryState,
     /// The version on flash; [`PhysicalPage::NONE`] when there is none.
@@ -252,10 +252,10 @@ impl Buffer {
         share.used * 2 <= self.capacity && share.line.is_empty() && share.epochs.len() == 1
     }
 
-    /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`PhysicalPage::NONE`]) with content
-    /// `base`. It has no room yet: see [`Buffer::make_room`].
+    /// Makes an entry for a logical page of a set, whose flash version is `old`, or
+    /// [`PhysicalPage::NONE`], with content `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline(always)]
-    pub fn create(&mut self, set: SetId, logical: u32, old: PhysicalPage, base: u32) -> u32 {
+    pub fn create(&mut self, set: SetId, logical: LogicalPage, old: PhysicalPage, base: u32) -> u32 {
         let entry = Entry {
             logical,
             state: EntryState::Filling,

@@ -1,5 +1,6 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
+use crate::flash::LogicalPage;
 use crate::planted::{Rule, holds};
 use tailcut_base::config::{Configure, Visit, choose};
 use tailcut_base::ids::{Id, IdVec};
@@ -96,7 +97,7 @@ pub struct TaggedCommand {
     /// Up to where its latency is accounted for.
     pub mark: Time,
     /// First logical page.
-    pub first_page: u32,
+    pub first_page: LogicalPage,
     /// Number of pages that it touches.
     pub pages: u32,
     /// Pages that are not done yet.
@@ -135,7 +136,7 @@ impl TaggedCommand {
             },
             arrived: Time::ZERO,
             mark: Time::ZERO,
-            first_page: 0,
+            first_page: LogicalPage::new(0),
             pages: 0,
             remaining: 0,
             returned: 0,
@@ -154,10 +155,10 @@ impl TaggedCommand {
         self.arrived = now;
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
-        self.first_page = (command.sector >> shift) as u32;
+        self.first_page = LogicalPage::new((command.sector >> shift) as u32);
         // Rounded up to whole pages; a page has a power of two of sectors.
         let end = ((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift) as u32;
-        self.pages = end.saturating_sub(self.first_page);
+        self.pages = end.saturating_sub(self.first_page.get());
         self.remaining = self.pages;
         self.returned = 0;
         self.admitted = 0;
@@ -171,10 +172,16 @@ impl TaggedCommand {
         }
     }
 
+    /// The logical page that is page `page` of the command.
+    #[inline]
+    pub fn page(&self, page: u32) -> LogicalPage {
+        LogicalPage::new(self.first_page.get() + page)
+    }
+
     /// The sectors of page `page` of the command that it covers, as a bit mask.
     #[inline]
     pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
-        let start = u64::from(self.first_page + page) * u64::from(page_sectors);
+        let start = u64::from(self.page(page).get()) * u64::from(page_sectors);
         let from = self.command.sector.max(start) - start;
         let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors))
             - start;
@@ -187,7 +194,7 @@ impl TaggedCommand {
         if to - from == self.pages {
             return u64::from(self.command.sectors) * SECTOR_BYTES;
         }
-        let page = |n: u32| u64::from(self.first_page + n) * u64::from(page_sectors);
+        let page = |n: u32| u64::from(self.page(n).get()) * u64::from(page_sectors);
         let start = self.command.sector.max(page(from));
         let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
         (end - start) * SECTOR_BYTES

@@ -59,6 +59,16 @@ impl PhysicalPage {
     pub const NONE: PhysicalPage = PhysicalPage(u32::MAX);
 }
 
+id! {
+    /// A page as the host numbers them; the spare area of a flash page names the one that it holds.
+    pub struct LogicalPage;
+}
+
+impl LogicalPage {
+    /// No page.
+    pub const NONE: LogicalPage = LogicalPage(u32::MAX);
+}
+
 /// The counts and sizes of a drive's flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -240,7 +250,7 @@ impl Layout {
         PhysicalPage::new(block.get() * self.pages.get() + offset)
     }
 
-    /// The first page of the word line of a page, where a word line holds `bits` pages of a block that follow each other.
+    /// The first page of the word line of a page, where each word line holds `bits` consecutive pages of a block.
     pub fn start_of_word_line(&self, physical: PhysicalPage, bits: u32) -> PhysicalPage {
         PhysicalPage::new(physical.get() - self.offset_of(physical) % bits)
     }

@@ -1,7 +1,7 @@
 //! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
 //! and which operations fail. The rules of the medium are asserted here, always.
 
-use super::geometry::{BlockId, Geometry, Layout, PhysicalPage};
+use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
@@ -98,7 +98,7 @@ pub struct Medium {
 }
 
 /// What the spare area of a spoiled page reads as.
-const SPOILED: u32 = u32::MAX;
+const SPOILED: LogicalPage = LogicalPage::NONE;
 
 impl Medium {
     /// A new drive. `content` says whether pages keep their fingerprints.
@@ -132,8 +132,8 @@ impl Medium {
 
     /// The logical page that the spare area of a page names.
     #[inline]
-    pub fn logical(&self, physical: PhysicalPage) -> u32 {
-        self.pages[physical.index() * self.stride]
+    pub fn logical(&self, physical: PhysicalPage) -> LogicalPage {
+        LogicalPage::new(self.pages[physical.index() * self.stride])
     }
 
     /// Reads a page: asserts that there is something to read.
@@ -171,10 +171,10 @@ impl Medium {
         block.spoiled = true;
         for page in first.up_to(self.layout.page_at(id, end)) {
             let at = page.index() * self.stride;
-            if keep && page < reset && self.pages[at] != SPOILED {
+            if keep && page < reset && self.pages[at] != SPOILED.get() {
                 self.kept.push((page, self.content(page)));
             }
-            self.pages[at] = SPOILED;
+            self.pages[at] = SPOILED.get();
             if self.stride == 2 {
                 self.pages[at + 1] = 0;
             }
@@ -195,7 +195,7 @@ impl Medium {
     /// Programs a page; false when the program fails and the block is bad from now on. The page
     /// counts as used either way.
     #[inline]
-    pub fn program(&mut self, physical: PhysicalPage, logical: u32, content: u32) -> bool {
+    pub fn program(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) -> bool {
         let fails = self.program_faults.strikes();
         let block = &mut self.blocks[self.layout.block_of(physical)];
         assert!(!block.bad, "program of a bad block");
@@ -207,7 +207,7 @@ impl Medium {
         block.next += 1;
         block.bad = fails;
         let at = physical.index() * self.stride;
-        self.pages[at] = logical;
+        self.pages[at] = logical.get();
         if self.stride == 2 {
             self.pages[at + 1] = content;
         }
@@ -216,9 +216,9 @@ impl Medium {
 
     /// Writes a page of a drive that is being prepared: as [`Medium::program`], without faults.
     #[inline]
-    pub fn place(&mut self, physical: PhysicalPage, logical: u32, content: u32) {
+    pub fn place(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
         let at = physical.index() * self.stride;
-        self.pages[at] = logical;
+        self.pages[at] = logical.get();
         if self.stride == 2 {
             self.pages[at + 1] = content;
         }
@@ -296,8 +296,11 @@ mod tests {
     #[test]
     fn a_page_holds_what_was_programmed_until_the_erase() {
         let mut medium = tiny();
-        assert!(medium.program(PhysicalPage::new(4), 17, 99));
-        assert_eq!((medium.read(PhysicalPage::new(4)), medium.logical(PhysicalPage::new(4))), (99, 17));
+        assert!(medium.program(PhysicalPage::new(4), LogicalPage::new(17), 99));
+        assert_eq!(
+            (medium.read(PhysicalPage::new(4)), medium.logical(PhysicalPage::new(4))),
+            (99, LogicalPage::new(17))
+        );
         assert!(medium.erase(BlockId::new(1)));
         assert_eq!((medium.next_page(BlockId::new(1)), medium.erases(BlockId::new(1))), (0, 1));
     }
@@ -305,22 +308,22 @@ mod tests {
     #[test]
     #[should_panic(expected = "in order, once")]
     fn pages_are_programmed_in_order() {
-        tiny().program(PhysicalPage::new(1), 0, 0);
+        tiny().program(PhysicalPage::new(1), LogicalPage::new(0), 0);
     }
 
     #[test]
     #[should_panic(expected = "in order, once")]
     fn no_program_without_erase() {
         let mut medium = tiny();
-        medium.program(PhysicalPage::new(0), 0, 0);
-        medium.program(PhysicalPage::new(0), 0, 0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
     }
 
     #[test]
     #[should_panic(expected = "not programmed")]
     fn nothing_can_be_read_after_the_erase() {
         let mut medium = tiny();
-        medium.program(PhysicalPage::new(0), 0, 0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
         medium.erase(BlockId::new(0));
         medium.read(PhysicalPage::new(0));
     }

@@ -6,6 +6,7 @@ use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::{Counters, SetId, Sets, Ssd, SsdConfig};
 
 use crate::quiet::Watch;
@@ -201,7 +202,7 @@ impl Pair {
         for (page, (&content, _)) in
             self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u)
         {
-            assert_eq!(self.ssd.peek(page as u32), content, "page {page} at rest");
+            assert_eq!(self.ssd.peek(LogicalPage::new(page as u32)), content, "page {page} at rest");
         }
         self
     }

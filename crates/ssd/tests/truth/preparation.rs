@@ -9,7 +9,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::Allocation;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
-use tailcut_ssd::flash::PlaneId;
+use tailcut_ssd::flash::{LogicalPage, PlaneId};
 use tailcut_ssd::precondition::PreparedState;
 
 /// The largest distance between two cumulative distributions (Kolmogorov and Smirnov).
@@ -83,7 +83,8 @@ impl Layout {
             let first = random.below(u64::from(pages / REQUEST)) as u32 * REQUEST;
             let mut counts = vec![0; planes as usize];
             for page in first..first + REQUEST {
-                counts[writer.ssd.plane_of_page(page).expect("it was written").index()] += 1;
+                counts[writer.ssd.plane_of_page(LogicalPage::new(page)).expect("it was written").index()] +=
+                    1;
             }
             most_in_plane.push(counts.into_iter().max().expect("there are planes"));
             latencies.push(writer.read(u64::from(first), REQUEST));

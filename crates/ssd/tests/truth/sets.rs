@@ -9,6 +9,7 @@ use tailcut_base::plm::{Config, Window};
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
@@ -326,7 +327,8 @@ fn every_set_is_prepared_like_a_drive_of_its_own() {
             let sets = ssd.sets();
             for set in 0..2 {
                 let first = set * sets.logical_pages();
-                let written = (0..sets.logical_pages()).filter(|&page| ssd.peek(first + page) != 0);
+                let written =
+                    (0..sets.logical_pages()).filter(|&page| ssd.peek(LogicalPage::new(first + page)) != 0);
                 let half = sets.logical_pages() / 2;
                 let most = written.max().expect("some");
                 assert!(most < half && most + 2 * sets.planes_each() >= half, "{most} of {half}");

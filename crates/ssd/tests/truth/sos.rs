@@ -90,7 +90,7 @@ fn programs_behind_a_long_erase_move_to_chips_that_are_idle() {
             r.kind == Kind::UserWrite
                 && r.start > erase.start
                 && r.end < erase.end
-                && r.members[0].logical >= 210
+                && r.members[0].logical.get() >= 210
         };
         played.records().iter().filter(is_of_burst).count()
     };
@@ -142,8 +142,8 @@ fn a_read_of_the_host_serves_collection_too() {
     let page = copied.members[0].logical;
     let mut script = writes;
     // While the program runs after which collection begins; and again when all has moved.
-    script.push(read(Time(copied.start.0 - 50_000), u64::from(page), 3));
-    script.push(read(NOW + Nanos::millis(500), u64::from(page), 3));
+    script.push(read(Time(copied.start.0 - 50_000), u64::from(page.get()), 3));
+    script.push(read(NOW + Nanos::millis(500), u64::from(page.get()), 3));
     for merge in [false, true] {
         config.gc.merge = merge;
         let played = play(&config, PreparedState::Sequential, &script);

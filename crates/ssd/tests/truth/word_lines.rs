@@ -56,7 +56,11 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
             // controller's copy answers, at the same time.
             assert_eq!(played.latency(played.number(at)), PROGRAM_RESET + READ_ON_CHIP + LINK, "{label}");
             let again = played.first(Kind::UserWrite, at).members[0];
-            assert_eq!((again.logical, again.physical.get()), (victim, end), "{label}: the next word line");
+            assert_eq!(
+                (again.logical.get(), again.physical.get()),
+                (victim, end),
+                "{label}: the next word line"
+            );
             let used = 9 + counts.pages_restored + counts.pages_spoiled;
             assert_eq!(played.figures().write_amplification(), used as f64 / 9.0, "{label}");
         }

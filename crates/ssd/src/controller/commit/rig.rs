@@ -3,7 +3,7 @@
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
 use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Units};
-use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
+use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
 use crate::presets::Preset;
 use crate::request::{Kind, Lane, MemoryRequest, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
@@ -252,7 +252,7 @@ impl Rig {
             owner: tag.get(),
             tag,
             page,
-            logical: 0,
+            logical: LogicalPage::new(0),
             physical: if is_write { PhysicalPage::NONE } else { physical },
             source: PhysicalPage::NONE,
             content: 0,

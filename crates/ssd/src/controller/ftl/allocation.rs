@@ -1,6 +1,6 @@
 //! Page allocation: which plane a write goes to.
 
-use crate::flash::{Geometry, PlaneId};
+use crate::flash::{Geometry, LogicalPage, PlaneId};
 use crate::sets::{SetId, Sets};
 use tailcut_base::ids::IdVec;
 
@@ -107,10 +107,10 @@ impl Allocator {
     /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
     /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
-    pub fn next(&mut self, set: SetId, logical: u32) -> PlaneId {
+    pub fn next(&mut self, set: SetId, logical: LogicalPage) -> PlaneId {
         let turn = &mut self.turns[set];
         match self.allocation {
-            Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
+            Allocation::Static => self.planes[(turn.first + logical.get() % self.each) as usize],
             Allocation::Dynamic => {
                 let plane = self.planes[turn.next as usize];
                 turn.next = if turn.next + 1 == turn.end { turn.first } else { turn.next + 1 };
@@ -185,10 +185,14 @@ mod tests {
     fn the_first_letter_changes_fastest() {
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
         // 16 planes per channel, 8 per chip: channels first, then the next chip.
-        let planes: Vec<u32> = (0..4).map(|_| allocator.next(SetId::FIRST, 0).get()).collect();
+        let planes: Vec<u32> =
+            (0..4).map(|_| allocator.next(SetId::FIRST, LogicalPage::new(0)).get()).collect();
         assert_eq!(planes, [0, 16, 32, 8]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry(), one());
-        assert_eq!([0, 1, 4].map(|logical| allocator.next(SetId::FIRST, logical).get()), [0, 1, 4]);
+        assert_eq!(
+            [0, 1, 4].map(|logical| allocator.next(SetId::FIRST, LogicalPage::new(logical)).get()),
+            [0, 1, 4]
+        );
     }
 
     #[test]
@@ -197,9 +201,12 @@ mod tests {
         let sets = Sets::new(&config, &Preset::M.config().ftl, &geometry());
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), sets);
         let planes: Vec<u32> =
-            [0, 0, 2, 0, 2, 1].map(|set| allocator.next(SetId::new(set), 0).get()).to_vec();
+            [0, 0, 2, 0, 2, 1].map(|set| allocator.next(SetId::new(set), LogicalPage::new(0)).get()).to_vec();
         assert_eq!(planes, [0, 8, 32, 4, 40, 16]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Cwdp, &geometry(), sets);
-        assert_eq!([16, 17].map(|logical| allocator.next(SetId::new(1), logical).get()), [16, 24]);
+        assert_eq!(
+            [16, 17].map(|logical| allocator.next(SetId::new(1), LogicalPage::new(logical)).get()),
+            [16, 24]
+        );
     }
 }

@@ -6,7 +6,7 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::medium::Medium;
-use crate::flash::{BlockId, Geometry, Layout, PhysicalPage, PlaneId};
+use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
@@ -243,20 +243,20 @@ impl Ftl {
 
     /// Where a logical page is.
     #[inline]
-    pub fn lookup(&self, logical: u32) -> Mapping {
-        Mapping::decode(self.map[logical as usize])
+    pub fn lookup(&self, logical: LogicalPage) -> Mapping {
+        Mapping::decode(self.map[logical.index()])
     }
 
     /// Changes where a logical page is. The caller looks after validity.
     #[inline]
-    pub fn set(&mut self, logical: u32, mapping: Mapping) {
-        self.map[logical as usize] = mapping.encode();
+    pub fn set(&mut self, logical: LogicalPage, mapping: Mapping) {
+        self.map[logical.index()] = mapping.encode();
     }
 
     /// The raw map entry, to warm the cache.
     #[inline]
-    pub fn touch(&self, logical: u32) -> u32 {
-        self.map[logical as usize]
+    pub fn touch(&self, logical: LogicalPage) -> u32 {
+        self.map[logical.index()]
     }
 
     /// The record of a page's block, to warm the cache.
@@ -280,7 +280,7 @@ impl Ftl {
     /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping. Under dynamic
     /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
-    pub fn plane_for(&mut self, logical: u32, frontier: u8) -> PlaneId {
+    pub fn plane_for(&mut self, logical: LogicalPage, frontier: u8) -> PlaneId {
         let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
@@ -516,7 +516,8 @@ impl Ftl {
         self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
     }
 
-    /// Makes the pages of a block valid that stand at these places in it, and no others, while a drive is being prepared.
+    /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is being
+    /// prepared.
     pub(crate) fn set_valid_pages(&mut self, block: BlockId, offsets: impl Iterator<Item = u32>) {
         let mut count = 0;
         for offset in offsets {
@@ -536,7 +537,7 @@ impl Ftl {
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
     pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
-        for logical in 0..self.logical_pages() {
+        for logical in LogicalPage::first(self.map.len()) {
             let physical = match self.lookup(logical) {
                 Mapping::Unmapped => None,
                 Mapping::Flash(physical) => Some(physical),
