@@ -12,6 +12,18 @@ pub trait Id: Copy + Eq + fmt::Debug {
 
     /// The index, below 2^32.
     fn index(self) -> usize;
+
+    /// The ids from this one up to, but not including, `end`, in ascending order; none if `end` is not above.
+    #[inline]
+    fn up_to(self, end: Self) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
+        (self.index()..end.index()).map(Self::at)
+    }
+
+    /// The ids with the indices 0 to `count` - 1, in ascending order.
+    #[inline]
+    fn first(count: usize) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
+        (0..count).map(Self::at)
+    }
 }
 
 /// Declares an id as a transparent newtype of `u32`.
@@ -41,6 +53,12 @@ macro_rules! id {
             /// The number, for an untyped interface.
             $visibility const fn get(self) -> u32 {
                 self.0
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&self.0, f)
             }
         }
 
@@ -97,6 +115,54 @@ impl<I: Id, T> IdVec<I, T> {
         }
     }
 
+    /// The entry, or `None` if `id` is not a valid index.
+    #[inline]
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.entries.get(id.index())
+    }
+
+    /// The entry, or `None` if `id` is not a valid index.
+    #[inline]
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        self.entries.get_mut(id.index())
+    }
+
+    /// The ids of all entries, in ascending order.
+    #[inline]
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I, T> {
+        I::first(self.entries.len())
+    }
+
+    /// The entries in the order of their ids.
+    #[inline]
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.entries.iter()
+    }
+
+    /// The entries in the order of their ids.
+    #[inline]
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.entries.iter_mut()
+    }
+
+    /// The entries with their ids, in ascending order.
+    #[inline]
+    pub fn iter_enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+        self.entries.iter().enumerate().map(|(index, entry)| (I::at(index), entry))
+    }
+
+    /// The entries in the order of their ids.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        &self.entries
+    }
+
+    /// The entries in the order of their ids.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.entries
+    }
+
     /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
@@ -113,6 +179,33 @@ impl<I: Id, T> IdVec<I, T> {
 impl<I, T> Default for IdVec<I, T> {
     fn default() -> IdVec<I, T> {
         IdVec { entries: Vec::new(), id: PhantomData }
+    }
+}
+
+/// The ids are given in the order of the items.
+impl<I, T> FromIterator<T> for IdVec<I, T> {
+    fn from_iter<Items: IntoIterator<Item = T>>(items: Items) -> IdVec<I, T> {
+        IdVec { entries: items.into_iter().collect(), id: PhantomData }
+    }
+}
+
+impl<'a, I: Id, T> IntoIterator for &'a IdVec<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> std::slice::Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, I: Id, T> IntoIterator for &'a mut IdVec<I, T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> std::slice::IterMut<'a, T> {
+        self.iter_mut()
     }
 }
 
@@ -233,6 +326,16 @@ mod tests {
         assert_eq!([a, b, c].map(Ticket::get), [0, 1, 2]);
         assert_eq!((slab.remove(a), slab.remove(c)), ('a', 'c'));
         assert_eq!((slab.insert('d'), slab.insert('e'), slab.insert('f')), (c, a, Ticket::new(3)));
+    }
+
+    #[test]
+    fn a_vector_counts_its_ids_from_zero() {
+        let vector: IdVec<Ticket, char> = "abc".chars().collect();
+        assert!(vector.ids().eq(Ticket::first(3)));
+        assert_eq!(vector.iter_enumerated().last(), Some((Ticket::new(2), &'c')));
+        assert_eq!((vector.get(Ticket::new(1)), vector.get(Ticket::new(3))), (Some(&'b'), None));
+        assert!(Ticket::new(1).up_to(Ticket::new(3)).map(|id| vector[id]).eq(['b', 'c']));
+        assert_eq!(Ticket::new(3).up_to(Ticket::new(1)).len(), 0);
     }
 
     proptest! {

@@ -9,10 +9,13 @@
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::flash::unit::Transaction;
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -21,7 +24,7 @@ impl<P: Probe> Ssd<P> {
     /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
     /// to be read from flash. A read with force unit access always has.
     #[cold]
-    pub(crate) fn read_cached(&mut self, now: Time, tag: u32, page: u32, logical: u32) -> bool {
+    pub(crate) fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: LogicalPage) -> bool {
         if self.tags[tag].command.fua {
             return false;
         }
@@ -33,7 +36,8 @@ impl<P: Probe> Ssd<P> {
                 true
             }
             Found::UnderWay(slot) => {
-                let mut reader = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+                let mut reader =
+                    self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
                 (reader.tag, reader.page) = (tag, page);
                 let id = self.requests.add(reader);
                 self.requests[id].next = self.cache.wait(slot, id);
@@ -59,7 +63,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page that has been read for the host stays, unless something newer has come meanwhile.
     #[cold]
-    pub(crate) fn keep_page(&mut self, logical: u32, physical: u32, content: u32) {
+    pub(crate) fn keep_page(&mut self, logical: LogicalPage, physical: PhysicalPage, content: u32) {
         if self.ftl.lookup(logical) == Mapping::Flash(physical) {
             let planned = self.cache.keep(self.sets.of_logical(logical), logical, content);
             self.void(planned);
@@ -68,7 +72,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page is written or trimmed.
     #[cold]
-    pub(crate) fn forget_page(&mut self, logical: u32) {
+    pub(crate) fn forget_page(&mut self, logical: LogicalPage) {
         if holds(Rule::WriteInvalidates) {
             let planned = self.cache.forget(logical);
             self.void(planned);
@@ -77,26 +81,26 @@ impl<P: Probe> Ssd<P> {
 
     /// Plans what should be read ahead of a stream that this read belongs to.
     #[cold]
-    pub(crate) fn read_ahead(&mut self, now: Time, tag: u32) {
+    pub(crate) fn read_ahead(&mut self, now: Time, tag: Tag) {
         let command = self.tags[tag].command;
         let set = self.set_of_tag(tag);
         let wanted = self.streams.read(command.sector, command.sectors);
         if self.is_quiet(set) {
             return;
         }
-        for logical in wanted {
-            let is_there = logical < self.ftl.logical_pages() && self.sets.of_logical(logical) == set;
+        for logical in wanted.map(LogicalPage::new) {
+            let is_there = logical.get() < self.ftl.logical_pages() && self.sets.of_logical(logical) == set;
             if !is_there {
                 return;
             }
             if !self.plan_ahead(now, set, logical) {
-                return self.streams.stopped(command.sector + u64::from(command.sectors), logical);
+                return self.streams.stopped(command.sector + u64::from(command.sectors), logical.get());
             }
         }
     }
 
     /// Plans a page; false when there is no room for it now.
-    fn plan_ahead(&mut self, now: Time, set: u32, logical: u32) -> bool {
+    fn plan_ahead(&mut self, now: Time, set: SetId, logical: LogicalPage) -> bool {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return true };
         if self.cache.knows(logical) {
             return true;
@@ -129,7 +133,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A chip begins to read ahead.
     #[cold]
-    pub(crate) fn ahead_begins(&mut self, unit: u32) {
+    pub(crate) fn ahead_begins(&mut self, unit: LunId) {
         for index in 0..self.units[unit].transaction.members().len() {
             let MemoryRequest { owner, physical, .. } =
                 self.requests[self.units[unit].transaction.member(index)];

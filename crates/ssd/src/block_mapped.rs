@@ -11,20 +11,23 @@
 
 use crate::config::SsdConfig;
 use crate::controller::ftl::{Ftl, Mapping};
+use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::homes::Homes;
 use crate::probe::Probe;
-use crate::request::{Kind, NONE, RequestId, Role};
+use crate::request::{Kind, RequestId, Role};
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::ids::IdVec;
 
 /// Where a logical block lies.
 #[derive(Clone, Debug, Default)]
 struct LogicalBlock {
     /// The block that is being written, or was written last.
-    write: Option<u32>,
+    write: Option<BlockId>,
     /// Blocks that still hold pages which `write` does not have yet.
-    old: Vec<u32>,
+    old: Vec<BlockId>,
 }
 
 /// What a plane is at work on: one step at a time.
@@ -55,7 +58,7 @@ struct PlaneWork {
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMapped {
     blocks: Vec<LogicalBlock>,
-    planes: Vec<PlaneWork>,
+    planes: IdVec<PlaneId, PlaneWork>,
     pub(crate) homes: Homes,
 }
 
@@ -78,25 +81,25 @@ impl BlockMapped {
         });
         BlockMapped {
             blocks: vec![LogicalBlock::default(); logical_blocks as usize],
-            planes: vec![idle; config.geometry.plane_count() as usize],
+            planes: IdVec::filled(config.geometry.plane_count() as usize, idle),
             homes: Homes::new(config.ftl.allocation, logical_blocks / width, rooms),
         }
     }
 
     /// Declares where a logical block lies, while a drive is being prepared.
-    pub(crate) fn place(&mut self, logical_block: u32, block: u32) {
+    pub(crate) fn place(&mut self, logical_block: u32, block: BlockId) {
         self.blocks[logical_block as usize].write = Some(block);
     }
 
     /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages in
     /// `newer`, while a drive is being prepared.
-    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: u32, old: u32) {
+    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: BlockId, old: BlockId) {
         self.blocks[logical_block as usize] = LogicalBlock { write: Some(newer), old: vec![old] };
     }
 
     /// Declares that the replacement of a logical block is younger than those declared before.
-    pub(crate) fn declare_replaced(&mut self, plane: u32, logical_block: u32) {
-        self.planes[plane as usize].replaced.push_back(logical_block);
+    pub(crate) fn declare_replaced(&mut self, plane: PlaneId, logical_block: u32) {
+        self.planes[plane].replaced.push_back(logical_block);
     }
 }
 
@@ -109,8 +112,8 @@ impl<P: Probe> Ssd<P> {
         &mut self.block_mapped().blocks[logical_block as usize]
     }
 
-    fn plane_work(&mut self, plane: u32) -> &mut PlaneWork {
-        &mut self.block_mapped().planes[plane as usize]
+    fn plane_work(&mut self, plane: PlaneId) -> &mut PlaneWork {
+        &mut self.block_mapped().planes[plane]
     }
 
     /// Commits the program of a page of the buffer: at once under page-level mapping, when its
@@ -134,7 +137,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes the next steps of a plane, until a flash operation is under way or nothing is left.
-    fn work_on(&mut self, now: Time, plane: u32) {
+    fn work_on(&mut self, now: Time, plane: PlaneId) {
         while !self.plane_work(plane).is_busy {
             let done = match self.plane_work(plane).work {
                 Work::None => !self.next_work(now, plane),
@@ -148,7 +151,7 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    fn next_work(&mut self, now: Time, plane: u32) -> bool {
+    fn next_work(&mut self, now: Time, plane: PlaneId) -> bool {
         let Some(id) = self.plane_work(plane).queue.pop_front() else { return false };
         if self.is_void(id) {
             let unit = self.requests[id].unit;
@@ -163,8 +166,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// One step towards the program of a request. False when nothing can be done now.
-    fn step_to_program(&mut self, now: Time, plane: u32, id: RequestId) -> bool {
-        let (pages, stripes, logical) = (self.geometry.pages, self.ftl.stripes(), self.requests[id].logical);
+    fn step_to_program(&mut self, now: Time, plane: PlaneId, id: RequestId) -> bool {
+        let (stripes, logical) = (self.ftl.stripes(), self.requests[id].logical);
         let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
         let Some(write) = self.logical_block(logical_block).write else {
             return self.open_block(now, plane, logical_block);
@@ -184,14 +187,14 @@ impl<P: Probe> Ssd<P> {
             self.copy_page(now, plane, logical_block, write, next);
             return true;
         }
-        self.requests[id].physical = write * pages + offset;
+        self.requests[id].physical = self.layout.page_at(write, offset);
         self.plane_work(plane).is_busy = true;
         self.commit_own(id);
         true
     }
 
     /// One step towards a logical block that lies in one physical block.
-    fn step_to_completion(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+    fn step_to_completion(&mut self, now: Time, plane: PlaneId, logical_block: u32) -> bool {
         if !self.release_old(now, plane, logical_block) {
             let Some(write) = self.logical_block(logical_block).write else {
                 return self.open_block(now, plane, logical_block);
@@ -209,7 +212,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Gives back the old blocks of a logical block, once nothing valid is left in them. True when it
     /// has none any more.
-    fn release_old(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+    fn release_old(&mut self, now: Time, plane: PlaneId, logical_block: u32) -> bool {
         let mut old = std::mem::take(&mut self.logical_block(logical_block).old);
         let all_moved = old.iter().all(|&block| self.ftl.valid_pages(block) == 0);
         if all_moved {
@@ -223,7 +226,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Gives a logical block a free block to write to. Where none is free, a replacement is
     /// completed, or an erase is waited for.
-    fn open_block(&mut self, now: Time, plane: u32, logical_block: u32) -> bool {
+    fn open_block(&mut self, now: Time, plane: PlaneId, logical_block: u32) -> bool {
         if let Some(block) = self.ftl.take_free(plane) {
             self.logical_block(logical_block).write = Some(block);
             return true;
@@ -252,14 +255,14 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a logical block is being moved to another block of a plane. It may have left the plane
     /// since it was first to be.
-    fn is_replaced_in(&mut self, plane: u32, logical_block: u32) -> bool {
+    fn is_replaced_in(&mut self, plane: PlaneId, logical_block: u32) -> bool {
         let block = self.logical_block(logical_block);
         let (write, is_replaced) = (block.write, !block.old.is_empty());
         is_replaced && write.is_some_and(|write| self.layout.plane_of_block(write) == plane)
     }
 
     /// No block can be had any more: the programs that wait are given up.
-    fn strand_queue(&mut self, now: Time, plane: u32) {
+    fn strand_queue(&mut self, now: Time, plane: PlaneId) {
         if let Work::Program(id) = std::mem::replace(&mut self.plane_work(plane).work, Work::None) {
             self.plane_work(plane).queue.push_front(id);
         }
@@ -276,20 +279,21 @@ impl<P: Probe> Ssd<P> {
 
     /// Programs page `offset` of a logical block into the block that is being written: with what
     /// the page holds, or with padding.
-    fn copy_page(&mut self, now: Time, plane: u32, logical_block: u32, write: u32, offset: u32) {
+    fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: BlockId, offset: u32) {
         let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = match self.ftl.lookup(logical) {
-            Mapping::Unmapped => NONE,
+            Mapping::Unmapped => PhysicalPage::NONE,
             Mapping::Flash(physical) => physical,
             Mapping::Buffer(entry) => self.buffer[entry].old,
         };
-        let kind = if source == NONE { Kind::GcWrite } else { Kind::GcRead };
+        let kind = if source == PhysicalPage::NONE { Kind::GcWrite } else { Kind::GcRead };
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, kind, Role::BlockCopy, plane, unit, place);
+        let mut request = self.internal(now, kind, Role::BlockCopy, plane.get(), unit, place);
         request.logical = logical;
         request.source = source;
-        request.physical = if source == NONE { write * self.geometry.pages + offset } else { source };
-        request.content = write * self.geometry.pages + offset;
+        request.physical =
+            if source == PhysicalPage::NONE { self.layout.page_at(write, offset) } else { source };
+        request.content = self.layout.page_at(write, offset).get();
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.plane_work(plane).is_busy = true;
@@ -299,7 +303,7 @@ impl<P: Probe> Ssd<P> {
     /// A page that is being copied has been read; it is programmed at its offset. Its target
     /// stands in `content` until then.
     pub(crate) fn block_copy_read(&mut self, now: Time, id: RequestId) {
-        let target = self.requests[id].content;
+        let target = PhysicalPage::new(self.requests[id].content);
         let content = self.medium.read(self.requests[id].source);
         let r = &mut self.requests[id];
         r.kind = Kind::GcWrite;
@@ -314,12 +318,12 @@ impl<P: Probe> Ssd<P> {
     /// A page has been copied or padded.
     pub(crate) fn block_copy_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let plane = request.owner;
+        let plane = request.plane();
         self.requests.remove(id);
         self.plane_work(plane).is_busy = false;
         if self.medium.program(request.physical, request.logical, request.content) {
             self.counters.programmed_gc += 1;
-            if request.source != NONE && self.ftl.is_valid(request.source) {
+            if request.source != PhysicalPage::NONE && self.ftl.is_valid(request.source) {
                 self.move_page(now, request.logical, request.source, request.physical);
             }
         } else {
@@ -330,7 +334,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A program under block-level mapping has ended; true when it succeeded.
-    pub(crate) fn block_program_ended(&mut self, now: Time, plane: u32, physical: u32, succeeded: bool) {
+    pub(crate) fn block_program_ended(
+        &mut self,
+        now: Time,
+        plane: PlaneId,
+        physical: PhysicalPage,
+        succeeded: bool,
+    ) {
         if self.block_mapped.is_none() {
             return;
         }
@@ -346,7 +356,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A program that had its page has become pointless before it began.
-    pub(crate) fn block_program_dropped(&mut self, now: Time, plane: u32) {
+    pub(crate) fn block_program_dropped(&mut self, now: Time, plane: PlaneId) {
         let work = self.plane_work(plane);
         work.is_busy = false;
         work.work = Work::None;
@@ -361,7 +371,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block that was being written went bad: its pages are copied to another one.
-    fn replace_bad(&mut self, plane: u32, physical: u32) {
+    fn replace_bad(&mut self, plane: PlaneId, physical: PhysicalPage) {
         self.counters.bad_blocks += 1;
         self.lose_room(plane);
         let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
@@ -373,7 +383,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A block that holds nothing any more is erased, once nobody reads it, or retired if bad.
-    fn release_block(&mut self, now: Time, plane: u32, block: u32) {
+    fn release_block(&mut self, now: Time, plane: PlaneId, block: BlockId) {
         self.ftl.begin_emptying(block);
         if self.medium.is_bad(block) {
             return self.ftl.retire(block);
@@ -385,11 +395,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Commits the erase of an empty block.
-    pub(crate) fn erase_block(&mut self, now: Time, block: u32) {
+    pub(crate) fn erase_block(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane, unit, place);
-        request.physical = block * self.geometry.pages;
+        let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane.get(), unit, place);
+        request.physical = self.layout.page_at(block, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
@@ -403,20 +413,20 @@ impl<P: Probe> Ssd<P> {
         let block = self.layout.block_of(request.physical);
         self.count_erase(block);
         if self.medium.is_bad(block) {
-            self.lose_room(request.owner);
+            self.lose_room(request.plane());
         }
-        self.plane_work(request.owner).erasing -= 1;
-        let (unit, place) = self.layout.unit_of_plane(request.owner);
+        self.plane_work(request.plane()).erasing -= 1;
+        let (unit, place) = self.layout.unit_of_plane(request.plane());
         self.units[unit].starved &= !(1 << place);
-        self.work_on(now, request.owner);
+        self.work_on(now, request.plane());
     }
 
     /// After a trim: logical blocks that hold nothing any more give their blocks back.
-    pub(crate) fn release_trimmed(&mut self, now: Time, first: u32, end: u32) {
-        if self.block_mapped.is_none() || first >= end {
+    pub(crate) fn release_trimmed(&mut self, now: Time, pages: Range<LogicalPage>) {
+        if self.block_mapped.is_none() || pages.is_empty() {
             return;
         }
-        let (blocks, width) = (self.ftl.stripes().blocks_of(first, end), self.ftl.stripes().width());
+        let (blocks, width) = (self.ftl.stripes().blocks_of(pages), self.ftl.stripes().width());
         for stripe in blocks.start / width..blocks.end / width {
             self.release_stripe(now, stripe);
         }

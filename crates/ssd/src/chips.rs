@@ -1,11 +1,13 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
 use crate::config::ChipPolicy;
+use crate::controller::tags::Tag;
 use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
+use crate::flash::{ChannelId, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
-use crate::request::{Kind, Lane, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
 
@@ -33,7 +35,7 @@ pub(crate) fn holder_of(kind: Kind) -> Holder {
 impl<P: Probe> Ssd<P> {
     /// Lets an idle unit ask for the bus, if it has work that can start. A busy one may be preempted.
     #[inline]
-    pub(crate) fn kick(&mut self, now: Time, unit: u32) {
+    pub(crate) fn kick(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase != Phase::Idle {
             if self.units[unit].is_preemptible {
                 self.consider_preemption(now, unit);
@@ -46,7 +48,7 @@ impl<P: Probe> Ssd<P> {
             Next::Rest => return self.rest(now, unit),
         };
         self.units[unit].phase = Phase::AwaitStart;
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         if self.buses.is_free(channel, now) {
             return self.start(now, unit, channel, lane);
         }
@@ -61,7 +63,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A unit without work that can start: idle, or short of space, or with time for background
     /// collection.
-    fn rest(&mut self, now: Time, unit: u32) {
+    fn rest(&mut self, now: Time, unit: LunId) {
         if self.units[unit].holds_for_data() {
             self.units[unit].hold(now, Holder::Idle);
         } else if self.units[unit].has_work() && !self.has_only_resting_work(unit) {
@@ -94,7 +96,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn wait_for_bus(&mut self, now: Time, channel: u32, unit: u32, wanted: BusUse) {
+    fn wait_for_bus(&mut self, now: Time, channel: ChannelId, unit: LunId, wanted: BusUse) {
         if let Some(at) = self.buses.wait(channel, unit, now, wanted) {
             self.timers.set(self.channel_timer(channel), at);
         }
@@ -102,7 +104,7 @@ impl<P: Probe> Ssd<P> {
 
     /// What a unit should do next.
     #[inline(always)]
-    fn next(&self, now: Time, unit: u32) -> Next {
+    fn next(&self, now: Time, unit: LunId) -> Next {
         let u = &self.units[unit];
         if u.is_suspended {
             return match self.read_before_resuming(now, unit) {
@@ -115,7 +117,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The lane that should go next, by the chip policy; `None` when nothing can start.
     #[inline(always)]
-    pub(crate) fn choose(&self, now: Time, unit: u32) -> Option<Lane> {
+    pub(crate) fn choose(&self, now: Time, unit: LunId) -> Option<Lane> {
         let u = &self.units[unit];
         if u.has_only(Lane::READ) {
             return Some(Lane::READ);
@@ -146,7 +148,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Of the lanes of a mask, the one with the oldest request that can start.
     #[inline]
-    fn first_of(&self, unit: u32, lanes: u8) -> Option<Lane> {
+    fn first_of(&self, unit: LunId, lanes: u8) -> Option<Lane> {
         let mut first = (u64::MAX, None);
         for lane in self.units[unit].lanes_with_work(lanes) {
             let order = self.oldest(unit, lane);
@@ -159,7 +161,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The order of the oldest request of a lane that can start; `u64::MAX` when there is none.
     #[inline]
-    fn oldest(&self, unit: u32, lane: Lane) -> u64 {
+    fn oldest(&self, unit: LunId, lane: Lane) -> u64 {
         let mut oldest = u64::MAX;
         if lane == Lane::USER_WRITE && self.units[unit].holds_for_data() {
             return oldest;
@@ -174,11 +176,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    pub(crate) fn can_start(&self, id: RequestId, unit: u32, place: u32) -> bool {
+    pub(crate) fn can_start(&self, id: RequestId, unit: LunId, place: u32) -> bool {
         let request = &self.requests[id];
         match request.kind {
             Kind::UserWrite | Kind::GcWrite => {
-                (request.physical != NONE
+                (request.physical != PhysicalPage::NONE
                     || self.ftl.can_allocate(self.layout.plane_at(unit, place), request.frontier)
                     || self.is_void(id))
                     && !self.is_put_off(id)
@@ -202,23 +204,23 @@ impl<P: Probe> Ssd<P> {
     /// True when reads have gone first for long enough: a write that could start, or collection whose
     /// blocks are needed, is waiting, and nothing but reads has ended here for longer than the patience.
     #[inline]
-    pub(crate) fn is_overdue(&self, now: Time, unit: u32) -> bool {
+    pub(crate) fn is_overdue(&self, now: Time, unit: LunId) -> bool {
         self.is_held_off_too_long(now, unit) && self.has_waiting_work(unit)
     }
 
     /// True when a write that could start waits, or collection whose blocks are needed.
-    pub(crate) fn has_waiting_work(&self, unit: u32) -> bool {
+    pub(crate) fn has_waiting_work(&self, unit: LunId) -> bool {
         self.oldest(unit, Lane::USER_WRITE) != u64::MAX
             || self.is_short_of_blocks(unit) && self.first_of(unit, Lane::COLLECTION).is_some()
     }
 
     #[inline]
-    pub(crate) fn is_held_off_too_long(&self, now: Time, unit: u32) -> bool {
+    pub(crate) fn is_held_off_too_long(&self, now: Time, unit: LunId) -> bool {
         let since = self.units[unit].held_off_since;
         since != Time::NEVER && now.since(since) > self.config.schedule.write_patience
     }
 
-    pub(crate) fn is_short_of_blocks(&self, unit: u32) -> bool {
+    pub(crate) fn is_short_of_blocks(&self, unit: LunId) -> bool {
         let reserve = self.config.gc_reserve();
         (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
@@ -226,7 +228,7 @@ impl<P: Probe> Ssd<P> {
     /// The bus is free: the read whose data it carried is over, and whoever waits gets it. The chip of that read may ask
     /// for its next command first.
     #[inline(always)]
-    pub(crate) fn serve_bus(&mut self, now: Time, channel: u32) {
+    pub(crate) fn serve_bus(&mut self, now: Time, channel: ChannelId) {
         match self.buses.end_of_use(channel) {
             Some(Ended { unit, left: 0 }) => self.end_transaction(now, unit),
             Some(Ended { unit, left }) => self.put_off_pages(now, unit, channel, left),
@@ -237,7 +239,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Another chip goes before the last `left` pages of a unit.
     #[cold]
-    fn put_off_pages(&mut self, now: Time, unit: u32, channel: u32, left: u32) {
+    fn put_off_pages(&mut self, now: Time, unit: LunId, channel: ChannelId, left: u32) {
         let is_read = self.units[unit].transaction.kind.is_read();
         if !is_read {
             // The cells of the pages that have crossed the bus are at work, or will be with the others of their die.
@@ -254,7 +256,7 @@ impl<P: Probe> Ssd<P> {
 
     /// When the cells of a program are done, as far as its pages have been on the bus since it got it last, or before,
     /// but for the last `left`.
-    fn program_end(&self, unit: u32, left: u32) -> Time {
+    fn program_end(&self, unit: LunId, left: u32) -> Time {
         let t = &self.units[unit].transaction;
         let members = t.members();
         let from = members.len() - usize::from(t.left);
@@ -274,7 +276,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The rest of the pages of a program goes to its chip.
     #[cold]
-    fn go_on_in(&mut self, now: Time, unit: u32, channel: u32) {
+    fn go_on_in(&mut self, now: Time, unit: LunId, channel: ChannelId) {
         let page = self.program_page();
         let t = &mut self.units[unit].transaction;
         let left = t.left;
@@ -293,7 +295,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn grant_bus(&mut self, now: Time, channel: u32) {
+    fn grant_bus(&mut self, now: Time, channel: ChannelId) {
         while let Some(unit) = self.buses.grant(channel, now) {
             match self.units[unit].phase {
                 Phase::AwaitStart => match self.next(now, unit) {
@@ -316,7 +318,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit starts: now its transaction is composed of what has been
     /// committed to it.
-    fn start(&mut self, now: Time, unit: u32, channel: u32, lane: Lane) {
+    fn start(&mut self, now: Time, unit: LunId, channel: ChannelId, lane: Lane) {
         let kind = lane.kind();
         self.units[unit].transaction.clear(kind);
         // A program that is dropped can give work to other chips of this channel, which must not
@@ -364,7 +366,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The cells of a unit are done: data of reads goes out, everything else is over.
     #[inline(always)]
-    pub(crate) fn cells_done(&mut self, now: Time, unit: u32) {
+    pub(crate) fn cells_done(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase != Phase::Cell {
             return self.other_timer(now, unit);
         }
@@ -372,7 +374,7 @@ impl<P: Probe> Ssd<P> {
             self.units[unit].transaction.out_start = now;
             return self.end_transaction(now, unit);
         }
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         self.units[unit].phase = Phase::AwaitOut;
         if self.buses.is_free(channel, now) {
             self.start_out(now, unit, channel);
@@ -383,7 +385,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The timer of a unit whose cells are not at work.
     #[cold]
-    fn other_timer(&mut self, now: Time, unit: u32) {
+    fn other_timer(&mut self, now: Time, unit: LunId) {
         match self.units[unit].phase {
             Phase::Suspending | Phase::Resetting => self.preempted(now, unit),
             // A deferred erase was to be looked at again.
@@ -394,7 +396,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline(always)]
-    fn start_out(&mut self, now: Time, unit: u32, channel: u32) {
+    fn start_out(&mut self, now: Time, unit: LunId, channel: ChannelId) {
         let u = &mut self.units[unit];
         u.phase = Phase::Out;
         let t = &mut u.transaction;
@@ -411,7 +413,7 @@ impl<P: Probe> Ssd<P> {
         self.timers.set(self.channel_timer(channel), end);
     }
 
-    fn end_transaction(&mut self, now: Time, unit: u32) {
+    fn end_transaction(&mut self, now: Time, unit: LunId) {
         if P::WATCHES {
             self.report(now, unit, Outcome::Done);
         }
@@ -445,7 +447,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A transaction leaves its unit, which can serve something else.
     #[inline(always)]
-    pub(crate) fn give_back(&mut self, now: Time, unit: u32) {
+    pub(crate) fn give_back(&mut self, now: Time, unit: LunId) {
         self.units[unit].phase = Phase::Idle;
         self.units.let_go(now, unit);
         self.scheduler.released(unit);
@@ -454,11 +456,11 @@ impl<P: Probe> Ssd<P> {
         self.kick(now, unit);
     }
 
-    pub(crate) fn report(&mut self, now: Time, unit: u32, outcome: Outcome) {
+    pub(crate) fn report(&mut self, now: Time, unit: LunId, outcome: Outcome) {
         let t = &self.units[unit].transaction;
         let member = |&id: &RequestId| {
             let request = &self.requests[id];
-            let command = (request.tag != NONE).then(|| self.tags[request.tag].command.id);
+            let command = (request.tag != Tag::NONE).then(|| self.tags[request.tag].command.id);
             Member { command, logical: request.logical, physical: request.physical }
         };
         // The cells of what was reset stopped as soon as it was given up.
@@ -468,7 +470,7 @@ impl<P: Probe> Ssd<P> {
         };
         let record = ChipRecord {
             unit,
-            channel: self.buses.channel_of(unit),
+            channel: self.layout.channel_of(unit),
             kind: t.kind,
             start: t.started,
             command_end: t.started + t.command,

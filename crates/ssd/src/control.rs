@@ -1,6 +1,7 @@
 //! The control interface (Shin 2017, table 5.1): what a host may ask and steer.
 
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply, GcThresholds};
@@ -9,7 +10,8 @@ use tailcut_base::device::SECTOR_BYTES;
 impl<P: Probe> Ssd<P> {
     /// Erased blocks of the whole drive, for whoever looks at it from outside; a host asks by [`Control::FreeBlocks`].
     pub fn erased_blocks(&self) -> u64 {
-        (0..self.sets.count())
+        self.sets
+            .ids()
             .flat_map(|set| self.sets.planes(set))
             .map(|p| u64::from(self.ftl.free_blocks(p)))
             .sum()
@@ -17,11 +19,11 @@ impl<P: Probe> Ssd<P> {
 
     /// True while it collects somewhere.
     pub fn collects(&self) -> bool {
-        (0..self.sets.count()).any(|set| self.is_collecting(set))
+        self.sets.ids().any(|set| self.is_collecting(set))
     }
 
     /// Answers a call that concerns a set. A drive without the interface (`control_api`) knows none of them.
-    pub(crate) fn answer(&mut self, now: Time, set: u32, call: Control) -> ControlReply {
+    pub(crate) fn answer(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
         if !self.config.control_api {
             return ControlReply::Unsupported;
         }
@@ -57,7 +59,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sets the thresholds of a set. Block-level mapping has none: it frees blocks as it merges them.
-    fn set_thresholds(&mut self, now: Time, set: u32, thresholds: GcThresholds) -> ControlReply {
+    fn set_thresholds(&mut self, now: Time, set: SetId, thresholds: GcThresholds) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
@@ -77,7 +79,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A plane of a set has become short of blocks: that ends a quiet period.
-    fn trigger(&mut self, now: Time, set: u32) {
+    fn trigger(&mut self, now: Time, set: SetId) {
         self.window_exceeded(now, set);
         self.end_rest(now, set);
     }

@@ -13,7 +13,9 @@
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
+use crate::flash::{BlockId, LogicalPage, LunId};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane};
 use crate::ssd::Ssd;
@@ -41,10 +43,9 @@ impl<P: Probe> Ssd<P> {
     /// Ends a read as a whole when a page of it is contended: before anything of it is issued. False when
     /// it goes its way.
     #[cold]
-    pub(crate) fn fails_fast(&mut self, now: Time, tag: u32, rank: u8) -> bool {
+    pub(crate) fn fails_fast(&mut self, now: Time, tag: Tag, rank: u8) -> bool {
         let lane = Lane::READS[usize::from(rank)];
-        let first = self.tags[tag].first_page;
-        let pages = first..first + self.tags[tag].pages;
+        let pages = (0..self.tags[tag].pages).map(|page| self.tags[tag].page(page));
         let longest = pages.filter_map(|logical| self.contention(now, logical, lane)).max();
         let Some(longest) = longest else { return false };
         self.counters.contended_reads += 1;
@@ -56,7 +57,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// How long a read of a page in `lane` would wait; `None` when it is not contended.
-    fn contention(&self, now: Time, logical: u32, lane: Lane) -> Option<Nanos> {
+    fn contention(&self, now: Time, logical: LogicalPage, lane: Lane) -> Option<Nanos> {
         let Mapping::Flash(physical) = self.ftl.lookup(logical) else { return None };
         if self.cache.is_on() && self.cache.serves(logical) {
             return None;
@@ -69,7 +70,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a unit is at work on what a read in `lane` does not wait for, and for how long it will be
     /// at work in any case.
-    fn under_way(&self, now: Time, unit: u32, lane: Lane) -> (bool, Nanos) {
+    fn under_way(&self, now: Time, unit: LunId, lane: Lane) -> (bool, Nanos) {
         let u = &self.units[unit];
         let t = &u.transaction;
         let out = self.phases.transfer * t.members().len() as u64;
@@ -95,7 +96,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind that.
-    fn reads_ahead(&self, unit: u32, lane: Lane) -> Nanos {
+    fn reads_ahead(&self, unit: LunId, lane: Lane) -> Nanos {
         if self.config.schedule.fail_fast != FailFast::Anything {
             return Nanos::ZERO;
         }
@@ -109,7 +110,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The time of the work, of the kinds that reads need not wait for, that goes before a read which
     /// comes to a unit now.
-    fn own_work_ahead(&self, now: Time, unit: u32) -> Nanos {
+    fn own_work_ahead(&self, now: Time, unit: LunId) -> Nanos {
         let which = self.config.schedule.fail_fast;
         let rests = self.rests_programs(self.sets.of_unit(unit));
         let resting = if rests { Lane::USER_WRITE.mask() } else { 0 };
@@ -132,7 +133,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The time of all that stands in `lanes` of a unit: of each kind as many transactions as the fullest
     /// sharing of planes and dies leaves.
-    fn queued(&self, unit: u32, lanes: u8) -> Nanos {
+    fn queued(&self, unit: LunId, lanes: u8) -> Nanos {
         let u = &self.units[unit];
         let shares = self.config.schedule.plane_sharing || self.config.schedule.die_interleaving;
         let time = |lane: Lane| {
@@ -144,7 +145,7 @@ impl<P: Probe> Ssd<P> {
 
     /// What collections of a unit that let nothing go between their pages still have to do, beside what
     /// has come to the chip.
-    fn rest_of_collections(&self, unit: u32) -> Nanos {
+    fn rest_of_collections(&self, unit: LunId) -> Nanos {
         let u = &self.units[unit];
         let has_begun =
             !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::GcRead;
@@ -155,7 +156,7 @@ impl<P: Probe> Ssd<P> {
         let places = (0..self.places).map(|place| self.layout.plane_at(unit, place));
         let jobs = places.filter_map(|plane| self.collection.unfinished(plane));
         let copy = self.length(Kind::GcRead) + self.length(Kind::GcWrite);
-        let rest = |(victim, moving): (u32, u32)| {
+        let rest = |(victim, moving): (BlockId, u32)| {
             let pages = self.ftl.valid_pages(victim).saturating_sub(moving);
             copy * u64::from(pages) + self.length(Kind::Erase)
         };

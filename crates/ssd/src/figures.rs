@@ -4,6 +4,7 @@ use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
 use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
+use crate::flash::{LogicalPage, LunId, PlaneId};
 use crate::preemption::Handling;
 use crate::probe::Probe;
 use crate::request::Kind;
@@ -391,7 +392,7 @@ impl<P: Probe> Ssd<P> {
             dies: u64::from(g.channels * g.chips * g.dies),
             plane_busy: self.units.plane_busy.saturating_sub(planes_ahead),
             planes: u64::from(g.plane_count()),
-            bus_busy: (0..g.channels).map(|c| self.buses.busy(c, now)).sum(),
+            bus_busy: g.channel_ids().map(|c| self.buses.busy(c, now)).sum(),
             channels: u64::from(g.channels),
             link_busy: [Direction::ToHost, Direction::ToDevice].map(|way| self.link.busy(way, now)),
             link_bytes: [self.link.bytes(Direction::ToHost), self.link.bytes(Direction::ToDevice)],
@@ -405,7 +406,7 @@ impl<P: Probe> Ssd<P> {
             ahead[0] += dies;
             ahead[1] += planes;
         };
-        for unit in 0..self.units.len() as u32 {
+        for unit in self.units.ids() {
             let u = &self.units[unit];
             let stops = match u.phase {
                 Phase::Idle | Phase::AwaitStart => None,
@@ -427,7 +428,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// When the cells of a unit that is being preempted stop, or have stopped.
-    fn stops_at(&self, unit: u32, handling: Handling) -> Time {
+    fn stops_at(&self, unit: LunId, handling: Handling) -> Time {
         let u = &self.units[unit];
         Time(u.makes_room_at.0.saturating_sub(self.time_to_take(u.transaction.kind, handling).0))
     }
@@ -459,7 +460,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The spread of wear: fewest, mean and most erases of a block that is in service.
     pub fn wear(&self) -> (u32, f64, u32) {
-        let good = (0..self.geometry.block_count() as u32).filter(|&b| !self.medium.is_bad(b));
+        let good = self.geometry.block_ids().filter(|&b| !self.medium.is_bad(b));
         let (mut least, mut sum, mut most, mut count) = (u32::MAX, 0u64, 0, 0u64);
         for erases in good.map(|b| self.medium.erases(b)) {
             (least, most) = (least.min(erases), most.max(erases));
@@ -471,20 +472,20 @@ impl<P: Probe> Ssd<P> {
 
     /// The valid pages of each block that is full, in the order of block numbers; walks all blocks.
     pub fn valid_pages_of_closed_blocks(&self) -> Vec<u32> {
-        let blocks = 0..self.geometry.block_count() as u32;
+        let blocks = self.geometry.block_ids();
         let closed = blocks.filter(|&block| self.ftl.state(block) == BlockState::Closed);
         closed.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
     /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all blocks.
     pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
-        let blocks = 0..self.geometry.block_count() as u32;
+        let blocks = self.geometry.block_ids();
         let full = blocks.filter(|&block| self.medium.next_page(block) == self.geometry.pages);
         full.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
     /// The plane in which a logical page lies; `None` while it is in the buffer, or not written.
-    pub fn plane_of_page(&self, logical: u32) -> Option<u32> {
+    pub fn plane_of_page(&self, logical: LogicalPage) -> Option<PlaneId> {
         match self.ftl.lookup(logical) {
             Mapping::Flash(physical) => Some(self.layout.plane_of_block(self.layout.block_of(physical))),
             _ => None,
@@ -493,8 +494,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Pages that can still be programmed in each block of a plane that is programmed in part, in the order
     /// of block numbers.
-    pub fn pages_left_in_open_blocks(&self, plane: u32) -> Vec<u32> {
-        let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
+    pub fn pages_left_in_open_blocks(&self, plane: PlaneId) -> Vec<u32> {
+        let blocks = self.layout.blocks_of(plane);
         let left = blocks.map(|block| self.geometry.pages - self.medium.next_page(block));
         left.filter(|left| (1..self.geometry.pages).contains(left)).collect()
     }

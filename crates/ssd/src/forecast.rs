@@ -10,10 +10,12 @@
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
 
 use crate::config::Classes;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::REGULAR;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// How many planes in turn are compared when a program is placed.
@@ -47,58 +49,58 @@ impl Past {
 /// What has been seen of the urgent reads of each chip.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    pasts: Vec<Past>,
+    pasts: IdVec<LunId, Past>,
     /// Of all chips of each set together.
-    all: Vec<Past>,
+    all: IdVec<SetId, Past>,
     /// When the programs of each set that wait for the end of reads are looked at again.
-    due: Vec<Option<Time>>,
+    due: IdVec<SetId, Option<Time>>,
 }
 
 impl Forecast {
     /// Nothing has been seen yet.
     pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
         Forecast {
-            pasts: vec![Past::SILENT; geometry.units() as usize],
-            all: vec![Past::SILENT; sets as usize],
-            due: vec![None; sets as usize],
+            pasts: IdVec::filled(geometry.units() as usize, Past::SILENT),
+            all: IdVec::filled(sets as usize, Past::SILENT),
+            due: IdVec::filled(sets as usize, None),
         }
     }
 
     /// A read that may preempt has come for a unit of a set.
-    pub(crate) fn read(&mut self, now: Time, set: u32, unit: u32) {
-        self.pasts[unit as usize].read(now);
-        self.all[set as usize].read(now);
+    pub(crate) fn read(&mut self, now: Time, set: SetId, unit: LunId) {
+        self.pasts[unit].read(now);
+        self.all[set].read(now);
     }
 
     /// The moment from which on programs of `length` are expected to be left alone in a set of so many
     /// chips, if no read comes: each chip sees one read in as many as there are chips.
-    fn quiet_for_programs(&self, set: u32, chips: u32, length: Nanos) -> Time {
-        let all = &self.all[set as usize];
+    fn quiet_for_programs(&self, set: SetId, chips: u32, length: Nanos) -> Time {
+        let all = &self.all[set];
         let needed = Nanos(length.0 * QUIET / u64::from(chips));
         if all.gap() >= needed { all.last } else { all.last + needed }
     }
 
     /// How long from `now` until a unit's next read is expected.
-    pub(crate) fn silence(&self, now: Time, unit: u32) -> Nanos {
-        let past = &self.pasts[unit as usize];
+    pub(crate) fn silence(&self, now: Time, unit: LunId) -> Nanos {
+        let past = &self.pasts[unit];
         past.gap().max(now.since(past.last))
     }
 
     /// True when a unit is quiet for an operation of `length`.
-    fn is_quiet(&self, now: Time, unit: u32, length: Nanos) -> bool {
+    fn is_quiet(&self, now: Time, unit: LunId, length: Nanos) -> bool {
         self.silence(now, unit) >= length * QUIET
     }
 
     /// When a unit will be quiet for an operation of `length` at the latest, if no read comes.
-    fn quiet_from(&self, unit: u32, length: Nanos) -> Time {
-        self.pasts[unit as usize].last + length * QUIET
+    fn quiet_from(&self, unit: LunId, length: Nanos) -> Time {
+        self.pasts[unit].last + length * QUIET
     }
 }
 
 impl<P: Probe> Ssd<P> {
     /// The plane for a program: of the next in turn, the one whose chip expects its next read last.
     #[cold]
-    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: u32, frontier: u8) -> u32 {
+    pub(crate) fn plane_with_silence(&mut self, now: Time, logical: LogicalPage, frontier: u8) -> PlaneId {
         let mut best = self.ftl.plane_for(logical, frontier);
         let silence = |ssd: &Self, plane| ssd.forecast.silence(now, ssd.layout.unit_of_plane(plane).0);
         for _ in 1..CHOICES {
@@ -112,7 +114,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when an erase should wait: a read of its chip is expected before it would be done, and its
     /// plane has free blocks to spare.
-    pub(crate) fn defers_erase(&self, now: Time, plane: u32) -> bool {
+    pub(crate) fn defers_erase(&self, now: Time, plane: PlaneId) -> bool {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
             && !self.set(self.sets.of_plane(plane)).windows.are_set()
@@ -124,7 +126,7 @@ impl<P: Probe> Ssd<P> {
     /// chip has a program already. It is looked at again when reads may have stopped, and at the end of each
     /// program.
     #[inline]
-    pub(crate) fn holds_programs(&mut self, now: Time, set: u32) -> bool {
+    pub(crate) fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
         self.rests_programs(set)
             || self.config.preempt.time_programs
                 && self.buffer.can_wait(set)
@@ -132,7 +134,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[cold]
-    fn waits_for_silence(&mut self, now: Time, set: u32) -> bool {
+    fn waits_for_silence(&mut self, now: Time, set: SetId) -> bool {
         let chips = self.sets.units_each();
         if self.buffer.pages(set) - self.buffer.dirty(set) >= chips as usize {
             return true;
@@ -140,7 +142,7 @@ impl<P: Probe> Ssd<P> {
         let quiet = self.forecast.quiet_for_programs(set, chips, self.phases.program_cell_most());
         let waits = quiet > now;
         if waits {
-            self.forecast.due[set as usize] = Some(quiet);
+            self.forecast.due[set] = Some(quiet);
             let first = self.forecast.due.iter().flatten().min().copied();
             self.set_silence_timer(first.expect("one has just been set"));
         }
@@ -149,8 +151,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Reads may have ended: what waits for that is looked at again, in all sets.
     pub(crate) fn look_for_silence(&mut self, now: Time) {
-        self.forecast.due.fill(None);
-        for set in 0..self.sets.count() {
+        self.forecast.due.as_mut_slice().fill(None);
+        for set in self.sets.ids() {
             self.write_back(now, set);
         }
     }
@@ -158,7 +160,7 @@ impl<P: Probe> Ssd<P> {
     /// A unit is at rest: erases that were deferred begin if it has become quiet, or are looked at again
     /// when it may have. True when one has begun.
     #[cold]
-    pub(crate) fn begin_deferred_erases(&mut self, now: Time, unit: u32) -> bool {
+    pub(crate) fn begin_deferred_erases(&mut self, now: Time, unit: LunId) -> bool {
         let mut begun = false;
         let mut waits = false;
         for place in 0..self.places {
@@ -184,7 +186,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A read of the host has come for a unit. Reads of class 3 preempt nothing where classes are told.
     #[inline]
-    pub(crate) fn note_read(&mut self, now: Time, unit: u32, rank: u8) {
+    pub(crate) fn note_read(&mut self, now: Time, unit: LunId, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;
         if self.config.preempt.foresees() && preempts {
             self.forecast.read(now, self.sets.of_unit(unit), unit);

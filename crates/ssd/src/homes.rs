@@ -1,6 +1,7 @@
 //! In which planes the stripes of a drive lie that maps by block.
 
 use crate::controller::ftl::allocation::Allocation;
+use crate::flash::{LogicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 
@@ -127,13 +128,13 @@ impl Homes {
 
 impl<P: Probe> Ssd<P> {
     /// The plane of a logical block of the stripe that lies in a group of planes.
-    fn plane_in(&self, group: u32, logical_block: u32) -> u32 {
+    fn plane_in(&self, group: u32, logical_block: u32) -> PlaneId {
         let width = self.ftl.stripes().width();
         self.ftl.allocator().planes()[(group * width + logical_block % width) as usize]
     }
 
     /// The plane that a logical block lies in, while a drive is being prepared.
-    pub(crate) fn settle_block_home(&mut self, logical_block: u32) -> u32 {
+    pub(crate) fn settle_block_home(&mut self, logical_block: u32) -> PlaneId {
         let stripe = logical_block / self.ftl.stripes().width();
         let group = self.block_mapped().homes.settle(stripe);
         self.plane_in(group, logical_block)
@@ -141,7 +142,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The plane that a logical page is to be programmed in. Until that has [ended](Ssd::left_stripe)
     /// it stays the same.
-    pub(crate) fn plane_of_stripe(&mut self, logical: u32) -> u32 {
+    pub(crate) fn plane_of_stripe(&mut self, logical: LogicalPage) -> PlaneId {
         let stripes = self.ftl.stripes();
         let logical_block = stripes.block_of(logical);
         let group = self.block_mapped().homes.begin_program(logical_block / stripes.width());
@@ -150,7 +151,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The program of a logical page has ended, or will never be.
     #[inline]
-    pub(crate) fn left_stripe(&mut self, logical: u32) {
+    pub(crate) fn left_stripe(&mut self, logical: LogicalPage) {
         if let Some(mapped) = &mut self.block_mapped {
             let stripes = self.ftl.stripes();
             mapped.homes.program_ended(stripes.block_of(logical) / stripes.width());
@@ -158,7 +159,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A block of a plane has gone bad.
-    pub(crate) fn lose_room(&mut self, plane: u32) {
+    pub(crate) fn lose_room(&mut self, plane: PlaneId) {
         let width = self.ftl.stripes().width();
         let turn =
             self.ftl.allocator().planes().iter().position(|&p| p == plane).expect("a plane of the drive");

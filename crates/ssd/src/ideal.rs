@@ -5,6 +5,7 @@
 //! for longer than reads keep its victims from being erased. While they do, it takes other victims.
 
 use crate::controller::ftl::BlockState;
+use crate::flash::{BlockId, PhysicalPage, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -12,7 +13,7 @@ use tailcut_base::Time;
 impl<P: Probe> Ssd<P> {
     /// Empties bad blocks of a plane, then victims until it has `wanted` free blocks, and levels its wear.
     #[cold]
-    pub(crate) fn collect_at_once(&mut self, now: Time, plane: u32, wanted: u32) {
+    pub(crate) fn collect_at_once(&mut self, now: Time, plane: PlaneId, wanted: u32) {
         while self.collection.has_bad(plane) || self.ftl.free_blocks(plane) < wanted {
             let Some((victim, _)) = self.next_victim(now, plane) else { return };
             if !self.empty_at_once(now, plane, victim) {
@@ -27,14 +28,14 @@ impl<P: Probe> Ssd<P> {
     /// Makes room for a write that has none. False when there is none to be made, now or when reads have
     /// ended.
     #[cold]
-    pub(crate) fn recovers_at_once(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn recovers_at_once(&mut self, now: Time, plane: PlaneId) -> bool {
         self.collect_at_once(now, plane, self.config.gc_reserve() + 1);
         self.ftl.free_blocks(plane) > self.config.gc_reserve() || self.collection.pinned_victims(plane) > 0
     }
 
     /// Moves the valid pages of a block away and erases it, or has it erased when the last read of it ends.
     /// False when there is no page to move them to.
-    fn empty_at_once(&mut self, now: Time, plane: u32, victim: u32) -> bool {
+    fn empty_at_once(&mut self, now: Time, plane: PlaneId, victim: BlockId) -> bool {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
@@ -55,7 +56,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Moves a page, unless the program fails: then another block is tried next.
-    fn move_at_once(&mut self, now: Time, plane: u32, from: u32) {
+    fn move_at_once(&mut self, now: Time, plane: PlaneId, from: PhysicalPage) {
         let (logical, content) = (self.medium.logical(from), self.medium.read(from));
         let to = self.ftl.allocate(plane, self.ftl.gc_frontier());
         if !self.medium.program(to, logical, content) {
@@ -69,7 +70,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The last read of a victim has ended: it is erased, or retired if it is bad.
     #[cold]
-    pub(crate) fn victim_unpinned(&mut self, now: Time, block: u32) {
+    pub(crate) fn victim_unpinned(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         if self.collection.is_emptied_later(plane, block) {
             return;
@@ -79,7 +80,7 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    fn release_at_once(&mut self, block: u32) {
+    fn release_at_once(&mut self, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         if self.medium.is_bad(block) {
             self.ftl.retire(block);

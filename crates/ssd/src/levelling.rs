@@ -3,13 +3,15 @@
 
 use crate::controller::commit::visits::Visits;
 use crate::controller::ftl::MappingLevel;
-use crate::flash::Geometry;
+use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
+use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
-use crate::request::{Lane, NONE, RequestId};
-use crate::sets::Sets;
+use crate::request::{Lane, RequestId};
+use crate::sets::{SetId, Sets};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
+use tailcut_base::ids::IdVec;
 
 /// How many busy chips are compared by the length of their queues: a bound on the work.
 const CANDIDATES: usize = 8;
@@ -17,7 +19,7 @@ const CANDIDATES: usize = 8;
 /// Of each set, as programs stay within theirs.
 #[derive(Debug)]
 pub(crate) struct Levelling {
-    sets: Vec<Standing>,
+    sets: IdVec<SetId, Standing>,
 }
 
 /// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
@@ -36,7 +38,7 @@ impl Levelling {
             sets.units(set).for_each(|unit| idle.add(unit));
             Standing { idle, busy: none.clone() }
         };
-        Levelling { sets: (0..sets.count()).map(standing).collect() }
+        Levelling { sets: sets.ids().map(standing).collect() }
     }
 }
 
@@ -52,10 +54,10 @@ impl<P: Probe> Ssd<P> {
     /// A unit without work takes over a program of the unit where most of them wait, among the next few
     /// in turn. False when there is none.
     #[cold]
-    pub(crate) fn take_over(&mut self, now: Time, unit: u32) -> bool {
-        let set = self.sets.of_unit(unit) as usize;
-        let mut longest = (0, NONE);
-        let mut seen = [NONE; CANDIDATES];
+    pub(crate) fn take_over(&mut self, now: Time, unit: LunId) -> bool {
+        let set = self.sets.of_unit(unit);
+        let mut longest = (0, LunId::NONE);
+        let mut seen = [LunId::NONE; CANDIDATES];
         for slot in &mut seen {
             let Some(other) = self.levelling.sets[set].busy.next() else { break };
             let waiting = self.units[other].waiting(Lane::USER_WRITE);
@@ -65,8 +67,8 @@ impl<P: Probe> Ssd<P> {
             }
         }
         let busy = &mut self.levelling.sets[set].busy;
-        seen.into_iter().filter(|&other| other != NONE).for_each(|other| busy.add(other));
-        let moved = longest.1 != NONE && longest.1 != unit && self.move_program(now, longest.1, unit);
+        seen.into_iter().filter(|&other| other != LunId::NONE).for_each(|other| busy.add(other));
+        let moved = longest.1 != LunId::NONE && longest.1 != unit && self.move_program(now, longest.1, unit);
         if !moved {
             self.levelling.sets[set].idle.add(unit);
         }
@@ -74,7 +76,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Moves the oldest program of the host's data that waits at `from`. False when it cannot move.
-    fn move_program(&mut self, now: Time, from: u32, to: u32) -> bool {
+    fn move_program(&mut self, now: Time, from: LunId, to: LunId) -> bool {
         let oldest = (0..self.places)
             .map(|place| self.units.first(from, Lane::USER_WRITE, place))
             .filter(|&id| id != RequestId::NONE)
@@ -91,19 +93,19 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The place of a unit, in turn, that has a page for a program.
-    fn place_for(&self, unit: u32, id: RequestId) -> Option<u32> {
+    fn place_for(&self, unit: LunId, id: RequestId) -> Option<u32> {
         let frontier = self.requests[id].frontier;
         (0..self.places)
             .filter(|&place| self.ftl.can_allocate(self.layout.plane_at(unit, place), frontier))
             .min_by_key(|&place| self.ftl.next_offset(self.layout.plane_at(unit, place), frontier))
     }
 
-    fn change_unit(&mut self, now: Time, id: RequestId, to: u32, place: u32) {
+    fn change_unit(&mut self, now: Time, id: RequestId, to: LunId, place: u32) {
         self.counters.levelled_queues += 1;
         let from = self.requests[id].unit;
         self.requests.change_unit(id, &self.units[from].account(now), &self.units[to].account(now));
         let tag = self.requests[id].tag;
-        if tag != NONE {
+        if tag != Tag::NONE {
             self.units[from].uncommit();
             self.units[to].committed_tag = tag;
             self.units[to].committed_count += 1;
@@ -119,7 +121,7 @@ impl<P: Probe> Ssd<P> {
         if self.is_at_rest(own) {
             return;
         }
-        let set = self.sets.of_unit(own) as usize;
+        let set = self.sets.of_unit(own);
         while let Some(unit) = self.levelling.sets[set].idle.next() {
             if self.is_at_rest(unit)
                 && let Some(place) = self.place_for(unit, id)
@@ -132,7 +134,7 @@ impl<P: Probe> Ssd<P> {
         self.levelling.sets[set].busy.add(own);
     }
 
-    fn is_at_rest(&self, unit: u32) -> bool {
+    fn is_at_rest(&self, unit: LunId) -> bool {
         let u = &self.units[unit];
         u.phase == Phase::Idle && !u.has_work() && !u.is_suspended && u.committed_count == 0
     }

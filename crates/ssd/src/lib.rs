@@ -50,5 +50,5 @@ pub use figures::{Breakdown, Counters, Figures};
 pub use precondition::Precondition;
 pub use presets::Preset;
 pub use probe::{ChipRecord, Handover, Probe};
-pub use sets::{Sets, SetsBy, SetsConfig};
+pub use sets::{SetId, Sets, SetsBy, SetsConfig};
 pub use ssd::Ssd;

@@ -8,7 +8,9 @@
 //! Each NVM set has a mode, windows and a log of its own ([`crate::sets`]). Reads and time in the deterministic window are not bounded: the model
 //! knows no read disturb and no loss of charge that would make a drive move data.
 
+use crate::flash::PlaneId;
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::control::ControlReply;
 use tailcut_base::plm::{Config, Events, Log, State, Window};
@@ -30,7 +32,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn set_predictable_latency(
         &mut self,
         now: Time,
-        set: u32,
+        set: SetId,
         is_enabled: bool,
         config: Config,
     ) -> ControlReply {
@@ -53,7 +55,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// What has been set.
-    pub(crate) fn predictable_latency(&self, set: u32) -> ControlReply {
+    pub(crate) fn predictable_latency(&self, set: SetId) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
@@ -62,7 +64,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Goes to a window.
-    pub(crate) fn select_window(&mut self, now: Time, set: u32, window: Window) -> ControlReply {
+    pub(crate) fn select_window(&mut self, now: Time, set: SetId, window: Window) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
@@ -82,7 +84,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The window that was selected, unless the drive has left it.
-    pub(crate) fn selected_window(&self, set: u32) -> ControlReply {
+    pub(crate) fn selected_window(&self, set: SetId) -> ControlReply {
         let state = self.set(set);
         match state.predictable.is_enabled {
             true if state.quiet.is_deterministic => ControlReply::Window(Window::Deterministic),
@@ -93,7 +95,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The log: reading it takes the events away.
-    pub(crate) fn predictable_latency_log(&mut self, now: Time, set: u32) -> ControlReply {
+    pub(crate) fn predictable_latency_log(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
@@ -117,7 +119,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A deterministic window has taken more writes than it could.
-    pub(crate) fn note_exceeded(&mut self, set: u32) {
+    pub(crate) fn note_exceeded(&mut self, set: SetId) {
         let predictable = &mut self.set_mut(set).predictable;
         let warning = Events::WRITES.when(!predictable.warned.contain(Events::WRITES));
         predictable.events = predictable.events.and(warning).and(Events::EXCEEDED);
@@ -128,7 +130,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The deterministic window begins when what is under way has ended.
-    fn window_state(&mut self, now: Time, set: u32) -> State {
+    fn window_state(&mut self, now: Time, set: SetId) -> State {
         let mut units = self.sets.units(set);
         let state = self.set(set);
         match (state.predictable.is_enabled, state.quiet.is_deterministic) {
@@ -142,14 +144,14 @@ impl<P: Probe> Ssd<P> {
 
     /// Page writes of a set until a plane of it falls below the low threshold, if they go to the planes in turn; less
     /// what is in the buffer already. A plane falls below it when it opens one block too many.
-    fn writes_left(&self, set: u32) -> u64 {
+    fn writes_left(&self, set: SetId) -> u64 {
         let planes = self.sets.planes(set);
         let least = planes.map(|plane| self.pages_above_low(plane)).min().unwrap_or(0);
         (u64::from(self.sets.planes_each()) * least).saturating_sub(self.buffer.pages(set) as u64)
     }
 
     /// Pages that a plane can give to the first stream before it has fewer free blocks than `low`.
-    fn pages_above_low(&self, plane: u32) -> u64 {
+    fn pages_above_low(&self, plane: PlaneId) -> u64 {
         let pages = u64::from(self.geometry.pages);
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
         let Some(blocks) = self.ftl.free_blocks(plane).checked_sub(low) else { return 0 };
@@ -159,7 +161,7 @@ impl<P: Probe> Ssd<P> {
     /// The time in which every plane gains so many free blocks, if no reads come: victims as full as the
     /// mean block of a drive that is full of data, which is more than any sensible policy finds. The
     /// planes of a chip take turns.
-    fn time_to_collect(&self, set: u32, blocks: u64) -> Nanos {
+    fn time_to_collect(&self, set: SetId, blocks: u64) -> Nanos {
         let pages = u64::from(self.geometry.pages);
         let planes = u64::from(self.geometry.plane_count());
         let data = u64::from(self.ftl.logical_pages()).div_ceil(planes);
@@ -181,7 +183,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The events that have come, of those that the host wants to hear of.
-    fn take_events(&mut self, set: u32, log: &Log) -> Events {
+    fn take_events(&mut self, set: SetId, log: &Log) -> Events {
         let p = &mut self.set_mut(set).predictable;
         let warnings = Events::READS
             .when(log.reads_left <= p.config.reads)

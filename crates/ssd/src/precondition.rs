@@ -6,7 +6,9 @@ mod placement;
 
 use crate::controller::ftl::Mapping;
 use crate::controller::ftl::allocation::Allocation;
+use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use law::{Law, Layout};
 use placement::logical_pages_by_plane;
@@ -54,8 +56,8 @@ impl Configure for Precondition {
 }
 
 /// The content of a page that preparation wrote.
-pub fn prepared_content(logical: u32) -> u32 {
-    Change::write(0x7A11_C07E, logical, u64::MAX, true).apply(0)
+pub fn prepared_content(page: u32) -> u32 {
+    Change::write(0x7A11_C07E, page, u64::MAX, true).apply(0)
 }
 
 impl<P: Probe> Ssd<P> {
@@ -72,7 +74,7 @@ impl<P: Probe> Ssd<P> {
         let per_plane = logical / u64::from(self.geometry.plane_count());
         let needed =
             per_plane.div_ceil(u64::from(self.geometry.pages)) + u64::from(self.config.blocks_kept());
-        let fewest = (0..self.geometry.plane_count()).min_by_key(|&plane| self.ftl.free_blocks(plane));
+        let fewest = self.geometry.plane_ids().min_by_key(|&plane| self.ftl.free_blocks(plane));
         match fewest.map(|plane| (plane, u64::from(self.ftl.free_blocks(plane)))) {
             Some((plane, good)) if good < needed => Err(format!(
                 "plane {plane} has {good} good blocks and needs {needed} to be prepared: lower \
@@ -93,25 +95,24 @@ impl<P: Probe> Ssd<P> {
             return self.fill_logical_blocks(how, &mut random);
         }
         let planes = self.ftl.allocator().planes().to_vec();
-        let (each, pages_of_set) = (self.sets.planes_each(), self.sets.logical_pages());
+        let (sets, each) = (self.sets, self.sets.planes_each());
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
         let per_plane = (logical / planes.len() as u64) as u32;
-        for (set, planes) in (0..).zip(planes.chunks(each as usize)) {
-            let first = set * pages_of_set;
+        for (set, planes) in sets.ids().zip(planes.chunks(each as usize)) {
             if how.state == PreparedState::Sequential {
                 for (turn, &plane) in (0..).zip(planes) {
-                    self.fill_plane_in_order(plane, per_plane, |k| first + k * each + turn);
+                    self.fill_plane_in_order(plane, per_plane, |k| sets.page_of(set, k * each + turn));
                 }
             } else {
-                self.age_set(planes, first, per_plane * each, &mut random);
+                self.age_set(planes, set, per_plane * each, &mut random);
             }
         }
         per_plane * planes.len() as u32
     }
 
-    /// Brings the planes of a set into the state after endless uniform random writes to `pages` logical pages from
-    /// `first` on.
-    fn age_set(&mut self, planes: &[u32], first: u32, pages: u32, random: &mut Stream) {
+    /// Brings the planes of a set into the state after endless uniform random writes to its first
+    /// `pages` logical pages.
+    fn age_set(&mut self, planes: &[PlaneId], set: SetId, pages: u32, random: &mut Stream) {
         let mean = pages / planes.len() as u32;
         let capacities: Vec<u32> =
             planes.iter().map(|&plane| self.most_valid_pages(plane).max(mean)).collect();
@@ -131,23 +132,23 @@ impl<P: Probe> Ssd<P> {
             }
             let law = laws.iter().find(|law| law.is_of(blocks)).expect("it was just computed");
             let layout = law.layout(logical.len() as u32, in_step, random);
-            self.fill_plane(plane, &layout, logical, first, random);
+            self.fill_plane(plane, &layout, logical, set, random);
         }
     }
 
     /// Collection begins below the low mark, so in steady state just so many blocks are free.
-    fn free_blocks_at_rest(&self, plane: u32) -> u32 {
+    fn free_blocks_at_rest(&self, plane: PlaneId) -> u32 {
         self.collection.thresholds(self.sets.of_plane(plane)).low
     }
 
     /// The most pages of a plane that can be valid: beyond that, writes find room sooner in other planes.
-    fn most_valid_pages(&self, plane: u32) -> u32 {
+    fn most_valid_pages(&self, plane: PlaneId) -> u32 {
         let blocks =
             self.ftl.free_blocks(plane).saturating_sub(self.free_blocks_at_rest(plane) + OPEN_BLOCKS);
         blocks * self.geometry.pages / 64 * 63
     }
 
-    fn fill_plane_in_order(&mut self, plane: u32, mapped: u32, logical_of: impl Fn(u32) -> u32) {
+    fn fill_plane_in_order(&mut self, plane: PlaneId, mapped: u32, logical_of: impl Fn(u32) -> LogicalPage) {
         let pages = self.geometry.pages;
         let mut k = 0;
         while k < mapped {
@@ -155,20 +156,20 @@ impl<P: Probe> Ssd<P> {
                 self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
             let count = pages.min(mapped - k);
             for offset in 0..count {
-                self.place(block * pages + offset, logical_of(k + offset));
+                self.place(self.layout.page_at(block, offset), logical_of(k + offset));
             }
-            self.ftl.set_valid_pages(block, block * pages..block * pages + count);
+            self.ftl.set_valid_pages(block, 0..count);
             self.finish_block(plane, block, count);
             k += count;
         }
     }
 
-    fn place(&mut self, physical: u32, logical: u32) {
-        self.medium.place(physical, logical, prepared_content(logical));
+    fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
+        self.medium.place(physical, logical, prepared_content(logical.get()));
         self.ftl.set(logical, Mapping::Flash(physical));
     }
 
-    fn finish_block(&mut self, plane: u32, block: u32, programmed: u32) {
+    fn finish_block(&mut self, plane: PlaneId, block: BlockId, programmed: u32) {
         self.medium.prepare_block(block, programmed, 0);
         if programmed == self.geometry.pages {
             self.ftl.close(block, Time::ZERO);
@@ -177,9 +178,17 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Fills a plane as laid out with pages of a set that begins at logical page `first`.
-    fn fill_plane(&mut self, plane: u32, layout: &Layout, pages: &[u32], first: u32, random: &mut Stream) {
-        let mut pages = pages.iter().map(|page| first + page);
+    /// Fills a plane as laid out with pages of a set.
+    fn fill_plane(
+        &mut self,
+        plane: PlaneId,
+        layout: &Layout,
+        pages: &[u32],
+        set: SetId,
+        random: &mut Stream,
+    ) {
+        let sets = self.sets;
+        let mut pages = pages.iter().map(|&page| sets.page_of(set, page));
         let all = self.geometry.pages;
         let mut offsets: Vec<u32> = (0..all).collect();
         let mut marks = vec![0; (all as usize).div_ceil(MARKS)];
@@ -203,15 +212,20 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes a free block and puts logical pages where it is to have valid ones.
-    fn fill_part(&mut self, plane: u32, valid: &[u32], pages: &mut impl Iterator<Item = u32>) -> u32 {
+    fn fill_part(
+        &mut self,
+        plane: PlaneId,
+        valid: &[u32],
+        pages: &mut impl Iterator<Item = LogicalPage>,
+    ) -> BlockId {
         let block = self.ftl.take_free(plane).expect("the layout fits the free blocks");
-        let physical = valid.iter().map(|offset| block * self.geometry.pages + offset);
-        for physical in physical.clone() {
+        for &offset in valid {
+            let physical = self.layout.page_at(block, offset);
             let logical = pages.next().expect("the layout has as many valid pages as are mapped");
-            self.medium.place(physical, logical, prepared_content(logical));
+            self.medium.place(physical, logical, prepared_content(logical.get()));
             self.ftl.set(logical, Mapping::Flash(physical));
         }
-        self.ftl.set_valid_pages(block, physical);
+        self.ftl.set_valid_pages(block, valid.iter().copied());
         block
     }
 }

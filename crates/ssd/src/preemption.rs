@@ -13,13 +13,16 @@
 use crate::chips::{bits, holder_of};
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
 use crate::figures::Counters;
 use crate::flash::unit::{Holder, Phase, Transaction};
+use crate::flash::{LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::{Handover, Outcome, Probe};
-use crate::request::{Kind, Lane, NONE, RequestId};
+use crate::request::{Kind, Lane, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -144,7 +147,7 @@ struct Suspended {
 /// The suspended operations of a drive: a place for each unit, if it suspends at all.
 #[derive(Debug)]
 pub(crate) struct Preemption {
-    suspended: Vec<Option<Suspended>>,
+    suspended: IdVec<LunId, Option<Suspended>>,
     /// What resets may still cost, where that is bounded, in millionths of a page.
     credit: Option<u64>,
     /// What an erase earns.
@@ -158,7 +161,7 @@ impl Preemption {
     pub(crate) fn new(config: &PreemptConfig, units: u32, pages: u32) -> Preemption {
         let places = if config.is_on() { units as usize } else { 0 };
         let earned = u64::from(config.wear_budget) * u64::from(pages);
-        Preemption { suspended: vec![None; places], credit: (earned > 0).then_some(0), earned }
+        Preemption { suspended: IdVec::filled(places, None), credit: (earned > 0).then_some(0), earned }
     }
 
     /// An erase has been completed: resets may cost more.
@@ -170,14 +173,14 @@ impl Preemption {
     }
 
     /// What stands suspended at a unit, and for how long it has to go on.
-    pub(crate) fn suspended(&self, unit: u32) -> Option<(Kind, Nanos)> {
-        let suspended = self.suspended.get(unit as usize)?.as_ref()?;
+    pub(crate) fn suspended(&self, unit: LunId) -> Option<(Kind, Nanos)> {
+        let suspended = self.suspended.get(unit)?.as_ref()?;
         Some((suspended.transaction.kind, suspended.left))
     }
 
     /// The transaction that stands suspended at a unit, and the cell time that it has left.
-    pub(crate) fn set_aside(&self, unit: u32) -> Option<(&Transaction, Nanos)> {
-        let suspended = self.suspended.get(unit as usize)?.as_ref()?;
+    pub(crate) fn set_aside(&self, unit: LunId) -> Option<(&Transaction, Nanos)> {
+        let suspended = self.suspended.get(unit)?.as_ref()?;
         Some((&suspended.transaction, suspended.left))
     }
 
@@ -196,7 +199,7 @@ impl<P: Probe> Ssd<P> {
     /// A program or erase has begun: may reads preempt it? Those that the scheduler has held back behind
     /// it may, too.
     #[cold]
-    pub(crate) fn open_to_preemption(&mut self, now: Time, unit: u32) {
+    pub(crate) fn open_to_preemption(&mut self, now: Time, unit: LunId) {
         self.open(unit);
         if self.units[unit].opens_to_reads {
             self.scheduler.released(unit);
@@ -205,7 +208,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Marks what may be done to the operation of a unit.
-    fn open(&mut self, unit: u32) {
+    fn open(&mut self, unit: LunId) {
         let step = self.step(unit, Handling::Reset);
         let u = &mut self.units[unit];
         u.is_preemptible = step != Handling::None;
@@ -213,7 +216,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// What can be done to the operation of a unit for a read that may do up to `most`.
-    fn step(&self, unit: u32, most: Handling) -> Handling {
+    fn step(&self, unit: LunId, most: Handling) -> Handling {
         let transaction = &self.units[unit].transaction;
         let wanted = self.config.preempt.of(transaction.kind).min(most);
         let may_reset = |&id: &RequestId| {
@@ -261,19 +264,22 @@ impl<P: Probe> Ssd<P> {
         request.kind != Kind::GcWrite || self.ftl.free_blocks(plane) > self.config.gc_reserve()
     }
 
+    fn start_of_word_line(&self, physical: PhysicalPage) -> PhysicalPage {
+        self.layout.start_of_word_line(physical, self.config.timing.cell.bits() as u32)
+    }
+
     /// The pages of the same word line that were programmed before `physical`.
-    fn programmed_beside(&self, physical: u32) -> std::ops::Range<u32> {
-        let bits = self.config.timing.cell.bits() as u32;
-        physical - self.layout.offset_of(physical) % bits..physical
+    fn programmed_beside(&self, physical: PhysicalPage) -> impl Iterator<Item = PhysicalPage> + use<P> {
+        self.start_of_word_line(physical).up_to(physical)
     }
 
     /// Work has come for a busy unit: has a read come that may preempt what the unit does?
     #[cold]
-    pub(crate) fn consider_preemption(&mut self, now: Time, unit: u32) {
+    pub(crate) fn consider_preemption(&mut self, now: Time, unit: LunId) {
         let Some(lane) = self.units[unit].first_reads() else { return };
         let Some((step, free)) = self.preemption_by(now, unit, lane) else { return };
         // Pages of a program that have still to cross the bus do so first.
-        let channel = self.buses.channel_of(unit);
+        let channel = self.layout.channel_of(unit);
         if self.units[unit].phase != Phase::Cell || !self.buses.hold_together(channel, unit) {
             return;
         }
@@ -293,7 +299,7 @@ impl<P: Probe> Ssd<P> {
 
     /// What a read in `lane` does to the operation of a unit, and when the unit would be free for it;
     /// `None` when it waits.
-    pub(crate) fn preemption_by(&self, now: Time, unit: u32, lane: Lane) -> Option<(Handling, Time)> {
+    pub(crate) fn preemption_by(&self, now: Time, unit: LunId, lane: Lane) -> Option<(Handling, Time)> {
         let most = match (self.config.schedule.classes, lane) {
             (Classes::Equal, _) | (_, Lane::URGENT) => Handling::Reset,
             (_, Lane::PROMPT) => Handling::Suspend,
@@ -315,7 +321,7 @@ impl<P: Probe> Ssd<P> {
 
     /// When the command phase of the operation of a unit ends, and when its cells are done. The pages of a program that has lost
     /// the bus cross it from now on, at the earliest.
-    pub(crate) fn cells_of(&self, now: Time, unit: u32) -> (Time, Time) {
+    pub(crate) fn cells_of(&self, now: Time, unit: LunId) -> (Time, Time) {
         let t = &self.units[unit].transaction;
         if self.units[unit].phase != Phase::AwaitIn {
             return (t.started + t.command, t.cell_end);
@@ -328,7 +334,7 @@ impl<P: Probe> Ssd<P> {
 
     /// True when the chip, taken for a read at `at`, would go on with the operation, or begin it again or
     /// something else, before it served the read: reads have gone first for long enough by then.
-    fn is_in_vain(&self, now: Time, at: Time, unit: u32, step: Handling) -> bool {
+    fn is_in_vain(&self, now: Time, at: Time, unit: LunId, step: Handling) -> bool {
         let since = self.units[unit].held_off_since.min(now);
         let is_needed = self.units[unit].transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit);
         at.since(since) > self.config.schedule.write_patience
@@ -348,7 +354,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A unit has been suspended or reset: it is free for the read.
-    pub(crate) fn preempted(&mut self, now: Time, unit: u32) {
+    pub(crate) fn preempted(&mut self, now: Time, unit: LunId) {
         if P::WATCHES {
             self.report_handover(now, unit);
         }
@@ -360,7 +366,7 @@ impl<P: Probe> Ssd<P> {
         self.give_back(now, unit);
     }
 
-    fn report_handover(&mut self, now: Time, unit: u32) {
+    fn report_handover(&mut self, now: Time, unit: LunId) {
         let u = &self.units[unit];
         let kind = u.transaction.kind;
         let handling = if u.phase == Phase::Suspending { Handling::Suspend } else { Handling::Reset };
@@ -369,10 +375,10 @@ impl<P: Probe> Ssd<P> {
             ids.min_by_key(|&id| self.requests[id].order)
         };
         let first = u.first_reads().and_then(oldest);
-        let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != NONE);
+        let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != Tag::NONE);
         self.probe.handover(Handover {
             unit,
-            channel: self.buses.channel_of(unit),
+            channel: self.layout.channel_of(unit),
             kind,
             handling,
             asked: u.held_since(),
@@ -383,7 +389,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Puts the operation of a unit aside.
-    fn suspend(&mut self, now: Time, unit: u32) {
+    fn suspend(&mut self, now: Time, unit: LunId) {
         let takes = self.time_to_take(self.units[unit].transaction.kind, Handling::Suspend);
         let u = &mut self.units[unit];
         u.is_suspended = true;
@@ -391,8 +397,7 @@ impl<P: Probe> Ssd<P> {
         let since = Time(now.0 - takes.0);
         // Saving the state of the cells takes the time that it takes, and brings them no further.
         let left = Nanos(u.transaction.cell_end.0.saturating_sub(since.0)).max(Nanos(1));
-        self.preemption.suspended[unit as usize] =
-            Some(Suspended { transaction: u.transaction, left, since });
+        self.preemption.suspended[unit] = Some(Suspended { transaction: u.transaction, left, since });
         match u.transaction.kind {
             Kind::Erase => self.counters.erase_suspends += 1,
             _ => self.counters.program_suspends += 1,
@@ -401,15 +406,15 @@ impl<P: Probe> Ssd<P> {
 
     /// The lane of reads that go before what is suspended, unless that has waited long enough.
     #[cold]
-    pub(crate) fn read_before_resuming(&self, now: Time, unit: u32) -> Option<Lane> {
+    pub(crate) fn read_before_resuming(&self, now: Time, unit: LunId) -> Option<Lane> {
         self.units[unit].first_reads().filter(|_| !self.is_held_off_too_long(now, unit))
     }
 
     /// Lets what was suspended go on.
     #[cold]
-    pub(crate) fn resume(&mut self, now: Time, unit: u32) {
+    pub(crate) fn resume(&mut self, now: Time, unit: LunId) {
         let Suspended { transaction, left, since } =
-            self.preemption.suspended[unit as usize].take().expect("something is suspended");
+            self.preemption.suspended[unit].take().expect("something is suspended");
         let takes = match transaction.kind {
             Kind::Erase => self.config.timing.erase_resume,
             _ => self.config.timing.program_resume,
@@ -429,7 +434,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Gives up the operation of a unit: its requests wait again, ahead of all others.
-    fn reset(&mut self, now: Time, unit: u32) {
+    fn reset(&mut self, now: Time, unit: LunId) {
         if P::WATCHES {
             self.report(now, unit, Outcome::Reset);
         }
@@ -459,8 +464,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A request whose operation was reset waits for its unit again.
-    fn wait_again(&mut self, now: Time, unit: u32, id: RequestId) {
-        if self.requests[id].tag != NONE {
+    fn wait_again(&mut self, now: Time, unit: LunId, id: RequestId) {
+        if self.requests[id].tag != Tag::NONE {
             self.return_to_committed(unit, self.requests[id].tag);
         }
         let r = &mut self.requests[id];
@@ -474,9 +479,9 @@ impl<P: Probe> Ssd<P> {
     /// more. Those that were programmed before, the controller still has.
     fn spoil_word_line(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let before = self.programmed_beside(request.physical);
+        let start = self.start_of_word_line(request.physical);
         if holds(Rule::RestoreWordLine) {
-            for page in before.clone() {
+            for page in start.up_to(request.physical) {
                 if self.ftl.is_valid(page) {
                     self.restore(now, page);
                 }
@@ -484,15 +489,15 @@ impl<P: Probe> Ssd<P> {
         }
         let bits = self.config.timing.cell.bits() as u32;
         let block = self.layout.block_of(request.physical);
-        let end = (self.layout.offset_of(before.start) + bits).min(self.geometry.pages);
+        let end = (self.layout.offset_of(start) + bits).min(self.geometry.pages);
         let is_read = self.ftl.is_pinned(block) && holds(Rule::KeepForReads);
-        self.medium.spoil(before.start, request.physical, end, is_read);
+        self.medium.spoil(start, request.physical, end, is_read);
         self.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
         let plane = self.layout.plane_at(request.unit, u32::from(request.place));
         if holds(Rule::LeaveWordLine) {
             self.ftl.skip_to(plane, request.frontier, end);
         }
-        self.requests[id].physical = NONE;
+        self.requests[id].physical = PhysicalPage::NONE;
         if end == self.geometry.pages {
             self.ftl.close(block, now);
         }
@@ -500,19 +505,19 @@ impl<P: Probe> Ssd<P> {
 
     /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
     /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
-    fn restore(&mut self, now: Time, page: u32) {
+    fn restore(&mut self, now: Time, page: PhysicalPage) {
         let logical = self.medium.logical(page);
         self.ftl.invalidate(page, now);
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 // A newer version is on its way; what it lacks is in the copy.
-                self.buffer[entry].old = NONE;
+                self.buffer[entry].old = PhysicalPage::NONE;
                 self.buffer[entry].whole = true;
             }
             mapping => {
                 assert_eq!(mapping, Mapping::Flash(page), "a valid page is mapped");
                 let (set, content) = (self.sets.of_logical(logical), self.medium.content(page));
-                let entry = self.buffer.create(set, logical, NONE, content);
+                let entry = self.buffer.create(set, logical, PhysicalPage::NONE, content);
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);
                 self.buffer.leave_line(entry);

@@ -1,6 +1,7 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
+use crate::flash::{ChannelId, LogicalPage, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
@@ -12,9 +13,9 @@ pub struct Member {
     /// The host command that it is a part of, if any.
     pub command: Option<CommandId>,
     /// Logical page; meaningless for an erase.
-    pub logical: u32,
+    pub logical: LogicalPage,
     /// Physical page; for an erase the first page of the block.
-    pub physical: u32,
+    pub physical: PhysicalPage,
 }
 
 /// How a transaction ended.
@@ -30,9 +31,9 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipRecord {
     /// The unit (chip, or die with its own ready/busy line).
-    pub unit: u32,
+    pub unit: LunId,
     /// The channel whose bus it used.
-    pub channel: u32,
+    pub channel: ChannelId,
     /// What it did.
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
@@ -61,9 +62,9 @@ pub struct ChipRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// The unit.
-    pub unit: u32,
+    pub unit: LunId,
     /// Its channel.
-    pub channel: u32,
+    pub channel: ChannelId,
     /// What it was doing.
     pub kind: Kind,
     /// Whether that was suspended or reset.

@@ -2,16 +2,19 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::reads::chip_spans;
-use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
-    pub(crate) fn write_back(&mut self, now: Time, set: u32) {
+    pub(crate) fn write_back(&mut self, now: Time, set: SetId) {
         while let Some(entry) = self.buffer.to_flush(set)
             && self.takes_writes(set)
             && !self.holds_programs(now, set)
@@ -65,7 +68,7 @@ impl<P: Probe> Ssd<P> {
         kind: Kind,
         role: Role,
         owner: u32,
-        unit: u32,
+        unit: LunId,
         place: u32,
     ) -> MemoryRequest {
         MemoryRequest {
@@ -73,11 +76,11 @@ impl<P: Probe> Ssd<P> {
             order: 0,
             next: RequestId::NONE,
             owner,
-            tag: NONE,
+            tag: Tag::NONE,
             page: 0,
-            logical: 0,
-            physical: NONE,
-            source: NONE,
+            logical: LogicalPage::new(0),
+            physical: PhysicalPage::NONE,
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,
@@ -94,7 +97,7 @@ impl<P: Probe> Ssd<P> {
     /// it, or [`RequestId::NONE`] when one is still to be made.
     pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
         let physical = self.buffer[entry].old;
-        assert!(physical != NONE, "a page without an old version is whole");
+        assert!(physical != PhysicalPage::NONE, "a page without an old version is whole");
         let set = self.buffer.set_of(entry);
         self.set_mut(set).quiet.merges += 1;
         self.ftl.pin(physical);
@@ -140,7 +143,7 @@ impl<P: Probe> Ssd<P> {
             return self.block_program_ended(now, plane, request.physical, false);
         }
         self.counters.programmed_user += 1;
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.written_through(now, id);
         }
         self.requests.remove(id);
@@ -154,7 +157,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Closes the block of a page that has just been programmed, if it was the last.
     #[inline]
-    pub(crate) fn settle_block(&mut self, now: Time, physical: u32) {
+    pub(crate) fn settle_block(&mut self, now: Time, physical: PhysicalPage) {
         if self.layout.offset_of(physical) + 1 == self.geometry.pages && self.block_mapped.is_none() {
             self.ftl.close(self.layout.block_of(physical), now);
         }
@@ -180,7 +183,7 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
     /// was written again meanwhile.
-    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: u32) {
+    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: PhysicalPage) {
         let e = self.buffer[entry];
         let set = self.buffer.set_of(entry);
         self.settle(now, set, self.buffer.programmed_epoch(entry));
@@ -194,7 +197,7 @@ impl<P: Probe> Ssd<P> {
             self.release_entry(now, entry);
             return;
         }
-        if e.old != NONE {
+        if e.old != PhysicalPage::NONE {
             self.ftl.invalidate(e.old, now);
         }
         self.ftl.validate(physical);
@@ -213,7 +216,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Settles a flush epoch of a set and completes the flushes that waited for it.
-    pub(crate) fn settle(&mut self, now: Time, set: u32, epoch: u64) {
+    pub(crate) fn settle(&mut self, now: Time, set: SetId, epoch: u64) {
         self.buffer.settle(set, epoch, &mut self.flushed);
         while let Some(tag) = self.flushed.pop() {
             let t = &mut self.tags[tag];
@@ -234,7 +237,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn page_ended(&mut self, now: Time, tag: u32, page: u32, status: Status, cause: Cause) {
+    pub(crate) fn page_ended(&mut self, now: Time, tag: Tag, page: u32, status: Status, cause: Cause) {
         let t = &mut self.tags[tag];
         t.page_done(page);
         if status != Status::Success {
@@ -291,17 +294,17 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }
         self.forget(now, request.owner);
-        if request.physical != NONE {
+        if request.physical != PhysicalPage::NONE {
             self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
         }
     }
 
     /// A request of I/O request `tag` that had left is committed again.
-    pub(crate) fn return_to_committed(&mut self, unit: u32, tag: u32) {
+    pub(crate) fn return_to_committed(&mut self, unit: LunId, tag: Tag) {
         self.units[unit].committed_tag = tag;
         self.units[unit].committed_count += 1;
         self.scheduler.returned();
@@ -314,11 +317,11 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_none() {
             self.lose_block(now, self.layout.block_of(request.physical));
         }
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.return_to_committed(request.unit, request.tag);
         }
         let r = &mut self.requests[id];
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         r.since = now;
         r.link = 0;
         self.requests.snapshot(id, self.units[request.unit].account(now));

@@ -17,9 +17,11 @@
 //! plane has. In a deterministic window (see [`crate::plm`]) a write lets programs begin and nothing else.
 
 use crate::flash::unit::Phase;
+use crate::flash::{LunId, PlaneId};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, RequestId, Role};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::ControlReply;
@@ -57,7 +59,7 @@ impl Quiet {
 
 impl<P: Probe> Ssd<P> {
     /// Is a set quiet? It is asked to be.
-    pub(crate) fn is_ready_for_read(&mut self, now: Time, set: u32) -> ControlReply {
+    pub(crate) fn is_ready_for_read(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
@@ -68,7 +70,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// From now on nothing starts in a set that can be put off.
-    pub(crate) fn rest_from_now(&mut self, now: Time, set: u32) {
+    pub(crate) fn rest_from_now(&mut self, now: Time, set: SetId) {
         self.steer();
         self.end_run(now, set);
         let quiet = &mut self.set_mut(set).quiet;
@@ -82,7 +84,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A write or a flush has come: it ends a quiet period of its set.
     #[inline]
-    pub(crate) fn write_begins(&mut self, now: Time, set: u32) {
+    pub(crate) fn write_begins(&mut self, now: Time, set: SetId) {
         self.set_mut(set).writes += 1;
         if self.is_quiet(set) {
             self.end_rest_for_write(now, set);
@@ -91,12 +93,12 @@ impl<P: Probe> Ssd<P> {
 
     /// True while a quiet period of a set lasts, or is about to begin.
     #[inline]
-    pub(crate) fn is_quiet(&self, set: u32) -> bool {
+    pub(crate) fn is_quiet(&self, set: SetId) -> bool {
         self.is_any_quiet && self.set(set).quiet.is_on()
     }
 
     #[cold]
-    fn end_rest_for_write(&mut self, now: Time, set: u32) {
+    fn end_rest_for_write(&mut self, now: Time, set: SetId) {
         if !self.set(set).quiet.is_deterministic {
             return self.end_rest(now, set);
         }
@@ -106,7 +108,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Ends a quiet period or a deterministic window of a set, if there is one: what has been put off goes on.
-    pub(crate) fn end_rest(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_rest(&mut self, now: Time, set: SetId) {
         if !self.set(set).quiet.collection {
             return;
         }
@@ -115,7 +117,7 @@ impl<P: Probe> Ssd<P> {
         self.begin_programs(now, set);
     }
 
-    fn end_quiet(&mut self, set: u32) {
+    fn end_quiet(&mut self, set: SetId) {
         let quiet = &mut self.set_mut(set).quiet;
         (quiet.collection, quiet.programs, quiet.is_deterministic) = (false, false, false);
         self.count_quiet();
@@ -126,19 +128,19 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Programs that have been put off begin.
-    fn begin_programs(&mut self, now: Time, set: u32) {
+    fn begin_programs(&mut self, now: Time, set: SetId) {
         self.wake_all_units(set);
         self.write_back(now, set);
     }
 
-    fn wake_all_units(&mut self, set: u32) {
+    fn wake_all_units(&mut self, set: SetId) {
         for unit in self.sets.units(set) {
             self.woken.push(unit);
         }
     }
 
     /// A plane of a set has fallen below the low threshold: a deterministic window ends by itself.
-    pub(crate) fn window_exceeded(&mut self, now: Time, set: u32) {
+    pub(crate) fn window_exceeded(&mut self, now: Time, set: SetId) {
         if self.set(set).quiet.is_deterministic {
             self.end_quiet(set);
             self.note_exceeded(set);
@@ -149,11 +151,11 @@ impl<P: Probe> Ssd<P> {
 
     /// True while programs of a set's buffered data rest: nobody waits for any.
     #[inline]
-    pub(crate) fn rests_programs(&self, set: u32) -> bool {
+    pub(crate) fn rests_programs(&self, set: SetId) -> bool {
         self.is_quiet(set) && self.nobody_waits(set)
     }
 
-    fn nobody_waits(&self, set: u32) -> bool {
+    fn nobody_waits(&self, set: SetId) -> bool {
         let state = self.set(set);
         state.writes == 0 && state.quiet.followers == 0
     }
@@ -175,7 +177,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when nothing waits at a unit but programs that rest.
-    pub(crate) fn has_only_resting_work(&self, unit: u32) -> bool {
+    pub(crate) fn has_only_resting_work(&self, unit: LunId) -> bool {
         let rests = |place| {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             first == RequestId::NONE || self.is_put_off(first)
@@ -188,7 +190,7 @@ impl<P: Probe> Ssd<P> {
     /// True when nothing is under way any more in a set that has to end before its quiet period begins. Units that have
     /// been found at rest stay so and are not looked at again: all calls of a period together cost one look
     /// at each.
-    pub(crate) fn has_come_to_rest(&mut self, now: Time, set: u32) -> bool {
+    pub(crate) fn has_come_to_rest(&mut self, now: Time, set: SetId) -> bool {
         if !holds(Rule::AwaitRest) {
             return true;
         }
@@ -211,13 +213,13 @@ impl<P: Probe> Ssd<P> {
 
     /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody has
     /// told its unit.
-    fn nudge(&mut self, now: Time, unit: u32) {
+    fn nudge(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);
         }
     }
 
-    fn is_at_rest_from_all(&self, now: Time, unit: u32) -> bool {
+    fn is_at_rest_from_all(&self, now: Time, unit: LunId) -> bool {
         let u = &self.units[unit];
         let is_at_work = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
             && matches!(u.transaction.kind, Kind::UserWrite | Kind::ReadAhead);
@@ -225,7 +227,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when no collection is under way at a unit, nor about to go on.
-    pub(crate) fn rests_from_collection(&self, now: Time, unit: u32) -> bool {
+    pub(crate) fn rests_from_collection(&self, now: Time, unit: LunId) -> bool {
         let u = &self.units[unit];
         let collects = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
             && matches!(u.transaction.kind, Kind::GcRead | Kind::GcWrite | Kind::Erase);
@@ -239,7 +241,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when a plane has a job that goes on in a quiet period.
-    fn has_to_collect(&self, plane: u32) -> bool {
+    fn has_to_collect(&self, plane: PlaneId) -> bool {
         self.collection.is_at_work(plane)
             || self.collection.cannot_stop(plane, self.config.gc.preemptible)
             || self.collection.is_busy(plane) && !self.collection.is_paused(plane) && self.is_below_low(plane)
@@ -248,7 +250,7 @@ impl<P: Probe> Ssd<P> {
     /// True when the collections of a unit have no page to copy to, because too many blocks went bad: they
     /// stand still until a write finds the drive full, and erases that wait for the unit to be idle do so
     /// with them.
-    fn cannot_go_on(&self, now: Time, unit: u32) -> bool {
+    fn cannot_go_on(&self, now: Time, unit: LunId) -> bool {
         let mut planes = (0..self.places).map(|place| self.layout.plane_at(unit, place));
         self.units[unit].phase == Phase::Idle
             && self.choose(now, unit).is_none()

@@ -5,10 +5,12 @@ use crate::controller::buffer::EntryState;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
+use crate::controller::tags::Tag;
 use crate::flash::unit::{Account, Holder, Transaction};
+use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, REGULAR, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -17,14 +19,14 @@ impl<P: Probe> Ssd<P> {
     /// Takes a read: pages in the buffer and pages that were never written are answered at once,
     /// the others become memory requests.
     #[inline]
-    pub(crate) fn read(&mut self, now: Time, tag: u32) {
-        let (first, pages) = (self.tags[tag].first_page, self.tags[tag].pages);
+    pub(crate) fn read(&mut self, now: Time, tag: Tag) {
+        let pages = self.tags[tag].pages;
         let rank = self.rank_of(tag);
         if self.tags[tag].command.fail_fast && self.fails_fast(now, tag, rank) {
             return;
         }
         for page in 0..pages {
-            let logical = first + page;
+            let logical = self.tags[tag].page(page);
             let content = match self.ftl.lookup(logical) {
                 Mapping::Flash(physical) => {
                     if self.cache.is_on() && self.read_cached(now, tag, page, logical) {
@@ -62,7 +64,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The rank of the memory requests of a read: see [`MemoryRequest::rank`].
     #[inline(always)]
-    fn rank_of(&mut self, tag: u32) -> u8 {
+    fn rank_of(&mut self, tag: Tag) -> u8 {
         match self.config.schedule.classes {
             Classes::Told => (self.tags[tag].command.class.number() - 1).min(REGULAR),
             Classes::Equal => REGULAR,
@@ -71,7 +73,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[cold]
-    fn infer_rank(&mut self, tag: u32) -> u8 {
+    fn infer_rank(&mut self, tag: Tag) -> u8 {
         let t = &self.tags[tag];
         self.inference.rank(t.command.sector, t.command.sectors, t.pages)
     }
@@ -80,10 +82,10 @@ impl<P: Probe> Ssd<P> {
     fn host_read(
         &mut self,
         now: Time,
-        tag: u32,
+        tag: Tag,
         page: u32,
-        logical: u32,
-        physical: u32,
+        logical: LogicalPage,
+        physical: PhysicalPage,
         rank: u8,
     ) -> RequestId {
         if holds(Rule::WriteAfterRead) {
@@ -96,12 +98,12 @@ impl<P: Probe> Ssd<P> {
             since: now,
             order,
             next: RequestId::NONE,
-            owner: tag,
+            owner: tag.get(),
             tag,
             page,
             logical,
             physical,
-            source: NONE,
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,
@@ -121,14 +123,14 @@ impl<P: Probe> Ssd<P> {
     /// nothing newer is in the buffer. Where it would have to stand behind a request with force unit access
     /// it is answered from the queue after all, which keeps its order.
     #[inline]
-    fn must_follow(&mut self, tag: u32, entry: u32) -> bool {
+    fn must_follow(&mut self, tag: Tag, entry: u32) -> bool {
         !self.config.schedule.hit_manager
             && !self.is_quiet(self.buffer.set_of(entry))
             && self.follows(tag, entry)
     }
 
     #[cold]
-    fn follows(&mut self, tag: u32, entry: u32) -> bool {
+    fn follows(&mut self, tag: Tag, entry: u32) -> bool {
         let e = &self.buffer[entry];
         e.state == EntryState::Programming
             && !e.dirty_again
@@ -137,8 +139,8 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a read waits until the page is on flash.
     #[cold]
-    fn follow(&mut self, now: Time, tag: u32, page: u32, entry: u32, rank: u8) {
-        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag, 0, 0);
+    fn follow(&mut self, now: Time, tag: Tag, page: u32, entry: u32, rank: u8) {
+        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
         (request.tag, request.page, request.rank) = (tag, page, rank);
         request.logical = self.buffer[entry].logical;
         request.order = self.requests.next_order();
@@ -150,7 +152,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The program that reads have waited for is over: they read its page.
     #[cold]
-    pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: u32) {
+    pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: PhysicalPage) {
         let (unit, place) = self.unit_of(physical);
         while list != RequestId::NONE {
             let id = list;
@@ -192,7 +194,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The unit and place of a physical page.
     #[inline]
-    pub(crate) fn unit_of(&self, physical: u32) -> (u32, u32) {
+    pub(crate) fn unit_of(&self, physical: PhysicalPage) -> (LunId, u32) {
         let plane = self.layout.plane_of_block(self.layout.block_of(physical));
         self.layout.unit_of_plane(plane)
     }
@@ -295,7 +297,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends to the host what can be sent in order.
     #[inline(always)]
-    pub(crate) fn return_data(&mut self, now: Time, tag: u32) {
+    pub(crate) fn return_data(&mut self, now: Time, tag: Tag) {
         let pages = self.tags[tag].returnable();
         if pages.is_empty() {
             return;

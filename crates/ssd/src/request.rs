@@ -1,6 +1,8 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
+use crate::controller::tags::Tag;
 use crate::flash::unit::Account;
+use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Time, id};
@@ -160,21 +162,21 @@ pub struct MemoryRequest {
     pub next: RequestId,
     /// Whom it belongs to; its meaning depends on `role`.
     pub owner: u32,
-    /// The tag of the host command that it is a part of; [`NONE`] for the controller's own work.
-    pub tag: u32,
+    /// The tag of the host command that it is a part of; [`Tag::NONE`] for the controller's own work.
+    pub tag: Tag,
     /// Which page of that command.
     pub page: u32,
     /// Logical page.
-    pub logical: u32,
-    /// Physical page; [`NONE`] for a program until its transaction is composed. For an erase any
-    /// page of the block.
-    pub physical: u32,
+    pub logical: LogicalPage,
+    /// Physical page; [`PhysicalPage::NONE`] for a program until its transaction is composed. For an
+    /// erase any page of the block.
+    pub physical: PhysicalPage,
     /// The physical page that a copy reads; see [`MemoryRequest::waiting_program`] for a merge.
-    pub source: u32,
+    pub source: PhysicalPage,
     /// Fingerprint to be programmed.
     pub content: u32,
     /// The unit that it goes to.
-    pub unit: u32,
+    pub unit: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,
     /// The place behind the unit.
@@ -202,14 +204,22 @@ impl MemoryRequest {
     #[inline]
     pub fn waiting_program(&self) -> RequestId {
         debug_assert_eq!(self.role, Role::Merge);
-        RequestId::new(self.source)
+        RequestId::new(self.source.get())
     }
 
     /// Sets [`MemoryRequest::waiting_program`].
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
         debug_assert_eq!(self.role, Role::Merge);
-        self.source = program.get();
+        self.source = PhysicalPage::new(program.get());
+    }
+
+    /// The plane that a copy or an erase belongs to ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`],
+    /// [`Role::BlockErase`]).
+    #[inline]
+    pub fn plane(&self) -> PlaneId {
+        debug_assert!(matches!(self.role, Role::Copy | Role::Erase | Role::BlockCopy | Role::BlockErase));
+        PlaneId::new(self.owner)
     }
 
     /// The line in which it stands at its chip.

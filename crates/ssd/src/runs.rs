@@ -7,8 +7,10 @@
 //! falls below the low threshold, or when its chip is idle where drives collect then
 //! (`gc.background`). With windows a run is like one more window. Each NVM set has runs of its own.
 
+use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 use tailcut_base::control::ControlReply;
@@ -34,7 +36,7 @@ impl Run {
 
 impl<P: Probe> Ssd<P> {
     /// Collects in a set until a moment, unless there is nothing to be collected.
-    pub(crate) fn run_gc(&mut self, now: Time, set: u32, until: Time) -> ControlReply {
+    pub(crate) fn run_gc(&mut self, now: Time, set: SetId, until: Time) -> ControlReply {
         if self.block_mapped.is_some() {
             return ControlReply::Unsupported;
         }
@@ -55,27 +57,27 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Begins a run, which ends a quiet period.
-    pub(crate) fn collect_until(&mut self, now: Time, set: u32, until: Time) {
+    pub(crate) fn collect_until(&mut self, now: Time, set: SetId, until: Time) {
         self.steer();
         self.set_mut(set).run.until = until;
         self.begin_anew(now, set);
     }
 
     /// Ends the run of the host in a set, if there is one.
-    pub(crate) fn end_run(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_run(&mut self, now: Time, set: SetId) {
         self.set_mut(set).run.until = Time::ZERO;
         self.aim(now, set);
     }
 
     /// Ends the run of the host in a set if its time is over.
-    pub(crate) fn end_run_in_time(&mut self, now: Time, set: u32) {
+    pub(crate) fn end_run_in_time(&mut self, now: Time, set: SetId) {
         if self.set(set).run.is_over(now) {
             self.end_run(now, set);
         }
     }
 
     /// From now on a set collects without an end; planes that are at rest begin in an event of their own.
-    pub(crate) fn collect_soon(&mut self, now: Time, set: u32) {
+    pub(crate) fn collect_soon(&mut self, now: Time, set: SetId) {
         self.set_mut(set).run.until = Time::NEVER;
         self.aim(now, set);
         self.look_at_all_planes_soon(now, set);
@@ -84,7 +86,7 @@ impl<P: Probe> Ssd<P> {
     /// True when a plane has too few free blocks even now: the time of a run may be over, and a plane that
     /// falls below the low threshold ends the deterministic window.
     #[cold]
-    pub(crate) fn is_still_short(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn is_still_short(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         self.end_run_in_time(now, set);
         let free = self.ftl.free_blocks(plane);
@@ -95,7 +97,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Its chip is idle: a collection that has stopped with a run goes on. False when there is none.
-    pub(crate) fn goes_on_in_background(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn goes_on_in_background(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         let stopped = self.collection.is_hosted(plane)
             && self.collection.is_paused(plane)

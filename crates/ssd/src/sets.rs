@@ -12,8 +12,8 @@
 
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
-use crate::controller::tags::Protocol;
-use crate::flash::Geometry;
+use crate::controller::tags::{Protocol, Tag};
+use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
 use crate::quiet::Quiet;
@@ -24,7 +24,8 @@ use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::divisor::Divisor;
-use tailcut_base::{Device, Time};
+use tailcut_base::ids::Id;
+use tailcut_base::{Device, Time, id};
 
 tailcut_base::choice! {
     /// What a drive is divided by.
@@ -34,6 +35,16 @@ tailcut_base::choice! {
         /// Each set has ready/busy lines (chips, or dies) of its own on every channel: sets share buses.
         Chips = "chips",
     }
+}
+
+id! {
+    /// An NVM set of a drive.
+    pub struct SetId;
+}
+
+impl SetId {
+    /// The first set, and the only one of a drive that is not divided.
+    pub const FIRST: SetId = SetId(0);
 }
 
 /// Into how many sets a drive is divided, and how.
@@ -145,13 +156,13 @@ impl Shares {
     }
 
     #[inline]
-    fn set_of(&self, part: u32) -> u32 {
-        self.run.quotient(self.stride.remainder(part))
+    fn set_of(&self, part: u32) -> SetId {
+        SetId::new(self.run.quotient(self.stride.remainder(part)))
     }
 
     #[inline]
-    fn part(&self, set: u32, at: u32) -> u32 {
-        self.run.quotient(at) * self.stride.get() + set * self.run.get() + self.run.remainder(at)
+    fn part(&self, set: SetId, at: u32) -> u32 {
+        self.run.quotient(at) * self.stride.get() + set.get() * self.run.get() + self.run.remainder(at)
     }
 }
 
@@ -195,6 +206,11 @@ impl Sets {
         self.count
     }
 
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = SetId> + Clone + use<> {
+        SetId::first(self.count as usize)
+    }
+
     /// True when the drive is divided.
     #[inline]
     pub fn are_many(&self) -> bool {
@@ -203,25 +219,31 @@ impl Sets {
 
     /// The set of a logical page.
     #[inline]
-    pub fn of_logical(&self, logical: u32) -> u32 {
-        if self.count == 1 { 0 } else { self.pages.quotient(logical) }
+    pub fn of_logical(&self, logical: LogicalPage) -> SetId {
+        if self.count == 1 { SetId::FIRST } else { SetId::new(self.pages.quotient(logical.get())) }
     }
 
     /// The set of a plane.
     #[inline]
-    pub fn of_plane(&self, plane: u32) -> u32 {
-        if self.count == 1 { 0 } else { self.planes.set_of(plane) }
+    pub fn of_plane(&self, plane: PlaneId) -> SetId {
+        if self.count == 1 { SetId::FIRST } else { self.planes.set_of(plane.get()) }
     }
 
     /// The set of a ready/busy line.
     #[inline]
-    pub fn of_unit(&self, unit: u32) -> u32 {
-        if self.count == 1 { 0 } else { self.units.set_of(unit) }
+    pub fn of_unit(&self, unit: LunId) -> SetId {
+        if self.count == 1 { SetId::FIRST } else { self.units.set_of(unit.get()) }
     }
 
     /// Logical pages of a set.
     pub fn logical_pages(&self) -> u32 {
         self.pages.get()
+    }
+
+    /// A logical page of a set, by its place among the pages of the set.
+    #[inline]
+    pub fn page_of(&self, set: SetId, page: u32) -> LogicalPage {
+        LogicalPage::new(set.get() * self.pages.get() + page)
     }
 
     /// Planes of a set.
@@ -236,19 +258,19 @@ impl Sets {
     }
 
     /// The planes of a set, in ascending order.
-    pub fn planes(self, set: u32) -> impl Iterator<Item = u32> + Clone {
-        (0..self.planes.each).map(move |at| self.planes.part(set, at))
+    pub fn planes(self, set: SetId) -> impl Iterator<Item = PlaneId> + Clone {
+        (0..self.planes.each).map(move |at| PlaneId::new(self.planes.part(set, at)))
     }
 
     /// The ready/busy lines of a set, in ascending order.
-    pub fn units(self, set: u32) -> impl Iterator<Item = u32> + Clone {
-        (0..self.units.each).map(move |at| self.units.part(set, at))
+    pub fn units(self, set: SetId) -> impl Iterator<Item = LunId> + Clone {
+        (0..self.units.each).map(move |at| LunId::new(self.units.part(set, at)))
     }
 
     /// One of the ready/busy lines of a set.
     #[inline]
-    pub fn unit(&self, set: u32, at: u32) -> u32 {
-        self.units.part(set, at)
+    pub fn unit(&self, set: SetId, at: u32) -> LunId {
+        LunId::new(self.units.part(set, at))
     }
 }
 
@@ -273,34 +295,34 @@ impl<P: Probe> Ssd<P> {
 
     /// What a set says of itself, as a device of its own. Its sector 0 is sector `set` × its sectors of the
     /// drive.
-    pub fn identify_set(&self, set: u32) -> Identify {
+    pub fn identify_set(&self, set: SetId) -> Identify {
         let whole = self.identify();
         let count = self.sets.count();
-        assert!(set < count, "the drive has {count} sets");
+        assert!(set.get() < count, "the drive has {count} sets");
         let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
         Identify { sectors, queue_depth, ..whole }
     }
 
     /// A call of the control interface that concerns one set; see [`Device::control`].
-    pub fn control_set(&mut self, now: Time, set: u32, call: Control) -> ControlReply {
-        assert!(set < self.sets.count(), "the drive has {} sets", self.sets.count());
+    pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
+        assert!(set.get() < self.sets.count(), "the drive has {} sets", self.sets.count());
         self.answer(now, set, call)
     }
 
     #[inline]
-    pub(crate) fn set(&self, set: u32) -> &SetState {
-        &self.states[set as usize]
+    pub(crate) fn set(&self, set: SetId) -> &SetState {
+        &self.states[set]
     }
 
     #[inline]
-    pub(crate) fn set_mut(&mut self, set: u32) -> &mut SetState {
-        &mut self.states[set as usize]
+    pub(crate) fn set_mut(&mut self, set: SetId) -> &mut SetState {
+        &mut self.states[set]
     }
 
     /// The set that a command with this first sector is for.
     #[inline]
-    pub(crate) fn set_of_sector(&self, sector: u64) -> u32 {
-        if self.sets.are_many() { (sector / self.sectors_of_set()) as u32 } else { 0 }
+    pub(crate) fn set_of_sector(&self, sector: u64) -> SetId {
+        if self.sets.are_many() { SetId::at((sector / self.sectors_of_set()) as usize) } else { SetId::FIRST }
     }
 
     pub(crate) fn sectors_of_set(&self) -> u64 {
@@ -309,7 +331,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The set that a command in the drive is for.
     #[inline]
-    pub(crate) fn set_of_tag(&self, tag: u32) -> u32 {
+    pub(crate) fn set_of_tag(&self, tag: Tag) -> SetId {
         self.set_of_sector(self.tags[tag].command.sector)
     }
 }
@@ -318,6 +340,7 @@ impl<P: Probe> Ssd<P> {
 mod tests {
     use super::*;
     use crate::Preset;
+    use crate::flash::Layout;
 
     fn sets(count: u32, by: SetsBy) -> (Sets, Geometry) {
         let mut config = Preset::M.config();
@@ -332,17 +355,16 @@ mod tests {
             [(1, SetsBy::Channels), (2, SetsBy::Channels), (4, SetsBy::Chips), (8, SetsBy::Chips)]
         {
             let (sets, geometry) = sets(count, by);
+            let layout = Layout::new(&geometry);
             let mut planes = Vec::new();
-            for set in 0..count {
+            for set in sets.ids() {
                 assert!(sets.planes(set).all(|plane| sets.of_plane(plane) == set));
                 assert!(sets.units(set).all(|unit| sets.of_unit(unit) == set));
-                assert!(
-                    sets.planes(set).all(|plane| sets.of_unit(plane / geometry.places_per_unit()) == set)
-                );
+                assert!(sets.planes(set).all(|plane| sets.of_unit(layout.unit_of_plane(plane).0) == set));
                 planes.extend(sets.planes(set));
             }
             planes.sort_unstable();
-            assert!(planes.into_iter().eq(0..geometry.plane_count()), "{count} by {by:?}");
+            assert!(planes.into_iter().eq(geometry.plane_ids()), "{count} by {by:?}");
         }
     }
 
@@ -350,9 +372,9 @@ mod tests {
     fn sets_by_channels_share_no_channel_and_sets_by_chips_share_all() {
         let (by_channels, geometry) = sets(4, SetsBy::Channels);
         let (by_chips, _) = sets(4, SetsBy::Chips);
-        let channel = |unit: u32| unit / geometry.units_per_channel();
-        assert!(by_channels.units(1).all(|unit| (2..4).contains(&channel(unit))));
-        let mut channels: Vec<u32> = by_chips.units(1).map(channel).collect();
+        let channel = |unit: LunId| unit.get() / geometry.units_per_channel();
+        assert!(by_channels.units(SetId::new(1)).all(|unit| (2..4).contains(&channel(unit))));
+        let mut channels: Vec<u32> = by_chips.units(SetId::new(1)).map(channel).collect();
         channels.dedup();
         assert!(channels.into_iter().eq(0..geometry.channels));
     }

@@ -2,15 +2,18 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
+use crate::controller::tags::Tag;
+use crate::flash::{LunId, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Lane, MemoryRequest, NONE, RequestId};
+use crate::request::{Lane, MemoryRequest, RequestId};
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
     /// plane, or the drive becomes read-only.
-    pub(crate) fn relieve(&mut self, now: Time, unit: u32) {
+    pub(crate) fn relieve(&mut self, now: Time, unit: LunId) {
         for place in 0..self.places {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
@@ -20,7 +23,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn can_recover(&mut self, now: Time, unit: u32, place: u32) -> bool {
+    pub(crate) fn can_recover(&mut self, now: Time, unit: LunId, place: u32) -> bool {
         let plane = self.layout.plane_at(unit, place);
         if self.config.gc.ideal {
             return self.recovers_at_once(now, plane);
@@ -36,7 +39,7 @@ impl<P: Probe> Ssd<P> {
         self.collection.is_busy(plane) || self.start_collection(now, plane, false)
     }
 
-    pub(crate) fn relocate_writes(&mut self, now: Time, unit: u32, place: u32) {
+    pub(crate) fn relocate_writes(&mut self, now: Time, unit: LunId, place: u32) {
         while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.first(unit, Lane::USER_WRITE, place);
             if self.can_start(id, unit, place) {
@@ -45,7 +48,7 @@ impl<P: Probe> Ssd<P> {
             }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
-            if tag != NONE || !self.ftl.can_allocate(plane, frontier) {
+            if tag != Tag::NONE || !self.ftl.can_allocate(plane, frontier) {
                 return self.become_read_only(now, self.layout.plane_at(unit, place));
             }
             self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
@@ -60,13 +63,13 @@ impl<P: Probe> Ssd<P> {
 
     /// True unless a set has become read-only.
     #[inline]
-    pub(crate) fn takes_writes(&self, set: u32) -> bool {
+    pub(crate) fn takes_writes(&self, set: SetId) -> bool {
         !self.is_any_read_only || self.set(set).read_only.is_none()
     }
 
     /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
     /// readable there; writes that wait are answered.
-    pub(crate) fn become_read_only(&mut self, now: Time, plane: u32) {
+    pub(crate) fn become_read_only(&mut self, now: Time, plane: PlaneId) {
         let set = self.sets.of_plane(plane);
         if self.takes_writes(set) {
             let why = format!(
@@ -110,7 +113,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Answers a write for which there will never be room.
-    pub(crate) fn refuse(&mut self, now: Time, tag: u32) {
+    pub(crate) fn refuse(&mut self, now: Time, tag: Tag) {
         let t = &mut self.tags[tag];
         // The controller's own work for a write that has just come may not be over yet.
         let end = now.max(t.mark);
@@ -119,7 +122,7 @@ impl<P: Probe> Ssd<P> {
         self.complete_over_link(end, tag);
     }
 
-    pub(crate) fn strand_writes(&mut self, now: Time, unit: u32, place: u32) {
+    pub(crate) fn strand_writes(&mut self, now: Time, unit: LunId, place: u32) {
         while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
             let id = self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
             self.strand(now, id);
@@ -137,7 +140,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);
-        if request.tag != NONE {
+        if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
         }
         self.read_given_up(now, request.owner);

@@ -10,13 +10,13 @@ use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::streams::Streams;
-use crate::controller::tags::{SECTORS_MAX, Tags};
+use crate::controller::tags::{SECTORS_MAX, Tag, Tags};
 use crate::figures::{Attendance, Counters};
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
 use crate::flash::unit::Units;
-use crate::flash::{Geometry, Layout};
+use crate::flash::{ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
@@ -24,11 +24,12 @@ use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::Requests;
-use crate::sets::{SetState, Sets};
+use crate::sets::{SetId, SetState, Sets};
 use crate::unqueued::Unqueued;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
@@ -66,7 +67,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) sets: Sets,
-    pub(crate) states: Vec<SetState>,
+    pub(crate) states: IdVec<SetId, SetState>,
     /// The host has begun to say when the drive collects.
     pub(crate) is_steered: bool,
     /// Some set has a quiet period, or is about to.
@@ -90,7 +91,7 @@ pub struct Ssd<P: Probe = ()> {
     /// Units that have been given work, to be started at the end of the present step.
     pub(crate) woken: Woken,
     /// Flush commands that have just become complete; empty between events.
-    pub(crate) flushed: Vec<u32>,
+    pub(crate) flushed: Vec<Tag>,
     /// What watches this drive.
     pub probe: P,
 }
@@ -131,7 +132,7 @@ impl<P: Probe> Ssd<P> {
             sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
             places: geometry.places_per_unit(),
             units: Units::new(&geometry),
-            buses: Buses::new(units, geometry.units_per_channel(), &config.bus),
+            buses: Buses::new(&geometry, &config.bus),
             link: Link::new(&config.link),
             unqueued: Unqueued::new(config.queue.protocol),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
@@ -142,7 +143,7 @@ impl<P: Probe> Ssd<P> {
             streams: Streams::new(config.cache.streams, geometry.page_sectors(), config.cache.ahead),
             collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
             sets,
-            states: (0..sets.count()).map(|_| SetState::default()).collect(),
+            states: sets.ids().map(|_| SetState::default()).collect(),
             is_steered: false,
             is_any_quiet: false,
             is_any_read_only: false,
@@ -185,10 +186,10 @@ impl<P: Probe> Ssd<P> {
 
     /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in the buffer. The
     /// mapping counts as known after a power cut; how a drive finds it again is not modelled.
-    pub fn content_after_power_cut(&self, logical: u32) -> u32 {
+    pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
-                crate::request::NONE => 0,
+                PhysicalPage::NONE => 0,
                 old => self.medium.content(old),
             },
             _ => self.peek(logical),
@@ -196,7 +197,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The content of a logical page as a read submitted now would return it.
-    pub fn peek(&self, logical: u32) -> u32 {
+    pub fn peek(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Unmapped => 0,
             Mapping::Flash(physical) => self.medium.content(physical),
@@ -206,14 +207,15 @@ impl<P: Probe> Ssd<P> {
 
     /// Asserts that maps, valid pages and counts agree; walks the whole drive.
     pub fn check(&self) {
-        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != crate::request::NONE);
+        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
     }
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
     pub fn why_stuck(&self) -> String {
         let waiting: usize = self.units.iter().filter(|u| u.has_work()).count();
-        let fullest = (0..self.geometry.plane_count()).min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(0);
+        let fullest =
+            self.geometry.plane_ids().min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(PlaneId::new(0));
         format!(
             "{} memory requests are in flight, {waiting} chips have work that they cannot start; plane {fullest} has {} free blocks",
             self.requests.in_flight(),
@@ -221,18 +223,18 @@ impl<P: Probe> Ssd<P> {
         )
     }
 
-    pub(crate) fn channel_timer(&self, channel: u32) -> usize {
-        FIRST_CHANNEL + channel as usize
+    pub(crate) fn channel_timer(&self, channel: ChannelId) -> usize {
+        FIRST_CHANNEL + channel.index()
     }
 
     #[inline]
-    pub(crate) fn set_unit_timer(&mut self, unit: u32, at: Time) {
-        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize, at);
+    pub(crate) fn set_unit_timer(&mut self, unit: LunId, at: Time) {
+        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit.index(), at);
     }
 
     /// The unit has no event until its timer is set again.
-    pub(crate) fn clear_unit_timer(&mut self, unit: u32) {
-        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit as usize);
+    pub(crate) fn clear_unit_timer(&mut self, unit: LunId) {
+        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit.index());
     }
 
     /// Has the buffer looked at again at a moment.
@@ -261,7 +263,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The drive begins to work on a command.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, now: Time, tag: u32, op: Op) {
+    pub(crate) fn begin(&mut self, now: Time, tag: Tag, op: Op) {
         match op {
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),
@@ -280,9 +282,9 @@ impl<P: Probe> Ssd<P> {
         }
         let first_unit = FIRST_CHANNEL + self.geometry.channels as usize;
         if slot < first_unit {
-            self.serve_bus(now, (slot - FIRST_CHANNEL) as u32);
+            self.serve_bus(now, ChannelId::at(slot - FIRST_CHANNEL));
         } else if slot - first_unit < self.units.len() {
-            self.cells_done(now, (slot - first_unit) as u32);
+            self.cells_done(now, LunId::at(slot - first_unit));
         } else {
             self.serve_drive(now, slot);
         }
@@ -322,7 +324,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, now: Time, tag: u32) {
+    pub(crate) fn complete(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
         debug_assert_eq!(t.spans.total(), now.since(t.arrived));
@@ -350,7 +352,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
     /// The cost of the command on the link was paid already if its data came over it.
-    pub(crate) fn complete_over_link(&mut self, now: Time, tag: u32) {
+    pub(crate) fn complete_over_link(&mut self, now: Time, tag: Tag) {
         let trim = if self.tags[tag].command.op == Op::Trim { self.config.queue.trim } else { Nanos::ZERO };
         let firmware = self.config.queue.firmware + trim;
         let ready = now + firmware;
@@ -369,18 +371,18 @@ impl<P: Probe> Ssd<P> {
 /// Units that have been given work, first in, first out. A few at most stand in it, mostly one.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
-    units: Vec<u32>,
+    units: Vec<LunId>,
     next: usize,
 }
 
 impl Woken {
     #[inline]
-    pub(crate) fn push(&mut self, unit: u32) {
+    pub(crate) fn push(&mut self, unit: LunId) {
         self.units.push(unit);
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<u32> {
+    pub(crate) fn pop(&mut self) -> Option<LunId> {
         let unit = self.units.get(self.next).copied()?;
         self.next += 1;
         if self.next == self.units.len() {
@@ -462,11 +464,11 @@ impl<P: Probe> Device for Ssd<P> {
         // loop for each table rather than one long loop for all.
         let last = self.ftl.logical_pages().saturating_sub(1);
         let shift = self.page_sectors.trailing_zeros();
-        let logical = |c: &Command| ((c.sector >> shift) as u32).min(last);
+        let logical = |c: &Command| LogicalPage::new(((c.sector >> shift) as u32).min(last));
         let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.ftl.touch(logical(c)));
         let on_flash = |c: &Command| match self.ftl.lookup(logical(c)) {
             Mapping::Flash(physical) => physical,
-            _ => 0,
+            _ => PhysicalPage::new(0),
         };
         sum = commands.iter().fold(sum, |sum, c| sum ^ self.medium.touch(on_flash(c)));
         sum = commands.iter().fold(sum, |sum, c| sum ^ self.ftl.touch_block(on_flash(c)));
@@ -475,6 +477,6 @@ impl<P: Probe> Device for Ssd<P> {
 
     /// Of a drive of several sets see [`Ssd::control_set`]: a call that says no set is not known.
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
-        if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, 0, call) }
+        if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, SetId::FIRST, call) }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::chips::bits;
 use crate::controller::buffer::EntryState;
+use crate::controller::tags::Tag;
+use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
@@ -11,7 +13,7 @@ impl<P: Probe> Ssd<P> {
     /// Composes a transaction: the oldest request of `lane`, and what can go with it in other
     /// places. Planes of one die share a transaction when their page offsets are equal; dies
     /// interleave freely. Returns the time on the bus, and the time until all cells are done.
-    pub(crate) fn compose(&mut self, now: Time, unit: u32, lane: Lane) -> (Nanos, Nanos) {
+    pub(crate) fn compose(&mut self, now: Time, unit: LunId, lane: Lane) -> (Nanos, Nanos) {
         let kind = lane.kind();
         let mut offsets = [NONE; 16];
         let mut left = self.units[unit].places_with(lane);
@@ -44,7 +46,7 @@ impl<P: Probe> Ssd<P> {
     /// one of its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction of programs only while their frontiers
     /// stand at one page offset; random writes let them drift apart, and this brings them together.
     #[cold]
-    fn place_behind(&self, unit: u32, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
+    fn place_behind(&self, unit: LunId, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
         let die = self.layout.planes.quotient(place);
         if offsets[die as usize] != NONE {
             return place;
@@ -65,7 +67,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    fn oldest_place(&self, unit: u32, lane: Lane, places: u16) -> u32 {
+    fn oldest_place(&self, unit: LunId, lane: Lane, places: u16) -> u32 {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
@@ -97,10 +99,10 @@ impl<P: Probe> Ssd<P> {
 
     /// The page offset that a request has, or would get, in its block.
     #[inline(always)]
-    fn offset(&self, id: RequestId, unit: u32, place: u32) -> u32 {
+    fn offset(&self, id: RequestId, unit: LunId, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind {
-            Kind::UserWrite | Kind::GcWrite if request.physical == NONE => {
+            Kind::UserWrite | Kind::GcWrite if request.physical == PhysicalPage::NONE => {
                 self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
             }
             Kind::Erase => 0,
@@ -109,7 +111,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The first request of a list that can start; programs and reads ahead that became pointless are dropped.
-    fn first_startable(&mut self, now: Time, unit: u32, lane: Lane, place: u32) -> Option<RequestId> {
+    fn first_startable(&mut self, now: Time, unit: LunId, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
             let id = self.units.first(unit, lane, place);
             if id == RequestId::NONE {
@@ -126,7 +128,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A request joins the transaction of its unit.
     #[inline(always)]
-    fn board(&mut self, now: Time, unit: u32, lane: Lane, place: u32, id: RequestId) {
+    fn board(&mut self, now: Time, unit: LunId, lane: Lane, place: u32, id: RequestId) {
         let kind = lane.kind();
         self.units.take(&self.requests, unit, lane, place);
         self.left_committed(unit, id);
@@ -134,7 +136,7 @@ impl<P: Probe> Ssd<P> {
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
             // Block-level mapping has chosen the page already.
-            if self.requests[id].physical == NONE {
+            if self.requests[id].physical == PhysicalPage::NONE {
                 let plane = self.layout.plane_at(unit, place);
                 self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
             }
@@ -149,8 +151,8 @@ impl<P: Probe> Ssd<P> {
 
     /// A host request is not committed any more, but on its way.
     #[inline(always)]
-    pub(crate) fn left_committed(&mut self, unit: u32, id: RequestId) {
-        if self.requests[id].tag == NONE || self.requests[id].role == Role::Merge {
+    pub(crate) fn left_committed(&mut self, unit: LunId, id: RequestId) {
+        if self.requests[id].tag == Tag::NONE || self.requests[id].role == Role::Merge {
             return;
         }
         if self.requests[id].rank != REGULAR {
@@ -163,7 +165,7 @@ impl<P: Probe> Ssd<P> {
     /// Bus time of the command phase, and time until the last cell is done. Dies interleave: each
     /// begins its cell work when its own part of the command phase is over.
     #[inline]
-    fn durations(&mut self, unit: u32, kind: Kind) -> (Nanos, Nanos) {
+    fn durations(&mut self, unit: LunId, kind: Kind) -> (Nanos, Nanos) {
         let p = &self.phases;
         let command = match kind {
             Kind::UserRead | Kind::GcRead | Kind::ReadAhead => p.read_command,

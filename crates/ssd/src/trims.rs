@@ -2,28 +2,33 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
+use crate::controller::tags::Tag;
+use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::{NONE, RequestId};
+use crate::request::RequestId;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
+use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a trim: whole pages are forgotten.
-    pub(crate) fn trim(&mut self, now: Time, tag: u32) {
+    pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
         let command = self.tags[tag].command;
         let sectors = u64::from(self.page_sectors);
-        let first = command.sector.div_ceil(sectors);
+        let page = |number: u64| LogicalPage::at(number as usize);
         let end = (command.sector + u64::from(command.sectors)) / sectors;
-        for logical in first..end {
-            self.trim_page(now, logical as u32);
+        let pages = page(command.sector.div_ceil(sectors))..page(end);
+        for logical in pages.start.up_to(pages.end) {
+            self.trim_page(now, logical);
         }
-        self.release_trimmed(now, first as u32, end as u32);
+        self.release_trimmed(now, pages);
         self.complete_over_link(now, tag);
         self.wake(now);
     }
 
-    pub(crate) fn trim_page(&mut self, now: Time, logical: u32) {
+    pub(crate) fn trim_page(&mut self, now: Time, logical: LogicalPage) {
         if self.cache.is_on() {
             self.forget_page(logical);
         }
@@ -42,9 +47,9 @@ impl<P: Probe> Ssd<P> {
 
     pub(crate) fn trim_entry(&mut self, now: Time, entry: u32) {
         let e = self.buffer[entry];
-        if e.old != NONE {
+        if e.old != PhysicalPage::NONE {
             self.ftl.invalidate(e.old, now);
-            self.buffer[entry].old = NONE;
+            self.buffer[entry].old = PhysicalPage::NONE;
         }
         let has_request = match e.state {
             EntryState::Dirty => {
@@ -68,11 +73,11 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes a flush of a set.
-    pub(crate) fn flush(&mut self, now: Time, tag: u32) {
+    pub(crate) fn flush(&mut self, now: Time, tag: Tag) {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }
-        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { 0 };
+        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { SetId::FIRST };
         if !self.takes_writes(set) && !self.buffer.is_durable(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);

@@ -5,7 +5,7 @@
 //! ended. Linux keeps to that for trims even with drives that say they can queue them, as several do so
 //! wrongly (libata's `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
 
-use crate::controller::tags::Protocol;
+use crate::controller::tags::{Protocol, Tag};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub(crate) struct Unqueued {
     /// One of them is not queued: it is alone.
     is_alone: bool,
     /// Tags of commands that have not begun, in the order in which they came.
-    line: VecDeque<u32>,
+    line: VecDeque<Tag>,
 }
 
 impl Unqueued {
@@ -39,7 +39,7 @@ impl Unqueued {
 
     /// A command has come. False when it has to wait: then it stands in line.
     #[inline]
-    pub(crate) fn enter(&mut self, tag: u32, op: Op) -> bool {
+    pub(crate) fn enter(&mut self, tag: Tag, op: Op) -> bool {
         if !self.is_in_force {
             return true;
         }
@@ -73,7 +73,7 @@ impl Unqueued {
     }
 
     /// The next in line, if it may begin now: then it has.
-    fn next(&mut self, op_of: impl Fn(u32) -> Op) -> Option<(u32, Op)> {
+    fn next(&mut self, op_of: impl Fn(Tag) -> Op) -> Option<(Tag, Op)> {
         let tag = *self.line.front()?;
         let op = op_of(tag);
         if !self.may_begin(op) {

@@ -10,10 +10,13 @@
 //! a drive that is written more than its windows can make room for is as fast as one that has none, and what
 //! lies between the thresholds is the room that windows have to keep.
 
+use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::control::{ControlReply, Windows};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// The windows of a set, and the planes that wait for the next one.
@@ -21,9 +24,9 @@ use tailcut_base::{Nanos, Time};
 pub(crate) struct WindowSchedule {
     windows: Option<Windows>,
     /// Planes with work that was put off, each once.
-    waiting: Vec<u32>,
+    waiting: Vec<PlaneId>,
     /// For each plane of the drive whether it stands in `waiting`; empty until the host says when to collect.
-    is_waiting: Vec<bool>,
+    is_waiting: IdVec<PlaneId, bool>,
     /// When those that wait are looked at.
     due: Option<Time>,
 }
@@ -41,8 +44,8 @@ impl WindowSchedule {
     }
 
     /// Enters a plane into the line; true when it is the first there.
-    fn wait(&mut self, plane: u32) -> bool {
-        if !std::mem::replace(&mut self.is_waiting[plane as usize], true) {
+    fn wait(&mut self, plane: PlaneId) -> bool {
+        if !std::mem::replace(&mut self.is_waiting[plane], true) {
             self.waiting.push(plane);
         }
         self.waiting.len() == 1
@@ -57,7 +60,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Gives a set windows. Refused where they are none, and where collection has no time of its own
     /// that could be put off.
-    pub(crate) fn set_windows(&mut self, now: Time, set: u32, windows: Windows) -> ControlReply {
+    pub(crate) fn set_windows(&mut self, now: Time, set: SetId, windows: Windows) -> ControlReply {
         if self.block_mapped.is_some() || self.config.gc.ideal {
             return ControlReply::Unsupported;
         }
@@ -72,7 +75,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Takes the windows away: what waits for one goes on.
-    pub(crate) fn clear_windows(&mut self, now: Time, set: u32) -> ControlReply {
+    pub(crate) fn clear_windows(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.set(set).windows.are_set() {
             self.set_mut(set).windows.windows = None;
             self.begin_anew(now, set);
@@ -81,7 +84,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// When planes of a set may collect has changed.
-    pub(crate) fn begin_anew(&mut self, now: Time, set: u32) {
+    pub(crate) fn begin_anew(&mut self, now: Time, set: SetId) {
         self.aim(now, set);
         self.end_rest(now, set);
         self.look_at_all_planes(now, set);
@@ -93,33 +96,33 @@ impl<P: Probe> Ssd<P> {
             self.is_steered = true;
             let planes = self.geometry.plane_count() as usize;
             for set in &mut self.states {
-                set.windows.is_waiting = vec![false; planes];
+                set.windows.is_waiting = IdVec::filled(planes, false);
             }
             self.timers = self.timers.with_one_more();
         }
     }
 
     /// Up to what planes of a set collect has changed.
-    pub(crate) fn aim(&mut self, now: Time, set: u32) {
+    pub(crate) fn aim(&mut self, now: Time, set: SetId) {
         let state = self.set(set);
         let ahead = state.windows.are_set() || state.run.is_on(now);
         self.collection.collect_ahead(set, ahead);
     }
 
     /// What planes of a set may do has changed: every one of them finds out anew whether it has to wait.
-    pub(crate) fn look_at_all_planes(&mut self, now: Time, set: u32) {
+    pub(crate) fn look_at_all_planes(&mut self, now: Time, set: SetId) {
         self.stop_window_timer(set);
         self.enter_all_planes(set);
         self.window_opens(now, set);
     }
 
     /// No plane of a set is looked at until one waits.
-    pub(crate) fn stop_window_timer(&mut self, set: u32) {
+    pub(crate) fn stop_window_timer(&mut self, set: SetId) {
         self.look_at(set, None);
     }
 
     /// The planes of a set that wait are looked at then. One timer serves all sets.
-    fn look_at(&mut self, set: u32, at: Option<Time>) {
+    fn look_at(&mut self, set: SetId, at: Option<Time>) {
         self.set_mut(set).windows.due = at;
         let first = self.states.iter().filter_map(|set| set.windows.due).min();
         self.timers.set_or_clear(self.window_timer(), first.unwrap_or(Time::NEVER));
@@ -128,7 +131,7 @@ impl<P: Probe> Ssd<P> {
     /// The timer of the windows has expired.
     #[cold]
     pub(crate) fn window_timer_expires(&mut self, now: Time) {
-        for set in 0..self.sets.count() {
+        for set in self.sets.ids() {
             if self.set(set).windows.due.is_none_or(|due| due > now) {
                 continue;
             }
@@ -141,17 +144,17 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn enter_all_planes(&mut self, set: u32) {
+    fn enter_all_planes(&mut self, set: SetId) {
         let planes = self.sets.planes(set);
         let windows = &mut self.set_mut(set).windows;
         windows.waiting.clear();
         windows.waiting.extend(planes.clone());
-        planes.for_each(|plane| windows.is_waiting[plane as usize] = true);
+        planes.for_each(|plane| windows.is_waiting[plane] = true);
     }
 
     /// As [`Ssd::look_at_all_planes`], but in an event of its own, because the present one is in the midst
     /// of a plane.
-    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time, set: u32) {
+    pub(crate) fn look_at_all_planes_soon(&mut self, now: Time, set: SetId) {
         self.enter_all_planes(set);
         self.look_at(set, Some(now + Nanos(1)));
     }
@@ -159,10 +162,10 @@ impl<P: Probe> Ssd<P> {
     /// A window of a set begins: planes that have waited for it go on, all of them before any chip starts,
     /// so that they can share transactions.
     #[cold]
-    pub(crate) fn window_opens(&mut self, now: Time, set: u32) {
+    pub(crate) fn window_opens(&mut self, now: Time, set: SetId) {
         let mut waiting = std::mem::take(&mut self.set_mut(set).windows.waiting);
         for plane in waiting.drain(..) {
-            self.set_mut(set).windows.is_waiting[plane as usize] = false;
+            self.set_mut(set).windows.is_waiting[plane] = false;
             self.go_on_collecting(now, plane);
         }
         let windows = &mut self.set_mut(set).windows;
@@ -175,12 +178,12 @@ impl<P: Probe> Ssd<P> {
     /// True when the collection of a plane, running or yet to start, must wait: for the next window, for the
     /// end of a quiet period, or until the host asks for it again. Jobs that cannot are counted.
     #[inline]
-    pub(crate) fn must_wait(&mut self, now: Time, plane: u32) -> bool {
+    pub(crate) fn must_wait(&mut self, now: Time, plane: PlaneId) -> bool {
         self.is_steered && self.waits(now, plane)
     }
 
     #[cold]
-    fn waits(&mut self, now: Time, plane: u32) -> bool {
+    fn waits(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         let state = self.set(set);
         let stays_hosted = self.collection.is_hosted(plane)
@@ -202,19 +205,19 @@ impl<P: Probe> Ssd<P> {
 
     /// True when collection in a set that can be put off may start now. A quiet period goes before windows,
     /// and so does what the host asks for.
-    pub(crate) fn collection_is_free(&self, now: Time, set: u32) -> bool {
+    pub(crate) fn collection_is_free(&self, now: Time, set: SetId) -> bool {
         let state = self.set(set);
         !state.quiet.rests_collection() && (state.run.is_on(now) || state.windows.lets_start(now))
     }
 
     /// True when a plane collects in any case.
-    pub(crate) fn is_below_low(&self, plane: u32) -> bool {
+    pub(crate) fn is_below_low(&self, plane: PlaneId) -> bool {
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
         self.ftl.free_blocks(plane) < low.max(self.config.gc_reserve() + 1)
     }
 
     /// Has a plane looked at again when the next window begins, or a quiet period ends.
-    fn wait(&mut self, now: Time, set: u32, plane: u32) {
+    fn wait(&mut self, now: Time, set: SetId, plane: PlaneId) {
         let state = self.set_mut(set);
         let is_first = state.windows.wait(plane);
         let Some(windows) = state.windows.windows.filter(|_| !state.quiet.rests_collection()) else { return };
@@ -225,7 +228,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A plane may go on with the job that it has stopped, or start the next one.
-    pub(crate) fn go_on_collecting(&mut self, now: Time, plane: u32) {
+    pub(crate) fn go_on_collecting(&mut self, now: Time, plane: PlaneId) {
         let set = self.sets.of_plane(plane);
         self.end_run_in_time(now, set);
         if self.collection.is_busy(plane) {
@@ -243,7 +246,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Goes on with a job that has stopped, if it may.
-    pub(crate) fn resume_collection(&mut self, now: Time, plane: u32) {
+    pub(crate) fn resume_collection(&mut self, now: Time, plane: PlaneId) {
         if !self.collection.is_paused(plane) || self.must_wait(now, plane) {
             return;
         }
@@ -258,7 +261,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The job of a plane cannot wait for a window; one that is about to start counts itself.
-    fn force_collection(&mut self, plane: u32) {
+    fn force_collection(&mut self, plane: PlaneId) {
         if self.collection.is_busy(plane) {
             self.job(plane).forced = true;
             self.count_forced();

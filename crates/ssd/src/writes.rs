@@ -3,8 +3,10 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
+use crate::controller::tags::Tag;
+use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;
 use tailcut_base::{Cause, Status, Time};
@@ -12,7 +14,7 @@ use tailcut_base::{Cause, Status, Time};
 impl<P: Probe> Ssd<P> {
     /// Takes a write.
     #[inline]
-    pub(crate) fn write(&mut self, now: Time, tag: u32) {
+    pub(crate) fn write(&mut self, now: Time, tag: Tag) {
         let set = self.set_of_tag(tag);
         if !self.takes_writes(set) {
             self.tags[tag].status = Status::WriteProtected;
@@ -44,8 +46,8 @@ impl<P: Probe> Ssd<P> {
     /// Enters a page of a write into the buffer's book: from now on later commands find its
     /// content, although its data is with the host until it has room.
     #[inline]
-    pub(crate) fn enter_buffer(&mut self, tag: u32, page: u32) {
-        let logical = self.tags[tag].first_page + page;
+    pub(crate) fn enter_buffer(&mut self, tag: Tag, page: u32) {
+        let logical = self.tags[tag].page(page);
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
                 self.buffer.write_hits += 1;
@@ -59,7 +61,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Finds room in the buffer for the pages of a write, and sends for their data. False when
     /// some must wait.
-    pub(crate) fn admit(&mut self, now: Time, tag: u32) -> bool {
+    pub(crate) fn admit(&mut self, now: Time, tag: Tag) -> bool {
         let from = self.tags[tag].admitted;
         let pages = self.tags[tag].pages;
         let mut page = from;
@@ -96,21 +98,21 @@ impl<P: Probe> Ssd<P> {
 
     /// True when a page of a write has room in the buffer, or needs none because it was trimmed.
     #[inline]
-    pub(crate) fn has_room(&mut self, tag: u32, page: u32) -> bool {
-        match self.ftl.lookup(self.tags[tag].first_page + page) {
+    pub(crate) fn has_room(&mut self, tag: Tag, page: u32) -> bool {
+        match self.ftl.lookup(self.tags[tag].page(page)) {
             Mapping::Buffer(entry) => self.buffer.make_room(entry),
             _ => true,
         }
     }
 
-    pub(crate) fn new_entry(&mut self, tag: u32, page: u32, mapping: Mapping) -> u32 {
+    pub(crate) fn new_entry(&mut self, tag: Tag, page: u32, mapping: Mapping) -> u32 {
         let t = &self.tags[tag];
-        let logical = t.first_page + page;
+        let logical = t.page(page);
         let whole = t.sectors_of(page, self.page_sectors) == u64::MAX >> (64 - self.page_sectors);
         let (old, base) = match mapping {
             // The old content matters only to a write of a part of the page.
             Mapping::Flash(physical) => (physical, if whole { 0 } else { self.medium.content(physical) }),
-            _ => (NONE, 0),
+            _ => (PhysicalPage::NONE, 0),
         };
         let entry = self.buffer.create(self.sets.of_logical(logical), logical, old, base);
         self.ftl.set(logical, Mapping::Buffer(entry));
@@ -119,12 +121,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    pub(crate) fn merge(&mut self, tag: u32, page: u32, entry: u32) {
+    pub(crate) fn merge(&mut self, tag: Tag, page: u32, entry: u32) {
         let t = &self.tags[tag];
-        let logical = t.first_page + page;
+        let logical = t.page(page);
         let sectors = t.sectors_of(page, self.page_sectors);
         let whole = sectors == u64::MAX >> (64 - self.page_sectors);
-        let change = Change::write(t.command.content, logical, sectors, whole);
+        let change = Change::write(t.command.content, logical.get(), sectors, whole);
         self.buffer.write(entry, change, sectors, whole, t.command.stream);
         if self.cache.is_on() {
             self.forget_page(logical);
@@ -132,9 +134,9 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The data of some pages of a write is in the buffer.
-    pub(crate) fn data_arrived(&mut self, now: Time, tag: u32, first: u32, pages: u32) {
+    pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, first: u32, pages: u32) {
         for page in first..first + pages {
-            let logical = self.tags[tag].first_page + page;
+            let logical = self.tags[tag].page(page);
             if let Mapping::Buffer(entry) = self.ftl.lookup(logical)
                 && self.buffer[entry].state == EntryState::Filling
             {
@@ -163,10 +165,10 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
-    pub(crate) fn force(&mut self, now: Time, tag: u32) {
+    pub(crate) fn force(&mut self, now: Time, tag: Tag) {
         let mut forced = Vec::new();
         for page in 0..self.tags[tag].pages {
-            let logical = self.tags[tag].first_page + page;
+            let logical = self.tags[tag].page(page);
             let Mapping::Buffer(entry) = self.ftl.lookup(logical) else {
                 self.tags[tag].page_done(page);
                 continue;
@@ -200,8 +202,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Lets a page of a write wait for the program of an entry. What is being programmed already
     /// has the page's data, unless it was written again.
-    pub(crate) fn attach_waiter(&mut self, now: Time, tag: u32, page: u32, entry: u32) {
-        let mut waiter = self.internal(now, Kind::UserWrite, Role::Waiter, tag, 0, 0);
+    pub(crate) fn attach_waiter(&mut self, now: Time, tag: Tag, page: u32, entry: u32) {
+        let mut waiter = self.internal(now, Kind::UserWrite, Role::Waiter, tag.get(), LunId::NONE, 0);
         (waiter.tag, waiter.page) = (tag, page);
         let id = self.requests.add(waiter);
         let e = &mut self.buffer[entry];
@@ -214,8 +216,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A page of a write in write-through mode: it is complete when it is on flash.
-    pub(crate) fn write_page_through(&mut self, now: Time, tag: u32, page: u32) {
-        let logical = self.tags[tag].first_page + page;
+    pub(crate) fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
+        let logical = self.tags[tag].page(page);
         let mapping = self.ftl.lookup(logical);
         if let Mapping::Buffer(entry) = mapping {
             self.buffer.write_hits += 1;

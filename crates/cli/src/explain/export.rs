@@ -123,9 +123,9 @@ fn names(events: &mut Events<'_>, chips: &Chips) -> io::Result<()> {
         events.put(&json!({"ph": "M", "pid": process, "name": "process_name", "args": {"name": name}}))?;
         events.put(&json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}))?;
     }
-    let channels: BTreeSet<u32> = chips.records.iter().map(|record| record.channel).collect();
+    let channels: BTreeSet<u32> = chips.records.iter().map(|record| record.channel.get()).collect();
     let units: BTreeSet<(u32, u32)> =
-        chips.records.iter().map(|record| (record.unit, record.channel)).collect();
+        chips.records.iter().map(|record| (record.unit.get(), record.channel.get())).collect();
     for channel in channels {
         name(events, BUSES, channel, &format!("channel {channel}"))?;
     }
@@ -142,9 +142,9 @@ fn name(events: &mut Events<'_>, process: u32, track: u32, name: &str) -> io::Re
 
 /// A transaction with its phases on its chip, and what it had of the bus.
 fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
-    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit), (BUSES, r.channel));
+    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit.get()), (BUSES, r.channel.get()));
     let pages: Vec<Value> =
-        r.members.iter().map(|m| json!({"logical": m.logical, "physical": m.physical})).collect();
+        r.members.iter().map(|m| json!({"logical": m.logical.get(), "physical": m.physical.get()})).collect();
     let colour = colour(kind);
     let mut arguments = json!({ "members": pages });
     if r.suspensions > 0 {
@@ -164,10 +164,10 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
     for (phase, from, until) in phases.into_iter().filter(|(_, from, until)| until > from) {
         events.slice(chip, phase, colour, (from, until), json!({}))?;
     }
-    events.slice(bus, kind, colour, (r.start, r.command_end), json!({"chip": r.unit}))?;
+    events.slice(bus, kind, colour, (r.start, r.command_end), json!({"chip": r.unit.get()}))?;
     if r.kind.is_read() && r.end > r.out_start {
         events.slice(chip, "data out", colour, (r.out_start, r.end), json!({}))?;
-        events.slice(bus, kind, colour, (r.out_start, r.end), json!({"chip": r.unit}))?;
+        events.slice(bus, kind, colour, (r.out_start, r.end), json!({"chip": r.unit.get()}))?;
     }
     Ok(())
 }
@@ -176,7 +176,7 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
 fn handed_over(events: &mut Events<'_>, h: &Handover) -> io::Result<()> {
     let name = format!("{} of {}", h.handling, h.kind.label());
     let waited = json!({ "asked_us": micros(h.asked.0) });
-    events.slice((CHIPS, h.unit), &name, colour(h.kind.label()), (h.stopped, h.free), waited)
+    events.slice((CHIPS, h.unit.get()), &name, colour(h.kind.label()), (h.stopped, h.free), waited)
 }
 
 fn async_slice(events: &mut Events<'_>, request: &Seen) -> io::Result<()> {

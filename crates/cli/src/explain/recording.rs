@@ -2,6 +2,7 @@
 
 use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
 use tailcut_sim::world::{Finished, Witness};
+use tailcut_ssd::flash::{ChannelId, LunId};
 use tailcut_ssd::{ChipRecord, Handover, Probe};
 
 /// A request, whole.
@@ -108,10 +109,17 @@ impl Chips {
         let mut all = Chips { drives: drives.len() as u32, ..Chips::new(window) };
         for (drive, chips) in (0..).zip(drives) {
             let (units, channels) = (drive * units, drive * channels);
-            let moved =
-                |r: ChipRecord| ChipRecord { unit: r.unit + units, channel: r.channel + channels, ..r };
+            let moved = |r: ChipRecord| ChipRecord {
+                unit: LunId::new(r.unit.get() + units),
+                channel: ChannelId::new(r.channel.get() + channels),
+                ..r
+            };
             all.records.extend(chips.records.into_iter().map(moved));
-            let moved = |h: Handover| Handover { unit: h.unit + units, channel: h.channel + channels, ..h };
+            let moved = |h: Handover| Handover {
+                unit: LunId::new(h.unit.get() + units),
+                channel: ChannelId::new(h.channel.get() + channels),
+                ..h
+            };
             all.handovers.extend(chips.handovers.into_iter().map(moved));
             all.left_out += chips.left_out;
         }

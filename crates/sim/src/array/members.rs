@@ -3,7 +3,7 @@
 use tailcut_base::CommandId;
 use tailcut_host::Disk;
 use tailcut_host::array::{ArrayConfig, Members as Kind};
-use tailcut_ssd::{Probe, Ssd};
+use tailcut_ssd::{Probe, SetId, Ssd};
 
 /// A member: a set of a drive; a drive that is not divided has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Member {
     /// The drive.
     pub drive: usize,
     /// Which of its sets.
-    pub set: u32,
+    pub set: SetId,
     /// The sector of the drive that is the member's first.
     pub first_sector: u64,
 }
@@ -30,9 +30,9 @@ impl Members {
     pub fn of<P: Probe>(config: &ArrayConfig, drives: &[Ssd<P>]) -> Members {
         let are_sets = config.members == Kind::Sets;
         let member = |(drive, ssd): (usize, &Ssd<P>)| {
-            let sectors = ssd.identify_set(0).sectors;
-            let set = move |set: u32| Member { drive, set, first_sector: u64::from(set) * sectors };
-            (0..ssd.sets().count()).map(set)
+            let sectors = ssd.identify_set(SetId::FIRST).sectors;
+            let set = move |set: SetId| Member { drive, set, first_sector: u64::from(set.get()) * sectors };
+            ssd.sets().ids().map(set)
         };
         let members: Vec<Member> = drives.iter().enumerate().flat_map(member).collect();
         assert!(are_sets || members.len() == drives.len(), "drives of an array are not divided");

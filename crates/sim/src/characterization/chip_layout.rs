@@ -3,7 +3,7 @@
 use tailcut_ssd::Preset;
 use tailcut_ssd::Sets;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Allocator, Order};
-use tailcut_ssd::flash::{Geometry, Layout};
+use tailcut_ssd::flash::{Geometry, Layout, LunId};
 
 /// The static layout of a drive that is written once from its first page on: page *n* lies in the
 /// plane whose turn it is under [`Allocation::Static`], at offset ⌊*n* ÷ planes⌋ mod pages per
@@ -11,7 +11,7 @@ use tailcut_ssd::flash::{Geometry, Layout};
 #[derive(Clone, Debug)]
 pub struct ChipLayout {
     /// For each turn, the unit (what takes part in one transaction) and the place behind it.
-    turns: Vec<(u32, u32)>,
+    turns: Vec<(LunId, u32)>,
     pages: u64,
     page_bytes: u64,
     planes: u32,
@@ -21,7 +21,7 @@ pub struct ChipLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagePlace {
     /// The chip, or die, that one ready/busy line speaks for.
-    pub unit: u32,
+    pub unit: LunId,
     /// The die and plane behind it: die × planes of a die + plane.
     pub place: u32,
     /// The page's number in its block.
@@ -84,7 +84,7 @@ mod tests {
         for n in [0u64, 1, 7, 8, 63, 64, 128, 255, 256, 300, 256 * 127, 256 * 128, 123_456_789] {
             let (channel, chip, die, plane) = (n % 8, n / 8 % 8, n / 64 % 2, n / 128 % 2);
             let expected = PagePlace {
-                unit: (channel * 8 + chip) as u32,
+                unit: LunId::new((channel * 8 + chip) as u32),
                 place: (die * 2 + plane) as u32,
                 offset: (n / 256 % 128) as u32,
             };

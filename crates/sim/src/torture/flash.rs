@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
+use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::{Preset, Ssd, SsdConfig};
 
 tailcut_base::choice! {
@@ -112,14 +113,16 @@ impl Flash {
     /// What a read that is submitted now returns, where it keeps its content.
     pub fn content(&self, block: u64, blocks: u32) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
-        let content = |block: u64| written.content(block, self.ssd.peek(block as u32));
+        let content = |block: u64| written.content(block, self.ssd.peek(LogicalPage::new(block as u32)));
         Some((block..block + u64::from(blocks)).map(content).collect())
     }
 
     /// What is in its blocks if the power goes now, where it keeps its content.
     pub fn content_after_power_cut(&self) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
-        let content = |block: u64| written.content(block, self.ssd.content_after_power_cut(block as u32));
+        let content = |block: u64| {
+            written.content(block, self.ssd.content_after_power_cut(LogicalPage::new(block as u32)))
+        };
         Some((0..written.blocks).map(content).collect())
     }
 
@@ -133,7 +136,7 @@ impl Flash {
             _ => 0,
         };
         if self.written.is_some() && op == Op::Read {
-            let page = |index: u32| self.ssd.peek(block as u32 + index);
+            let page = |index: u32| self.ssd.peek(LogicalPage::new(block as u32 + index));
             let folded =
                 (0..request.blocks).fold(0, |folded, index| content::fold(folded, index, page(index)));
             self.expected.push((slot, folded));

@@ -9,7 +9,9 @@
 //! it takes.
 
 use super::accuracy::LastThree;
-use crate::request::NONE;
+use crate::flash::LunId;
+use crate::sets::SetId;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 /// Kinds of page: as many as there can be pages of a word line.
@@ -25,28 +27,35 @@ struct Program {
     began: Time,
     pages: u32,
     kind: u8,
-    set: u32,
-    prev: u32,
-    next: u32,
+    set: SetId,
+    prev: LunId,
+    next: LunId,
 }
 
-const NO_PROGRAM: Program =
-    Program { is_on: false, began: Time::ZERO, pages: 0, kind: 0, set: 0, prev: NONE, next: NONE };
+const NO_PROGRAM: Program = Program {
+    is_on: false,
+    began: Time::ZERO,
+    pages: 0,
+    kind: 0,
+    set: SetId::FIRST,
+    prev: LunId::NONE,
+    next: LunId::NONE,
+};
 
 /// Programs in the order of their beginnings.
 #[derive(Clone, Copy, Debug)]
 struct List {
-    first: u32,
-    last: u32,
+    first: LunId,
+    last: LunId,
 }
 
 /// The programs of buffered pages that are under way, by chip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drain {
-    programs: Vec<Program>,
-    lists: Vec<[List; KINDS]>,
+    programs: IdVec<LunId, Program>,
+    lists: IdVec<SetId, [List; KINDS]>,
     /// Pages under way in each set.
-    pages: Vec<u32>,
+    pages: IdVec<SetId, u32>,
     times: [LastThree; KINDS],
 }
 
@@ -54,29 +63,29 @@ impl Drain {
     /// None yet, of so many chips in so many sets.
     pub fn new(units: usize, sets: usize) -> Drain {
         Drain {
-            programs: vec![NO_PROGRAM; units],
-            lists: vec![[List { first: NONE, last: NONE }; KINDS]; sets],
-            pages: vec![0; sets],
+            programs: IdVec::filled(units, NO_PROGRAM),
+            lists: IdVec::filled(sets, [List { first: LunId::NONE, last: LunId::NONE }; KINDS]),
+            pages: IdVec::filled(sets, 0),
             times: Default::default(),
         }
     }
 
     /// A chip of a set begins to program so many pages, of which the slowest is of this kind.
-    pub fn began(&mut self, now: Time, unit: u32, set: u32, kind: usize, pages: u32) {
-        let list = &mut self.lists[set as usize][kind];
+    pub fn began(&mut self, now: Time, unit: LunId, set: SetId, kind: usize, pages: u32) {
+        let list = &mut self.lists[set][kind];
         let last = std::mem::replace(&mut list.last, unit);
         match last {
-            NONE => list.first = unit,
-            last => self.programs[last as usize].next = unit,
+            LunId::NONE => list.first = unit,
+            last => self.programs[last].next = unit,
         }
         let program =
-            Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: NONE };
-        self.programs[unit as usize] = program;
-        self.pages[set as usize] += pages;
+            Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: LunId::NONE };
+        self.programs[unit] = program;
+        self.pages[set] += pages;
     }
 
     /// The program of a chip, if one is known, is over.
-    pub fn over(&mut self, now: Time, unit: u32) {
+    pub fn over(&mut self, now: Time, unit: LunId) {
         if let Some((kind, began)) = self.leave(unit) {
             self.times[kind].add(now.since(began));
         }
@@ -84,31 +93,31 @@ impl Drain {
 
     /// The program of a chip, if one is known, has been taken from it: when it will end, nobody can tell. Its kind and its
     /// beginning.
-    pub fn leave(&mut self, unit: u32) -> Option<(usize, Time)> {
-        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit as usize];
+    pub fn leave(&mut self, unit: LunId) -> Option<(usize, Time)> {
+        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit];
         if !is_on {
             return None;
         }
-        let list = &mut self.lists[set as usize][usize::from(kind)];
+        let list = &mut self.lists[set][usize::from(kind)];
         match prev {
-            NONE => list.first = next,
-            prev => self.programs[prev as usize].next = next,
+            LunId::NONE => list.first = next,
+            prev => self.programs[prev].next = next,
         }
         match next {
-            NONE => list.last = prev,
-            next => self.programs[next as usize].prev = prev,
+            LunId::NONE => list.last = prev,
+            next => self.programs[next].prev = prev,
         }
-        self.programs[unit as usize].is_on = false;
-        self.pages[set as usize] -= pages;
+        self.programs[unit].is_on = false;
+        self.pages[set] -= pages;
         Some((usize::from(kind), began))
     }
 
     /// When so many more pages of a set will have room, if `width` are programmed side by side; none while too few programs
     /// have been seen.
-    pub fn room_for(&self, now: Time, set: u32, pages: u32, width: u32) -> Option<Time> {
+    pub fn room_for(&self, now: Time, set: SetId, pages: u32, width: u32) -> Option<Time> {
         let ahead = pages.saturating_sub(1);
         let (rounds, in_round) = (u64::from(ahead / width), ahead % width + 1);
-        let end = match self.pages[set as usize] {
+        let end = match self.pages[set] {
             0 => now + self.mean()?,
             _ => self.end_of(set, in_round)?.max(now),
         };
@@ -116,17 +125,17 @@ impl Drain {
     }
 
     /// When the programs under way in a set have freed so many pages, or as many as are looked at.
-    fn end_of(&self, set: u32, pages: u32) -> Option<Time> {
-        let mut at = self.lists[set as usize].map(|list| list.first);
+    fn end_of(&self, set: SetId, pages: u32) -> Option<Time> {
+        let mut at = self.lists[set].map(|list| list.first);
         let (mut freed, mut end) = (0, None);
         for _ in 0..LOOKS {
             let mut next: Option<(Time, usize)> = None;
-            for (kind, &unit) in at.iter().enumerate().filter(|(_, unit)| **unit != NONE) {
-                let ends = self.programs[unit as usize].began + self.times[kind].mean()?;
+            for (kind, &unit) in at.iter().enumerate().filter(|(_, unit)| **unit != LunId::NONE) {
+                let ends = self.programs[unit].began + self.times[kind].mean()?;
                 next = next.filter(|&(sooner, _)| sooner <= ends).or(Some((ends, kind)));
             }
             let Some((ends, kind)) = next else { break };
-            let program = &self.programs[at[kind] as usize];
+            let program = &self.programs[at[kind]];
             (freed, end, at[kind]) = (freed + program.pages, Some(ends), program.next);
             if freed >= pages {
                 break;
@@ -153,8 +162,8 @@ mod tests {
         let mut drain = Drain::new(4, 1);
         for (kind, length) in [(0, 100), (1, 700)] {
             for round in 0..3 {
-                drain.began(Time(1000 * round), 0, 0, kind, 1);
-                drain.over(Time(1000 * round + length), 0);
+                drain.began(Time(1000 * round), LunId::new(0), SetId::new(0), kind, 1);
+                drain.over(Time(1000 * round + length), LunId::new(0));
             }
         }
         drain
@@ -163,45 +172,45 @@ mod tests {
     #[test]
     fn room_comes_with_the_ends_of_programs_in_their_order() {
         let mut drain = seen();
-        assert_eq!(Drain::new(4, 1).room_for(Time(9000), 0, 1, 4), None, "nothing is known");
-        assert_eq!(drain.room_for(Time(9000), 0, 1, 4), Some(Time(9400)), "nothing is under way");
-        drain.began(Time(10_000), 0, 0, 1, 1);
-        drain.began(Time(10_050), 1, 0, 0, 2);
-        drain.began(Time(10_060), 2, 0, 0, 1);
-        let room = |pages| drain.room_for(Time(10_070), 0, pages, 4);
+        assert_eq!(Drain::new(4, 1).room_for(Time(9000), SetId::new(0), 1, 4), None, "nothing is known");
+        assert_eq!(drain.room_for(Time(9000), SetId::new(0), 1, 4), Some(Time(9400)), "nothing is under way");
+        drain.began(Time(10_000), LunId::new(0), SetId::new(0), 1, 1);
+        drain.began(Time(10_050), LunId::new(1), SetId::new(0), 0, 2);
+        drain.began(Time(10_060), LunId::new(2), SetId::new(0), 0, 1);
+        let room = |pages| drain.room_for(Time(10_070), SetId::new(0), pages, 4);
         assert_eq!(room(1), Some(Time(10_150)));
         assert_eq!(room(2), Some(Time(10_150)), "two pages at once");
         assert_eq!(room(3), Some(Time(10_160)));
         assert_eq!(room(4), Some(Time(10_700)));
         assert_eq!(room(5), Some(Time(10_150 + 400)), "the next round, by the mean of 100 and 700");
-        assert_eq!(drain.room_for(Time(10_500), 0, 1, 4), Some(Time(10_500)), "overdue");
+        assert_eq!(drain.room_for(Time(10_500), SetId::new(0), 1, 4), Some(Time(10_500)), "overdue");
     }
 
     #[test]
     fn what_was_taken_from_its_chip_brings_no_room() {
         let mut drain = seen();
-        drain.began(Time(10_000), 0, 0, 0, 1);
-        drain.began(Time(10_020), 1, 0, 0, 1);
-        drain.leave(0);
-        drain.over(Time(99_999), 0);
-        assert_eq!(drain.room_for(Time(10_030), 0, 1, 4), Some(Time(10_120)));
+        drain.began(Time(10_000), LunId::new(0), SetId::new(0), 0, 1);
+        drain.began(Time(10_020), LunId::new(1), SetId::new(0), 0, 1);
+        drain.leave(LunId::new(0));
+        drain.over(Time(99_999), LunId::new(0));
+        assert_eq!(drain.room_for(Time(10_030), SetId::new(0), 1, 4), Some(Time(10_120)));
     }
 
     /// Against a list of all programs, sorted.
     #[test]
     fn the_order_of_ends_is_that_of_a_plain_sort() {
         let mut drain = Drain::new(32, 1);
-        let mut model: Vec<(u64, u32, usize)> = Vec::new();
+        let mut model: Vec<(u64, LunId, usize)> = Vec::new();
         for kind in 0..4 {
             for round in 0..3 {
-                drain.began(Time(round), 0, 0, kind, 1);
-                drain.over(Time(round + 50 * (kind as u64 + 1)), 0);
+                drain.began(Time(round), LunId::new(0), SetId::new(0), kind, 1);
+                drain.over(Time(round + 50 * (kind as u64 + 1)), LunId::new(0));
             }
         }
         let mut random = Stream::new(2, "test.drain");
         for step in 1..3000u64 {
             let now = 10_000 + step * 10;
-            let unit = random.below(32) as u32;
+            let unit = LunId::new(random.below(32) as u32);
             match model.iter().position(|&(_, other, _)| other == unit) {
                 Some(at) => {
                     model.remove(at);
@@ -210,14 +219,14 @@ mod tests {
                 None => {
                     let kind = random.below(4) as usize;
                     model.push((now, unit, kind));
-                    drain.began(Time(now), unit, 0, kind, 1);
+                    drain.began(Time(now), unit, SetId::new(0), kind, 1);
                 }
             }
             let mut ends: Vec<u64> = model.iter().map(|&(at, _, kind)| at + 50 * (kind as u64 + 1)).collect();
             ends.sort_unstable();
             for (at, end) in ends.iter().enumerate() {
                 let expected = Some(Time(*end.max(&now)));
-                assert_eq!(drain.room_for(Time(now), 0, at as u32 + 1, 32), expected);
+                assert_eq!(drain.room_for(Time(now), SetId::new(0), at as u32 + 1, 32), expected);
             }
         }
     }

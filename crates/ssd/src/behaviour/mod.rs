@@ -22,11 +22,14 @@ mod drain;
 
 pub use accuracy::Accuracy;
 
+use crate::controller::tags::Tag;
+use crate::flash::LunId;
 use crate::probe::Probe;
 use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use accuracy::LastThree;
 use drain::{Drain, LOOKS};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Cause, CommandId, Nanos, Op, Time};
 
 /// Requests from this size on are not predicted: 8 KiB, in sectors.
@@ -107,7 +110,7 @@ struct Tracked {
 pub(crate) struct Tracker {
     is_on: bool,
     times: [LastThree; Service::ALL.len()],
-    tracked: Vec<Option<Tracked>>,
+    tracked: IdVec<Tag, Option<Tracked>>,
     predictions: Vec<Prediction>,
     accuracy: [Accuracy; Service::ALL.len()],
     drain: Drain,
@@ -128,15 +131,13 @@ impl Tracker {
         self.times[of as usize].add(time);
     }
 
-    fn track(&mut self, tag: u32, tracked: Tracked) {
-        if self.tracked.len() <= tag as usize {
-            self.tracked.resize(tag as usize + 1, None);
-        }
-        self.tracked[tag as usize] = Some(tracked);
+    fn track(&mut self, tag: Tag, tracked: Tracked) {
+        self.tracked.extend_to(tag, None);
+        self.tracked[tag] = Some(tracked);
     }
 
     /// The command of a read's only page has been issued to its chip.
-    fn issued(&mut self, now: Time, tag: u32, id: CommandId) {
+    fn issued(&mut self, now: Time, tag: Tag, id: CommandId) {
         let (service, transfer) = (self.mean(Service::Flash), self.mean(Service::Transfer));
         self.track(tag, Tracked { at: now, of: Service::Flash, service, transfer });
         if let (Some(flash), Some(transfer)) = (service, transfer) {
@@ -146,7 +147,7 @@ impl Tracker {
     }
 
     /// A read has come whose data is all in memory; the host can know that at `known`.
-    fn hits(&mut self, now: Time, known: Time, tag: u32, id: CommandId) {
+    fn hits(&mut self, now: Time, known: Time, tag: Tag, id: CommandId) {
         let service = self.mean(Service::Memory);
         self.track(tag, Tracked { at: now, of: Service::Memory, service, transfer: None });
         let ends = service.map(|service| now + service);
@@ -154,7 +155,7 @@ impl Tracker {
     }
 
     /// A read has come whose only page a chip has begun to read ahead at `began`.
-    fn meets(&mut self, now: Time, known: Time, tag: u32, id: CommandId, began: Time) {
+    fn meets(&mut self, now: Time, known: Time, tag: Tag, id: CommandId, began: Time) {
         let service = self.mean(Service::Ahead).map(|time| Nanos((began + time).0.saturating_sub(now.0)));
         let transfer = self.mean(Service::Transfer);
         self.track(tag, Tracked { at: now, of: Service::Ahead, service, transfer });
@@ -165,8 +166,8 @@ impl Tracker {
     }
 
     /// A command has ended, `transfer` after its data was in the controller.
-    fn ended(&mut self, now: Time, tag: u32, transfer: Nanos) {
-        let Some(tracked) = self.tracked.get_mut(tag as usize).and_then(Option::take) else { return };
+    fn ended(&mut self, now: Time, tag: Tag, transfer: Nanos) {
+        let Some(tracked) = self.tracked.get_mut(tag).and_then(Option::take) else { return };
         let took = now.since(tracked.at);
         match tracked.of {
             Service::Memory => self.observe(Service::Memory, took, tracked.service),
@@ -213,7 +214,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The command sequence of a unit's transaction has begun.
     #[cold]
-    pub(crate) fn track_start(&mut self, now: Time, unit: u32, kind: Kind) {
+    pub(crate) fn track_start(&mut self, now: Time, unit: LunId, kind: Kind) {
         self.tracker.drain.leave(unit);
         match kind {
             Kind::UserRead => self.track_reads(now, unit),
@@ -222,7 +223,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn track_reads(&mut self, now: Time, unit: u32) {
+    fn track_reads(&mut self, now: Time, unit: LunId) {
         for &id in self.units[unit].transaction.members() {
             let request = &self.requests[id];
             if request.role != Role::HostRead {
@@ -235,7 +236,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn track_programs(&mut self, now: Time, unit: u32) {
+    fn track_programs(&mut self, now: Time, unit: LunId) {
         let members = self.units[unit].transaction.members();
         let bits = self.config.timing.cell.bits();
         let kind = |&id: &RequestId| self.layout.offset_of(self.requests[id].physical) as usize % bits;
@@ -245,7 +246,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A unit's transaction has ended.
     #[cold]
-    pub(crate) fn track_end_of(&mut self, now: Time, unit: u32, kind: Kind) {
+    pub(crate) fn track_end_of(&mut self, now: Time, unit: LunId, kind: Kind) {
         match kind {
             Kind::UserWrite => self.tracker.drain.over(now, unit),
             Kind::ReadAhead => {
@@ -258,7 +259,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A read has come, and its pages have been looked for.
     #[cold]
-    pub(crate) fn track_arrival(&mut self, now: Time, tag: u32) {
+    pub(crate) fn track_arrival(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         if t.remaining == 0 && t.command.sectors < SMALL {
             self.tracker.hits(now, now + self.time_to_know(), tag, self.tags[tag].command.id);
@@ -267,7 +268,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A read waits for a read ahead.
     #[cold]
-    pub(crate) fn track_meeting(&mut self, now: Time, tag: u32, ahead: &MemoryRequest) {
+    pub(crate) fn track_meeting(&mut self, now: Time, tag: Tag, ahead: &MemoryRequest) {
         let t = &self.tags[tag];
         if t.pages == 1 && t.command.sectors < SMALL {
             let began = self.units[ahead.unit].transaction.started;
@@ -277,7 +278,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A write has found no room.
     #[cold]
-    pub(crate) fn track_wait(&mut self, now: Time, tag: u32) {
+    pub(crate) fn track_wait(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         let (id, is_small, known) = (t.command.id, t.command.sectors < SMALL, now + self.time_to_know());
         let is_forced = t.command.fua && !self.buffer.capacitor;
@@ -292,7 +293,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// When the write of a tag, which waits for room, is expected to have it.
-    fn room_for(&mut self, now: Time, tag: u32) -> Option<Time> {
+    fn room_for(&mut self, now: Time, tag: Tag) -> Option<Time> {
         let set = self.set_of_tag(tag);
         let planes = self.geometry.plane_count() / self.sets.count();
         let width = planes.min(self.buffer.pages(set) as u32).max(1);
@@ -324,8 +325,8 @@ impl<P: Probe> Ssd<P> {
 
     /// A write that had to wait has room for all of its pages.
     #[cold]
-    pub(crate) fn track_room(&mut self, now: Time, tag: u32) {
-        let tracked = self.tracker.tracked.get_mut(tag as usize).and_then(Option::take);
+    pub(crate) fn track_room(&mut self, now: Time, tag: Tag) {
+        let tracked = self.tracker.tracked.get_mut(tag).and_then(Option::take);
         if let Some(Tracked { at, of: Service::Room, service, .. }) = tracked {
             self.tracker.observe(Service::Room, now.since(at), service);
         }
@@ -333,12 +334,12 @@ impl<P: Probe> Ssd<P> {
 
     /// A command has ended.
     #[cold]
-    pub(crate) fn track_end(&mut self, now: Time, tag: u32) {
+    pub(crate) fn track_end(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         let link = t.spans.of(Cause::LinkWait) + t.spans.of(Cause::Link);
         if t.command.op == Op::Write {
             // One that the drive could not carry out has waited for nothing.
-            self.tracker.tracked.get_mut(tag as usize).map(Option::take);
+            self.tracker.tracked.get_mut(tag).map(Option::take);
             if t.command.sectors < SMALL && !self.buffer.is_write_through() {
                 let predicted = self.tracker.mean(Service::Inbound);
                 self.tracker.observe(Service::Inbound, link, predicted);
@@ -358,10 +359,10 @@ mod tests {
     fn the_prediction_is_the_mean_of_the_last_three() {
         let mut tracker = Tracker::default();
         for (flash, transfer) in [(100, 9), (103, 9), (109, 12), (200, 9)] {
-            tracker.issued(Time(1000), 0, CommandId(7));
-            tracker.ended(Time(1000 + flash + transfer), 0, Nanos(transfer));
+            tracker.issued(Time(1000), Tag::new(0), CommandId(7));
+            tracker.ended(Time(1000 + flash + transfer), Tag::new(0), Nanos(transfer));
         }
-        tracker.issued(Time(5000), 0, CommandId(8));
+        tracker.issued(Time(5000), Tag::new(0), CommandId(8));
         let ends: Vec<Time> = tracker.predictions.iter().filter_map(|p| p.ends).collect();
         assert_eq!(ends, [Time(1000 + 104 + 10), Time(5000 + 137 + 10)]);
         let flash = tracker.accuracy[Service::Flash as usize];
@@ -372,8 +373,8 @@ mod tests {
     fn a_hit_is_announced_at_once_and_timed_after_three() {
         let mut tracker = Tracker::default();
         for took in [20, 26, 23, 30] {
-            tracker.hits(Time(1000), Time(1005), 0, CommandId(1));
-            tracker.ended(Time(1000 + took), 0, Nanos(took));
+            tracker.hits(Time(1000), Time(1005), Tag::new(0), CommandId(1));
+            tracker.ended(Time(1000 + took), Tag::new(0), Nanos(took));
         }
         let ends: Vec<Option<Time>> = tracker.predictions.iter().map(|p| p.ends).collect();
         assert_eq!(ends, [None, None, None, Some(Time(1023))]);

@@ -3,14 +3,15 @@
 use super::job::Job;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
+use crate::flash::{LogicalPage, PhysicalPage, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {
     /// Begins to move the next valid page of the victim, if there is one.
-    pub(crate) fn next_copy(&mut self, now: Time, plane: u32) {
+    pub(crate) fn next_copy(&mut self, now: Time, plane: PlaneId) {
         if self.must_wait(now, plane) {
             self.job(plane).paused = true;
             return;
@@ -25,7 +26,7 @@ impl<P: Probe> Ssd<P> {
         job.next = offset + 1;
         job.moving += 1;
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane, unit, place);
+        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane.get(), unit, place);
         request.physical = physical;
         request.source = physical;
         request.logical = self.medium.logical(physical);
@@ -44,7 +45,7 @@ impl<P: Probe> Ssd<P> {
         }
         let r = &mut self.requests[id];
         r.kind = Kind::GcWrite;
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         r.content = content;
         r.since = now;
         let unit = r.unit;
@@ -55,7 +56,7 @@ impl<P: Probe> Ssd<P> {
     /// The host has just read a page: if a collection was about to read it too, it has been spared that
     /// (PAReset, section 2.1).
     #[cold]
-    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: u32) {
+    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: PhysicalPage) {
         if self.ftl.state(self.layout.block_of(physical)) != BlockState::Victim {
             return;
         }
@@ -70,7 +71,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a victim has died while it was moved.
     pub(crate) fn copy_dropped(&mut self, now: Time, id: RequestId) {
-        let plane = self.requests[id].owner;
+        let plane = self.requests[id].plane();
         self.requests.remove(id);
         self.copy_ended(now, plane);
     }
@@ -87,11 +88,17 @@ impl<P: Probe> Ssd<P> {
         }
         self.settle_block(now, request.physical);
         self.requests.remove(id);
-        self.copy_ended(now, request.owner);
+        self.copy_ended(now, request.plane());
     }
 
     /// The newest version on flash of a logical page is now in another place.
-    pub(crate) fn move_page(&mut self, now: Time, logical: u32, from: u32, to: u32) {
+    pub(crate) fn move_page(
+        &mut self,
+        now: Time,
+        logical: LogicalPage,
+        from: PhysicalPage,
+        to: PhysicalPage,
+    ) {
         self.ftl.invalidate(from, now);
         self.ftl.validate(to);
         match self.ftl.lookup(logical) {
@@ -110,7 +117,7 @@ impl<P: Probe> Ssd<P> {
     /// for a page that has moved, by garbage collection, wear levelling or out of a bad block, go to
     /// its new place. So the layout shows what can share a transaction now, and the erase of the old
     /// block does not wait for them. Reads that are committed already keep their address.
-    fn readdress(&mut self, from: u32, to: u32) {
+    fn readdress(&mut self, from: PhysicalPage, to: PhysicalPage) {
         // Every read that waits has pinned its block; most blocks that move have none.
         while self.ftl.is_pinned(self.layout.block_of(from)) {
             let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
@@ -132,13 +139,13 @@ impl<P: Probe> Ssd<P> {
         let physical = self.requests[id].physical;
         self.lose_block(now, self.layout.block_of(physical));
         let r = &mut self.requests[id];
-        r.physical = NONE;
+        r.physical = PhysicalPage::NONE;
         let unit = r.unit;
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
     }
 
-    fn copy_ended(&mut self, now: Time, plane: u32) {
+    fn copy_ended(&mut self, now: Time, plane: PlaneId) {
         self.job(plane).moving -= 1;
         self.next_copy(now, plane);
         self.finish_if_empty(now, plane);

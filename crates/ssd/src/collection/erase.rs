@@ -1,6 +1,7 @@
 //! The end of a victim: it is erased when nothing in it is valid and nobody reads it.
 
 use super::job::{Job, Purpose};
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Kind, RequestId, Role};
 use crate::ssd::Ssd;
@@ -8,7 +9,7 @@ use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {
     /// Erases the victim when its last page has gone and nobody reads it any more.
-    pub(crate) fn finish_if_empty(&mut self, now: Time, plane: u32) {
+    pub(crate) fn finish_if_empty(&mut self, now: Time, plane: PlaneId) {
         let Job { victim, purpose, next, moving, erasing, .. } = *self.job(plane);
         if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some()
         {
@@ -34,29 +35,29 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when the erase of a plane's victim waits for its chip to be quiet.
-    pub(crate) fn is_erase_deferred(&self, plane: u32) -> bool {
-        self.collection.jobs[plane as usize].is_some_and(|job| job.deferred)
+    pub(crate) fn is_erase_deferred(&self, plane: PlaneId) -> bool {
+        self.collection.jobs[plane].is_some_and(|job| job.deferred)
     }
 
     /// The chip is quiet, or its blocks are needed: the erase of a plane's victim waits no longer.
-    pub(crate) fn commit_deferred_erase(&mut self, now: Time, plane: u32) {
+    pub(crate) fn commit_deferred_erase(&mut self, now: Time, plane: PlaneId) {
         let victim = self.job(plane).victim;
         self.commit_erase(now, plane, victim);
     }
 
-    fn commit_erase(&mut self, now: Time, plane: u32, victim: u32) {
+    fn commit_erase(&mut self, now: Time, plane: PlaneId, victim: BlockId) {
         let job = self.job(plane);
         (job.erasing, job.deferred) = (true, false);
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::Erase, Role::Erase, plane, unit, place);
-        request.physical = victim * self.geometry.pages;
+        let mut request = self.internal(now, Kind::Erase, Role::Erase, plane.get(), unit, place);
+        request.physical = self.layout.page_at(victim, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));
         self.commit_own(id);
     }
 
     /// The last read of a block that is being emptied has ended.
-    pub(crate) fn resume_erase(&mut self, now: Time, block: u32) {
+    pub(crate) fn resume_erase(&mut self, now: Time, block: BlockId) {
         if self.block_mapped.is_some() {
             return self.erase_block(now, block);
         }
@@ -64,7 +65,7 @@ impl<P: Probe> Ssd<P> {
             return self.victim_unpinned(now, block);
         }
         let plane = self.layout.plane_of_block(block);
-        if self.collection.jobs[plane as usize].is_some_and(|job| job.victim == block) {
+        if self.collection.jobs[plane].is_some_and(|job| job.victim == block) {
             self.finish_if_empty(now, plane);
             self.wake(now);
         }
@@ -72,7 +73,7 @@ impl<P: Probe> Ssd<P> {
 
     /// A block has been erased: it is free, or bad if the erase failed.
     pub(crate) fn erase_done(&mut self, now: Time, id: RequestId) {
-        let plane = self.requests[id].owner;
+        let plane = self.requests[id].plane();
         self.requests.remove(id);
         let victim = self.job(plane).victim;
         self.erase_victim(plane, victim);
@@ -80,13 +81,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Erases an emptied block of a plane.
-    pub(crate) fn erase_victim(&mut self, plane: u32, victim: u32) {
+    pub(crate) fn erase_victim(&mut self, plane: PlaneId, victim: BlockId) {
         self.count_erase(victim);
-        self.collection.erases_since_check[plane as usize] += 1;
+        self.collection.erases_since_check[plane] += 1;
     }
 
     /// Erases an empty block: it is free, or retired if the erase fails.
-    pub(crate) fn count_erase(&mut self, block: u32) {
+    pub(crate) fn count_erase(&mut self, block: BlockId) {
         self.counters.erases += 1;
         self.preemption.earn();
         if self.medium.erase(block) {

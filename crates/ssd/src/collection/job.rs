@@ -1,9 +1,11 @@
 //! How far the emptying of one block has got.
 
+use crate::flash::BlockId;
+
 /// The emptying of one block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    pub(super) victim: u32,
+    pub(super) victim: BlockId,
     pub(super) purpose: Purpose,
     /// The next page of the victim to look at.
     pub(super) next: u32,

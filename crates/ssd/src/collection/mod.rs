@@ -8,28 +8,30 @@ mod wear;
 
 use crate::config::{GcConfig, WearConfig};
 use crate::controller::ftl::BlockState;
-use crate::flash::Geometry;
+use crate::flash::{BlockId, Geometry, LunId, PlaneId};
 use crate::probe::Probe;
+use crate::sets::SetId;
 use crate::ssd::Ssd;
 use job::{Job, Purpose};
 use tailcut_base::Time;
 use tailcut_base::control::GcThresholds;
+use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 
 /// The jobs of all planes.
 #[derive(Debug)]
 pub(crate) struct Collection {
-    jobs: Vec<Option<Job>>,
+    jobs: IdVec<PlaneId, Option<Job>>,
     running: u32,
     /// Bad blocks that still hold data, for each plane.
-    bad: Vec<Vec<u32>>,
+    bad: IdVec<PlaneId, Vec<BlockId>>,
     /// Of each plane the blocks without data that wait, without a job, for the end of reads (`gc.ideal`).
-    pinned: Vec<u32>,
+    pinned: IdVec<PlaneId, u32>,
     /// Erases of each plane since wear was last looked at.
-    erases_since_check: Vec<u32>,
+    erases_since_check: IdVec<PlaneId, u32>,
     random: Stream,
     /// Of each set.
-    aims: Vec<Aim>,
+    aims: IdVec<SetId, Aim>,
     copies: u32,
     levelling: bool,
     spread: u32,
@@ -55,13 +57,13 @@ impl Collection {
         let planes = geometry.plane_count() as usize;
         let aim = Aim { thresholds: GcThresholds { low: gc.low, high: gc.high }, wanted: gc.low };
         Collection {
-            jobs: vec![None; planes],
+            jobs: IdVec::filled(planes, None),
             running: 0,
-            bad: vec![Vec::new(); planes],
-            pinned: vec![0; planes],
-            erases_since_check: vec![0; planes],
+            bad: IdVec::filled(planes, Vec::new()),
+            pinned: IdVec::filled(planes, 0),
+            erases_since_check: IdVec::filled(planes, 0),
             random: Stream::new(seed, "gc.victim"),
-            aims: vec![aim; sets as usize],
+            aims: IdVec::filled(sets as usize, aim),
             copies: gc.copies,
             levelling: wear.levelling,
             spread: wear.spread,
@@ -69,78 +71,78 @@ impl Collection {
     }
 
     /// True when a plane has a block that went bad and still holds data.
-    pub(crate) fn has_bad(&self, plane: u32) -> bool {
-        !self.bad[plane as usize].is_empty()
+    pub(crate) fn has_bad(&self, plane: PlaneId) -> bool {
+        !self.bad[plane].is_empty()
     }
 
     /// A block could not be emptied for want of a page: it comes first when there is one.
-    pub(crate) fn empty_later(&mut self, plane: u32, block: u32) {
-        self.bad[plane as usize].push(block);
+    pub(crate) fn empty_later(&mut self, plane: PlaneId, block: BlockId) {
+        self.bad[plane].push(block);
     }
 
     /// True for a block that [`Collection::empty_later`] has been told of, or that went bad.
-    pub(crate) fn is_emptied_later(&self, plane: u32, block: u32) -> bool {
-        self.bad[plane as usize].contains(&block)
+    pub(crate) fn is_emptied_later(&self, plane: PlaneId, block: BlockId) -> bool {
+        self.bad[plane].contains(&block)
     }
 
     /// The victim of a plane's job and how many pages of it are on their way, while the job goes on and its
     /// erase has not been committed. `None` for evacuations, which end without one.
-    pub(crate) fn unfinished(&self, plane: u32) -> Option<(u32, u32)> {
-        let job = self.jobs[plane as usize].as_ref()?;
+    pub(crate) fn unfinished(&self, plane: PlaneId) -> Option<(BlockId, u32)> {
+        let job = self.jobs[plane].as_ref()?;
         let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
         goes_on.then_some((job.victim, job.moving))
     }
 
     /// A block has been emptied at once that reads keep from being erased.
-    pub(crate) fn pin_victim(&mut self, plane: u32) {
-        self.pinned[plane as usize] += 1;
+    pub(crate) fn pin_victim(&mut self, plane: PlaneId) {
+        self.pinned[plane] += 1;
     }
 
     /// A block that was emptied at once is read no more.
-    pub(crate) fn unpin_victim(&mut self, plane: u32) {
-        self.pinned[plane as usize] -= 1;
+    pub(crate) fn unpin_victim(&mut self, plane: PlaneId) {
+        self.pinned[plane] -= 1;
     }
 
     /// How many blocks of a plane were emptied at once and are still read.
-    pub(crate) fn pinned_victims(&self, plane: u32) -> u32 {
-        self.pinned[plane as usize]
+    pub(crate) fn pinned_victims(&self, plane: PlaneId) -> u32 {
+        self.pinned[plane]
     }
 
-    pub(crate) fn thresholds(&self, set: u32) -> GcThresholds {
-        self.aims[set as usize].thresholds
+    pub(crate) fn thresholds(&self, set: SetId) -> GcThresholds {
+        self.aims[set].thresholds
     }
 
-    pub(crate) fn set_thresholds(&mut self, set: u32, thresholds: GcThresholds) {
-        self.aims[set as usize].thresholds = thresholds;
+    pub(crate) fn set_thresholds(&mut self, set: SetId, thresholds: GcThresholds) {
+        self.aims[set].thresholds = thresholds;
     }
 
     /// True while a collection of a plane runs: not one that has been put off and has no page on its way.
-    fn runs(&self, plane: u32) -> bool {
-        self.jobs[plane as usize].is_some_and(|job| job.moving > 0 || !job.paused && !job.deferred)
+    fn runs(&self, plane: PlaneId) -> bool {
+        self.jobs[plane].is_some_and(|job| job.moving > 0 || !job.paused && !job.deferred)
     }
 
     /// True when the job of a plane has an operation under way or committed.
-    pub(crate) fn is_at_work(&self, plane: u32) -> bool {
-        self.jobs[plane as usize].is_some_and(|job| job.moving > 0 || job.erasing)
+    pub(crate) fn is_at_work(&self, plane: PlaneId) -> bool {
+        self.jobs[plane].is_some_and(|job| job.moving > 0 || job.erasing)
     }
 
     /// True when the host has asked for the job of a plane.
-    pub(crate) fn is_hosted(&self, plane: u32) -> bool {
-        self.jobs[plane as usize].is_some_and(|job| job.is_hosted)
+    pub(crate) fn is_hosted(&self, plane: PlaneId) -> bool {
+        self.jobs[plane].is_some_and(|job| job.is_hosted)
     }
 
-    pub(crate) fn is_busy(&self, plane: u32) -> bool {
-        self.jobs[plane as usize].is_some()
+    pub(crate) fn is_busy(&self, plane: PlaneId) -> bool {
+        self.jobs[plane].is_some()
     }
 
     /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
-    pub(crate) fn is_wanted(&self, set: u32, plane: u32, free: u32) -> bool {
+    pub(crate) fn is_wanted(&self, set: SetId, plane: PlaneId, free: u32) -> bool {
         free < self.wanted(set) || self.has_bad(plane)
     }
 
     #[inline]
-    fn wanted(&self, set: u32) -> u32 {
-        self.aims[set as usize].wanted
+    fn wanted(&self, set: SetId) -> u32 {
+        self.aims[set].wanted
     }
 
     /// Page copies of one job under way at a time.
@@ -149,31 +151,31 @@ impl Collection {
     }
 
     /// Says whether planes of a set collect up to the high threshold, or only below the low one.
-    pub(crate) fn collect_ahead(&mut self, set: u32, ahead: bool) {
-        let aim = &mut self.aims[set as usize];
+    pub(crate) fn collect_ahead(&mut self, set: SetId, ahead: bool) {
+        let aim = &mut self.aims[set];
         aim.wanted = if ahead { aim.thresholds.high } else { aim.thresholds.low };
     }
 
     /// True when the job of a plane goes on although a window closes.
-    pub(crate) fn cannot_stop(&self, plane: u32, is_preemptible: bool) -> bool {
-        self.jobs[plane as usize].is_some_and(|job| job.forced || !is_preemptible)
+    pub(crate) fn cannot_stop(&self, plane: PlaneId, is_preemptible: bool) -> bool {
+        self.jobs[plane].is_some_and(|job| job.forced || !is_preemptible)
     }
 
     /// True when the job of a plane waits for a window.
-    pub(crate) fn is_paused(&self, plane: u32) -> bool {
-        self.jobs[plane as usize].is_some_and(|job| job.paused)
+    pub(crate) fn is_paused(&self, plane: PlaneId) -> bool {
+        self.jobs[plane].is_some_and(|job| job.paused)
     }
 }
 
 impl<P: Probe> Ssd<P> {
     /// True while a collection runs in a set.
-    pub(crate) fn is_collecting(&self, set: u32) -> bool {
+    pub(crate) fn is_collecting(&self, set: SetId) -> bool {
         self.collection.running > 0 && self.sets.planes(set).any(|plane| self.collection.runs(plane))
     }
 
     /// Starts a collection where a plane is short of free blocks.
     #[inline]
-    pub(crate) fn collect_if_short(&mut self, now: Time, plane: u32) {
+    pub(crate) fn collect_if_short(&mut self, now: Time, plane: PlaneId) {
         let wanted = self.collection.wanted(self.sets.of_plane(plane));
         let is_short = self.ftl.free_blocks(plane) < wanted;
         if !is_short || self.block_mapped.is_some() {
@@ -199,7 +201,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Starts collections of an idle unit that has less than the high mark.
-    pub(crate) fn collect_in_background(&mut self, now: Time, unit: u32) {
+    pub(crate) fn collect_in_background(&mut self, now: Time, unit: LunId) {
         let set = self.sets.of_unit(unit);
         if self.block_mapped.is_some() || self.set(set).quiet.rests_collection() {
             return;
@@ -223,7 +225,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Starts a job in a plane: a bad block first, then a victim. False when there is none.
-    pub(crate) fn start_collection(&mut self, now: Time, plane: u32, wake: bool) -> bool {
+    pub(crate) fn start_collection(&mut self, now: Time, plane: PlaneId, wake: bool) -> bool {
         let Some((victim, purpose)) = self.next_victim(now, plane) else { return false };
         self.empty(now, plane, victim, purpose);
         if wake {
@@ -233,15 +235,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block of a plane that should be emptied next: a bad one first, then a victim.
-    pub(crate) fn next_victim(&mut self, now: Time, plane: u32) -> Option<(u32, Purpose)> {
-        if let Some(block) = self.collection.bad[plane as usize].pop() {
+    pub(crate) fn next_victim(&mut self, now: Time, plane: PlaneId) -> Option<(BlockId, Purpose)> {
+        if let Some(block) = self.collection.bad[plane].pop() {
             return Some((block, Purpose::Evacuate));
         }
         let victim = self.ftl.choose_victim(plane, now, &mut self.collection.random)?;
         Some((victim, Purpose::Space))
     }
 
-    fn empty(&mut self, now: Time, plane: u32, victim: u32, purpose: Purpose) {
+    fn empty(&mut self, now: Time, plane: PlaneId, victim: BlockId, purpose: Purpose) {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }
@@ -252,7 +254,7 @@ impl<P: Probe> Ssd<P> {
         if forced {
             self.count_forced();
         }
-        self.collection.jobs[plane as usize] = Some(Job {
+        self.collection.jobs[plane] = Some(Job {
             victim,
             purpose,
             next: 0,
@@ -271,12 +273,12 @@ impl<P: Probe> Ssd<P> {
         self.finish_if_empty(now, plane);
     }
 
-    pub(crate) fn job(&mut self, plane: u32) -> &mut Job {
-        self.collection.jobs[plane as usize].as_mut().expect("the plane has a job")
+    pub(crate) fn job(&mut self, plane: PlaneId) -> &mut Job {
+        self.collection.jobs[plane].as_mut().expect("the plane has a job")
     }
 
-    fn job_ended(&mut self, now: Time, plane: u32) {
-        self.collection.jobs[plane as usize] = None;
+    fn job_ended(&mut self, now: Time, plane: PlaneId) {
+        self.collection.jobs[plane] = None;
         self.collection.running -= 1;
         let has_bad = self.collection.has_bad(plane);
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;
@@ -292,12 +294,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A block has gone bad in use: nothing more is written to it, and what it holds moves away.
-    pub(crate) fn lose_block(&mut self, now: Time, block: u32) {
+    pub(crate) fn lose_block(&mut self, now: Time, block: BlockId) {
         self.counters.bad_blocks += 1;
         let plane = self.layout.plane_of_block(block);
         assert!(self.ftl.abandon(block), "a program can only fail in an open block");
         self.ftl.begin_emptying(block);
-        self.collection.bad[plane as usize].push(block);
+        self.collection.bad[plane].push(block);
         if self.config.gc.ideal {
             return self.collect_at_once(now, plane, 0);
         }

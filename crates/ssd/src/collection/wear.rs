@@ -1,6 +1,7 @@
 //! Wear levelling.
 
 use super::job::Purpose;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
@@ -11,7 +12,7 @@ impl<P: Probe> Ssd<P> {
     /// as many erases as the plane has blocks, so that its cost does not grow with the drive, and
     /// eight times as often while there is something to move: a drive that is mostly cold has as
     /// many blocks to move as it erases in a turn.
-    pub(super) fn level_wear(&mut self, now: Time, plane: u32) {
+    pub(super) fn level_wear(&mut self, now: Time, plane: PlaneId) {
         if self.collection_is_free(now, self.sets.of_plane(plane))
             && let Some(coldest) = self.block_to_level(plane)
         {
@@ -20,20 +21,20 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block of a plane that wear levelling should empty, counted as if it were; see [`Ssd::level_wear`].
-    pub(crate) fn block_to_level(&mut self, plane: u32) -> Option<u32> {
+    pub(crate) fn block_to_level(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.geometry.blocks;
-        if !self.collection.levelling || self.collection.erases_since_check[plane as usize] < blocks {
+        if !self.collection.levelling || self.collection.erases_since_check[plane] < blocks {
             return None;
         }
-        self.collection.erases_since_check[plane as usize] = 0;
-        let all = plane * blocks..(plane + 1) * blocks;
+        self.collection.erases_since_check[plane] = 0;
+        let all = self.layout.blocks_of(plane);
         let most = all.map(|b| self.medium.erases(b)).max().unwrap_or(0);
         let coldest = self.ftl.least_worn(plane, &self.medium)?;
         if most - self.medium.erases(coldest) <= self.collection.spread {
             return None;
         }
         self.counters.levelled += 1;
-        self.collection.erases_since_check[plane as usize] = blocks - blocks.div_ceil(8);
+        self.collection.erases_since_check[plane] = blocks - blocks.div_ceil(8);
         Some(coldest)
     }
 }

@@ -5,11 +5,15 @@
 //! newest version of its logical page: reads are served from it, later writes merge into it, so
 //! requests for one page keep their order.
 
+use crate::controller::tags::Tag;
+use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::request::{NONE, RequestId};
+use crate::sets::SetId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::device::content::Change;
+use tailcut_base::ids::IdVec;
 
 /// Buffer configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +69,11 @@ pub enum EntryState {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its logical page.
-    pub logical: u32,
+    pub logical: LogicalPage,
     /// How far it has come.
     pub state: EntryState,
-    /// The version on flash; [`NONE`] when there is none.
-    pub old: u32,
+    /// The version on flash; [`PhysicalPage::NONE`] when there is none.
+    pub old: PhysicalPage,
     /// Content that `change` applies to.
     pub base: u32,
     /// What the writes since then have done.
@@ -87,7 +91,7 @@ pub struct Entry {
     /// Stream of its last write.
     pub stream: u8,
     /// The set of its logical page.
-    set: u16,
+    set: SetId,
     /// The flush epoch that it belongs to.
     epoch: u64,
     /// The flush epoch of the data being programmed.
@@ -113,7 +117,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 struct Epoch {
     pending: u32,
-    flushes: Vec<u32>,
+    flushes: Vec<Tag>,
 }
 
 /// What a set has of the buffer.
@@ -126,7 +130,7 @@ struct Share {
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
     /// Tags that wait for room, oldest first.
-    line: VecDeque<u32>,
+    line: VecDeque<Tag>,
 }
 
 impl Share {
@@ -159,7 +163,7 @@ pub struct Buffer {
     threshold: usize,
     /// A capacitor makes the buffer durable.
     pub capacitor: bool,
-    shares: Vec<Share>,
+    shares: IdVec<SetId, Share>,
     /// Writes merged into an entry that was there already.
     pub write_hits: u64,
     /// Pages read from the buffer.
@@ -176,7 +180,7 @@ impl Buffer {
             capacity,
             threshold: (capacity as u64 * u64::from(config.flush_above) / 1_000_000) as usize,
             capacitor: config.capacitor,
-            shares: vec![Share::new(); sets as usize],
+            shares: IdVec::filled(sets as usize, Share::new()),
             write_hits: 0,
             read_hits: 0,
         }
@@ -189,13 +193,13 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn share(&self, set: u32) -> &Share {
-        &self.shares[set as usize]
+    fn share(&self, set: SetId) -> &Share {
+        &self.shares[set]
     }
 
     #[inline(always)]
-    fn share_mut(&mut self, set: u32) -> &mut Share {
-        &mut self.shares[set as usize]
+    fn share_mut(&mut self, set: SetId) -> &mut Share {
+        &mut self.shares[set]
     }
 
     /// Pages of any set that have room at once.
@@ -209,31 +213,31 @@ impl Buffer {
 
     /// The set of an entry's logical page.
     #[inline(always)]
-    pub fn set_of(&self, id: u32) -> u32 {
-        u32::from(self.entries[id as usize].set)
+    pub fn set_of(&self, id: u32) -> SetId {
+        self.entries[id as usize].set
     }
 
     /// Pages of a set in the buffer.
-    pub fn pages(&self, set: u32) -> usize {
+    pub fn pages(&self, set: SetId) -> usize {
         self.share(set).used
     }
 
     /// Dirty entries of a set that are not on their way to flash.
     #[inline]
-    pub fn dirty(&self, set: u32) -> usize {
+    pub fn dirty(&self, set: SetId) -> usize {
         self.share(set).dirty
     }
 
     /// Tags that wait for room for pages of a set, oldest first.
     #[inline]
-    pub fn line(&mut self, set: u32) -> &mut VecDeque<u32> {
+    pub fn line(&mut self, set: SetId) -> &mut VecDeque<Tag> {
         &mut self.share_mut(set).line
     }
 
     /// The oldest dirty entry of a set, when more are dirty than the threshold allows, or when somebody waits
     /// for room or for a flush.
     #[inline(always)]
-    pub fn to_flush(&self, set: u32) -> Option<u32> {
+    pub fn to_flush(&self, set: SetId) -> Option<u32> {
         let share = self.share(set);
         let should_flush = share.dirty > self.threshold
             || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1));
@@ -243,15 +247,15 @@ impl Buffer {
     /// True while dirty entries of a set may stay where they are: at least half of its share is free, and
     /// nobody waits for room or for a flush.
     #[inline]
-    pub fn can_wait(&self, set: u32) -> bool {
+    pub fn can_wait(&self, set: SetId) -> bool {
         let share = self.share(set);
         share.used * 2 <= self.capacity && share.line.is_empty() && share.epochs.len() == 1
     }
 
-    /// Makes an entry for a logical page of a set, whose flash version is `old` (or [`NONE`]) with content
-    /// `base`. It has no room yet: see [`Buffer::make_room`].
+    /// Makes an entry for a logical page of a set, whose flash version is `old`, or
+    /// [`PhysicalPage::NONE`], with content `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline(always)]
-    pub fn create(&mut self, set: u32, logical: u32, old: u32, base: u32) -> u32 {
+    pub fn create(&mut self, set: SetId, logical: LogicalPage, old: PhysicalPage, base: u32) -> u32 {
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -259,12 +263,12 @@ impl Buffer {
             base,
             change: Change::NONE,
             sectors: 0,
-            whole: old == NONE,
+            whole: old == PhysicalPage::NONE,
             has_room: false,
             dirty_again: false,
             trimmed: false,
             stream: 0,
-            set: set as u16,
+            set,
             epoch: self.share_mut(set).join_epoch(),
             programmed_epoch: 0,
             waiters: RequestId::NONE,
@@ -292,7 +296,7 @@ impl Buffer {
         if entry.has_room {
             return true;
         }
-        let share = &mut self.shares[usize::from(entry.set)];
+        let share = &mut self.shares[entry.set];
         if share.used >= self.capacity {
             return false;
         }
@@ -326,7 +330,7 @@ impl Buffer {
     #[inline(always)]
     pub fn make_dirty(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
-        let share = &mut self.shares[usize::from(entry.set)];
+        let share = &mut self.shares[entry.set];
         let last = share.dirty_last;
         entry.state = EntryState::Dirty;
         (entry.prev, entry.next) = (last, NONE);
@@ -343,7 +347,7 @@ impl Buffer {
     pub fn leave_line(&mut self, id: u32) {
         let Entry { prev, next, state, set, .. } = self.entries[id as usize];
         assert_eq!(state, EntryState::Dirty);
-        let share = &mut self.shares[usize::from(set)];
+        let share = &mut self.shares[set];
         match prev {
             NONE => share.dirty_first = next,
             prev => self.entries[prev as usize].next = next,
@@ -374,7 +378,7 @@ impl Buffer {
     /// Settles the account of the data of a set that has reached flash (or was trimmed before). Flush
     /// commands that can complete are appended to `flushes`.
     #[inline(always)]
-    pub fn settle(&mut self, set: u32, epoch: u64, flushes: &mut Vec<u32>) {
+    pub fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<Tag>) {
         let share = self.share_mut(set);
         let at = (epoch - share.first_epoch) as usize;
         share.epochs[at].pending -= 1;
@@ -404,32 +408,32 @@ impl Buffer {
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == RequestId::NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
-        self.shares[usize::from(entry.set)].used -= usize::from(entry.has_room);
+        self.shares[entry.set].used -= usize::from(entry.has_room);
         self.free.push(id);
     }
 
     /// The entries of a set whose data is with the host or on the link; looks at all entries.
-    pub fn filling(&self, set: u32) -> Vec<u32> {
+    pub fn filling(&self, set: SetId) -> Vec<u32> {
         (0u32..)
             .zip(&self.entries)
-            .filter(|(_, e)| e.state == EntryState::Filling && u32::from(e.set) == set)
+            .filter(|(_, e)| e.state == EntryState::Filling && e.set == set)
             .map(|(id, _)| id)
             .collect()
     }
 
     /// True when nothing of a set is pending.
-    pub fn is_durable(&self, set: u32) -> bool {
+    pub fn is_durable(&self, set: SetId) -> bool {
         self.share(set).epochs.iter().all(|epoch| epoch.pending == 0)
     }
 
     /// Gives up all flush commands that wait for a set: appends them to `flushes`.
-    pub fn give_up_flushes(&mut self, set: u32, flushes: &mut Vec<u32>) {
+    pub fn give_up_flushes(&mut self, set: SetId, flushes: &mut Vec<Tag>) {
         flushes.extend(self.share_mut(set).epochs.iter_mut().flat_map(|epoch| epoch.flushes.drain(..)));
     }
 
     /// A flush command for a set: true when nothing is pending and it can complete at once; otherwise it is
     /// returned by a later [`Buffer::settle`].
-    pub fn flush(&mut self, set: u32, tag: u32) -> bool {
+    pub fn flush(&mut self, set: SetId, tag: Tag) -> bool {
         if self.is_durable(set) {
             return true;
         }

@@ -8,8 +8,11 @@
 //!
 //! Sets share nothing: each has its part of the room.
 
+use crate::flash::LogicalPage;
 use crate::request::{NONE, RequestId};
+use crate::sets::SetId;
 use tailcut_base::config::{Configure, Visit, count_u32};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::table::Table;
 
 /// Configuration of the read cache.
@@ -101,12 +104,12 @@ enum State {
 /// A place for a page.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    logical: u32,
+    logical: LogicalPage,
     content: u32,
     state: State,
     /// It was read ahead, and nobody has asked for it yet.
     is_ahead: bool,
-    set: u16,
+    set: SetId,
     /// Its read ahead, until that has ended.
     request: RequestId,
     /// Reads that wait for the chip.
@@ -147,7 +150,7 @@ pub struct ReadCache {
     places: Table<u32>,
     /// Pages of each set.
     capacity: u32,
-    shares: Vec<Share>,
+    shares: IdVec<SetId, Share>,
     /// What has happened.
     pub counts: CacheCounts,
 }
@@ -162,7 +165,7 @@ impl ReadCache {
             free: Vec::new(),
             places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
             capacity: pages as u32,
-            shares: vec![share; sets as usize],
+            shares: IdVec::filled(sets as usize, share),
             counts: CacheCounts::default(),
         }
     }
@@ -173,18 +176,18 @@ impl ReadCache {
         self.capacity > 0
     }
 
-    fn find(&self, logical: u32) -> Option<u32> {
-        self.places[logical as usize].checked_sub(1)
+    fn find(&self, logical: LogicalPage) -> Option<u32> {
+        self.places[logical.index()].checked_sub(1)
     }
 
     /// True when a page is here or on its way: a read of it needs no chip of its own.
-    pub fn serves(&self, logical: u32) -> bool {
+    pub fn serves(&self, logical: LogicalPage) -> bool {
         let slot = self.find(logical).map(|slot| self.slots[slot as usize].state);
         matches!(slot, Some(State::Kept | State::UnderWay))
     }
 
     /// The host wants a page.
-    pub fn look_up(&mut self, logical: u32) -> Found {
+    pub fn look_up(&mut self, logical: LogicalPage) -> Found {
         let Some(slot) = self.find(logical) else { return Found::No(None) };
         let Slot { state, content, request, .. } = self.slots[slot as usize];
         match state {
@@ -211,7 +214,7 @@ impl ReadCache {
     fn is_asked_for(&mut self, slot: u32) -> bool {
         let s = &mut self.slots[slot as usize];
         let is_first = std::mem::take(&mut s.is_ahead);
-        self.shares[usize::from(s.set)].ahead -= u32::from(is_first);
+        self.shares[s.set].ahead -= u32::from(is_first);
         is_first
     }
 
@@ -221,7 +224,7 @@ impl ReadCache {
     }
 
     /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any more.
-    pub fn keep(&mut self, set: u32, logical: u32, content: u32) -> Option<RequestId> {
+    pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) -> Option<RequestId> {
         let mut planned = None;
         match self.find(logical) {
             Some(slot) if self.slots[slot as usize].state == State::Planned => {
@@ -245,18 +248,18 @@ impl ReadCache {
 
     /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when the page
     /// is here already.
-    pub fn plan(&mut self, set: u32, logical: u32) -> Option<u32> {
-        if self.shares[set as usize].ahead >= self.capacity.div_ceil(2) {
+    pub fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<u32> {
+        if self.shares[set].ahead >= self.capacity.div_ceil(2) {
             return None;
         }
         let slot = self.claim(set, logical, State::Planned)?;
         self.slots[slot as usize].is_ahead = true;
-        self.shares[set as usize].ahead += 1;
+        self.shares[set].ahead += 1;
         Some(slot)
     }
 
     /// True when a page is here, on its way, or about to be.
-    pub fn knows(&self, logical: u32) -> bool {
+    pub fn knows(&self, logical: LogicalPage) -> bool {
         self.find(logical).is_some()
     }
 
@@ -300,7 +303,7 @@ impl ReadCache {
 
     /// A page is written or trimmed: what is here of it is wrong from now on. Returns the read ahead that need not be
     /// carried out any more.
-    pub fn forget(&mut self, logical: u32) -> Option<RequestId> {
+    pub fn forget(&mut self, logical: LogicalPage) -> Option<RequestId> {
         let slot = self.find(logical)?;
         let Slot { state, request, .. } = self.slots[slot as usize];
         match state {
@@ -311,7 +314,7 @@ impl ReadCache {
             }
             State::UnderWay => {
                 // Reads from before still get what it was.
-                self.places[logical as usize] = 0;
+                self.places[logical.index()] = 0;
                 self.slots[slot as usize].state = State::Outdated;
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
@@ -325,9 +328,9 @@ impl ReadCache {
     }
 
     /// Takes a slot, that of the page used least recently if there is no other. None when every page is on its way.
-    fn claim(&mut self, set: u32, logical: u32, state: State) -> Option<u32> {
-        if self.shares[set as usize].used >= self.capacity {
-            let oldest = self.shares[set as usize].oldest;
+    fn claim(&mut self, set: SetId, logical: LogicalPage, state: State) -> Option<u32> {
+        if self.shares[set].used >= self.capacity {
+            let oldest = self.shares[set].oldest;
             if oldest == NONE {
                 return None;
             }
@@ -338,13 +341,13 @@ impl ReadCache {
             content: 0,
             state,
             is_ahead: false,
-            set: set as u16,
+            set,
             request: RequestId::NONE,
             readers: RequestId::NONE,
             prev: NONE,
             next: NONE,
         };
-        self.shares[set as usize].used += 1;
+        self.shares[set].used += 1;
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = slot;
@@ -355,7 +358,7 @@ impl ReadCache {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.places[logical as usize] = id + 1;
+        self.places[logical.index()] = id + 1;
         Some(id)
     }
 
@@ -364,9 +367,9 @@ impl ReadCache {
         let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot as usize];
         assert_eq!(readers, RequestId::NONE, "a page was given up while a read waited for it");
         if state != State::Outdated {
-            self.places[logical as usize] = 0;
+            self.places[logical.index()] = 0;
         }
-        let share = &mut self.shares[usize::from(set)];
+        let share = &mut self.shares[set];
         share.used -= 1;
         share.ahead -= u32::from(is_ahead);
         self.counts.in_vain += u64::from(is_ahead && state != State::Planned);
@@ -375,7 +378,7 @@ impl ReadCache {
 
     /// Puts a page at the end of those that were used.
     fn link(&mut self, slot: u32) {
-        let share = &mut self.shares[usize::from(self.slots[slot as usize].set)];
+        let share = &mut self.shares[self.slots[slot as usize].set];
         let newest = std::mem::replace(&mut share.newest, slot);
         (self.slots[slot as usize].prev, self.slots[slot as usize].next) = (newest, NONE);
         match newest {
@@ -386,7 +389,7 @@ impl ReadCache {
 
     fn unlink(&mut self, slot: u32) {
         let Slot { set, prev, next, .. } = self.slots[slot as usize];
-        let share = &mut self.shares[usize::from(set)];
+        let share = &mut self.shares[set];
         match prev {
             NONE => share.oldest = next,
             prev => self.slots[prev as usize].next = next,
@@ -428,16 +431,16 @@ mod tests {
             let at = model.iter().position(|&(known, _)| known == page);
             match random.below(4) {
                 0 => {
-                    cache.forget(page);
+                    cache.forget(LogicalPage::new(page));
                     at.map(|at| model.remove(at));
                 }
                 _ => {
                     let expected = at.map(|at| model[at].1);
-                    match cache.look_up(page) {
+                    match cache.look_up(LogicalPage::new(page)) {
                         Found::Kept(content) => assert_eq!(Some(content), expected),
                         found => assert_eq!((found, expected), (Found::No(None), None)),
                     }
-                    cache.keep(0, page, step);
+                    cache.keep(SetId::new(0), LogicalPage::new(page), step);
                     let content = at.map_or(step, |at| model.remove(at).1);
                     model.push((page, content));
                     if model.len() > 5 {
@@ -453,39 +456,48 @@ mod tests {
     fn pages_that_nobody_has_asked_for_have_half_of_the_room() {
         let mut cache = cache(4);
         for page in 10..14 {
-            cache.keep(0, page, page);
+            cache.keep(SetId::new(0), LogicalPage::new(page), page);
         }
-        let slots: Vec<Option<u32>> = (0..3).map(|page| cache.plan(0, page)).collect();
+        let slots: Vec<Option<u32>> =
+            (0..3).map(|page| cache.plan(SetId::new(0), LogicalPage::new(page))).collect();
         assert!(slots[0].is_some() && slots[1].is_some() && slots[2].is_none());
-        assert_eq!(cache.look_up(10), Found::No(None), "it made room");
-        assert_eq!(cache.look_up(13), Found::Kept(13));
+        assert_eq!(cache.look_up(LogicalPage::new(10)), Found::No(None), "it made room");
+        assert_eq!(cache.look_up(LogicalPage::new(13)), Found::Kept(13));
         slots.iter().flatten().for_each(|&slot| cache.begin(slot));
         cache.arrived(slots[0].expect("there was room"), 7);
-        assert_eq!(cache.look_up(0), Found::Kept(7));
-        assert!(cache.plan(0, 2).is_some(), "one has been asked for");
+        assert_eq!(cache.look_up(LogicalPage::new(0)), Found::Kept(7));
+        assert!(cache.plan(SetId::new(0), LogicalPage::new(2)).is_some(), "one has been asked for");
     }
 
     #[test]
     fn what_is_read_ahead_is_used_met_or_in_vain() {
         let mut cache = cache(8);
         let plan = |cache: &mut ReadCache, page| {
-            let slot = cache.plan(0, page).expect("there is room");
-            cache.set_request(slot, RequestId::new(100 + page));
+            let slot = cache.plan(SetId::new(0), page).expect("there is room");
+            cache.set_request(slot, RequestId::new(100 + page.get()));
             slot
         };
-        let late = plan(&mut cache, 1);
-        assert_eq!(cache.look_up(1), Found::No(Some(RequestId::new(101))), "it had not begun");
-        let met = plan(&mut cache, 2);
+        let late = plan(&mut cache, LogicalPage::new(1));
+        assert_eq!(
+            cache.look_up(LogicalPage::new(1)),
+            Found::No(Some(RequestId::new(101))),
+            "it had not begun"
+        );
+        let met = plan(&mut cache, LogicalPage::new(2));
         cache.begin(met);
-        assert_eq!(cache.look_up(2), Found::UnderWay(met));
+        assert_eq!(cache.look_up(LogicalPage::new(2)), Found::UnderWay(met));
         assert_eq!(cache.wait(met, RequestId::new(55)), RequestId::NONE);
-        assert_eq!(cache.forget(2), None);
-        assert_eq!(cache.look_up(2), Found::No(None), "what a chip still reads of it is for older reads");
+        assert_eq!(cache.forget(LogicalPage::new(2)), None);
+        assert_eq!(
+            cache.look_up(LogicalPage::new(2)),
+            Found::No(None),
+            "what a chip still reads of it is for older reads"
+        );
         assert_eq!(cache.arrived(met, 9), RequestId::new(55));
-        let lost = plan(&mut cache, 3);
+        let lost = plan(&mut cache, LogicalPage::new(3));
         cache.begin(lost);
         cache.arrived(lost, 9);
-        assert_eq!(cache.forget(3), None);
+        assert_eq!(cache.forget(LogicalPage::new(3)), None);
         assert_eq!(late, met, "places are used again");
         assert_eq!(cache.counts, CacheCounts { hits: 0, begun: 2, used: 0, met: 1, in_vain: 1 });
         assert_eq!(cache.unasked(), 0);

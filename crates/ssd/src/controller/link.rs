@@ -1,5 +1,6 @@
 //! The link between host and device: bandwidth and a cost per command, first come first served.
 
+use crate::controller::tags::Tag;
 use crate::request::RequestId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
@@ -58,11 +59,11 @@ pub struct Transfer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The completion of a tag is with the host.
-    Completion(u32),
+    Completion(Tag),
     /// The data of `pages` pages of a tag's write, from page `first`, is with the device.
     Data {
         /// The tag.
-        tag: u32,
+        tag: Tag,
         /// First page.
         first: u32,
         /// Number of pages.

@@ -1,9 +1,10 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
+use crate::flash::LogicalPage;
 use crate::planted::{Rule, holds};
-use crate::request::NONE;
 use tailcut_base::config::{Configure, Visit, choose};
-use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time, id};
 
 tailcut_base::choice! {
     /// The protocol of the device queue, which limits its depth.
@@ -28,6 +29,16 @@ pub struct QueueConfig {
     pub firmware: Nanos,
     /// How long a trim takes beside that, over AHCI.
     pub trim: Nanos,
+}
+
+id! {
+    /// A place in the device queue.
+    pub struct Tag;
+}
+
+impl Tag {
+    /// No tag.
+    pub const NONE: Tag = Tag(u32::MAX);
 }
 
 /// Tags of an AHCI port.
@@ -76,9 +87,9 @@ impl Configure for QueueConfig {
     }
 }
 
-/// A command in the device.
+/// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
-pub struct Tag {
+pub struct TaggedCommand {
     /// The command.
     pub command: Command,
     /// When it arrived.
@@ -86,7 +97,7 @@ pub struct Tag {
     /// Up to where its latency is accounted for.
     pub mark: Time,
     /// First logical page.
-    pub first_page: u32,
+    pub first_page: LogicalPage,
     /// Number of pages that it touches.
     pub pages: u32,
     /// Pages that are not done yet.
@@ -105,15 +116,13 @@ pub struct Tag {
     pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
-    /// The next tag in a waiting line.
-    pub next: u32,
     /// One bit for each page: set when it is done (Sprinkler, section 4.4).
     done: Vec<u64>,
 }
 
-impl Tag {
-    fn new() -> Tag {
-        Tag {
+impl TaggedCommand {
+    fn new() -> TaggedCommand {
+        TaggedCommand {
             command: Command {
                 id: CommandId(0),
                 op: Op::Flush,
@@ -127,7 +136,7 @@ impl Tag {
             },
             arrived: Time::ZERO,
             mark: Time::ZERO,
-            first_page: 0,
+            first_page: LogicalPage::new(0),
             pages: 0,
             remaining: 0,
             returned: 0,
@@ -137,7 +146,6 @@ impl Tag {
             status: Status::Success,
             busy_until: Time::ZERO,
             spans: Spans::new(),
-            next: NONE,
             done: Vec::new(),
         }
     }
@@ -147,10 +155,10 @@ impl Tag {
         self.arrived = now;
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
-        self.first_page = (command.sector >> shift) as u32;
+        self.first_page = LogicalPage::new((command.sector >> shift) as u32);
         // Rounded up to whole pages; a page has a power of two of sectors.
         let end = ((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift) as u32;
-        self.pages = end.saturating_sub(self.first_page);
+        self.pages = end.saturating_sub(self.first_page.get());
         self.remaining = self.pages;
         self.returned = 0;
         self.admitted = 0;
@@ -158,17 +166,22 @@ impl Tag {
         self.content = 0;
         self.status = Status::Success;
         self.spans.clear();
-        self.next = NONE;
         if self.pages > 1 {
             self.done.clear();
             self.done.resize((self.pages as usize).div_ceil(64), 0);
         }
     }
 
+    /// The logical page that is page `page` of the command.
+    #[inline]
+    pub fn page(&self, page: u32) -> LogicalPage {
+        LogicalPage::new(self.first_page.get() + page)
+    }
+
     /// The sectors of page `page` of the command that it covers, as a bit mask.
     #[inline]
     pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
-        let start = u64::from(self.first_page + page) * u64::from(page_sectors);
+        let start = u64::from(self.page(page).get()) * u64::from(page_sectors);
         let from = self.command.sector.max(start) - start;
         let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors))
             - start;
@@ -181,7 +194,7 @@ impl Tag {
         if to - from == self.pages {
             return u64::from(self.command.sectors) * SECTOR_BYTES;
         }
-        let page = |n: u32| u64::from(self.first_page + n) * u64::from(page_sectors);
+        let page = |n: u32| u64::from(self.page(n).get()) * u64::from(page_sectors);
         let start = self.command.sector.max(page(from));
         let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
         (end - start) * SECTOR_BYTES
@@ -226,8 +239,8 @@ impl Tag {
 /// All tags of a device.
 #[derive(Clone, Debug)]
 pub struct Tags {
-    tags: Vec<Tag>,
-    free: Vec<u32>,
+    tags: IdVec<Tag, TaggedCommand>,
+    free: Vec<Tag>,
     page_sectors: u32,
 }
 
@@ -235,38 +248,38 @@ impl Tags {
     /// `depth` free tags.
     pub fn new(depth: u32, page_sectors: u32) -> Tags {
         // Tags are made when they are first needed: 64k of them would cost megabytes.
-        Tags { tags: Vec::new(), free: (0..depth).rev().collect(), page_sectors }
+        Tags { tags: IdVec::new(), free: Tag::first(depth as usize).rev().collect(), page_sectors }
     }
 
     /// Binds a command to a tag; `None` when all are in use.
     #[inline]
-    pub fn bind(&mut self, now: Time, command: &Command) -> Option<u32> {
+    pub fn bind(&mut self, now: Time, command: &Command) -> Option<Tag> {
         let id = self.free.pop()?;
-        while self.tags.len() <= id as usize {
-            self.tags.push(Tag::new());
+        while self.tags.len() <= id.index() {
+            self.tags.push(TaggedCommand::new());
         }
-        self.tags[id as usize].start(now, command, self.page_sectors);
+        self.tags[id].start(now, command, self.page_sectors);
         Some(id)
     }
 
     /// Releases a tag.
     #[inline]
-    pub fn release(&mut self, id: u32) {
+    pub fn release(&mut self, id: Tag) {
         self.free.push(id);
     }
 }
 
-impl std::ops::Index<u32> for Tags {
-    type Output = Tag;
+impl std::ops::Index<Tag> for Tags {
+    type Output = TaggedCommand;
     #[inline]
-    fn index(&self, id: u32) -> &Tag {
-        &self.tags[id as usize]
+    fn index(&self, id: Tag) -> &TaggedCommand {
+        &self.tags[id]
     }
 }
 
-impl std::ops::IndexMut<u32> for Tags {
+impl std::ops::IndexMut<Tag> for Tags {
     #[inline]
-    fn index_mut(&mut self, id: u32) -> &mut Tag {
-        &mut self.tags[id as usize]
+    fn index_mut(&mut self, id: Tag) -> &mut TaggedCommand {
+        &mut self.tags[id]
     }
 }

@@ -8,8 +8,9 @@
 //! first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus for that as long as
 //! no such chip asks: the end of what is under way is brought forward when one does.
 
+use super::geometry::{ChannelId, Geometry, LunId};
 use tailcut_base::config::{Configure, Visit, choose};
-use tailcut_base::divisor::Divisor;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -73,13 +74,11 @@ impl Configure for BusConfig {
     }
 }
 
-const NONE: u32 = u32::MAX;
-
 #[derive(Clone, Debug)]
 struct Channel {
     free_at: Time,
-    /// The unit whose pages are on the bus; [`NONE`] for nothing, and for what is never interrupted.
-    user: u32,
+    /// The unit whose pages are on the bus; [`LunId::NONE`] for nothing, and for what is never interrupted.
+    user: LunId,
     /// The line that the user has come from.
     line: u8,
     /// The end of the use is an event: the data of a read leaves its chip, or pages of the user were put off.
@@ -90,15 +89,15 @@ struct Channel {
     page: Nanos,
     /// When the user got the bus.
     since: Time,
-    first: [u32; LINES],
-    last: [u32; LINES],
+    first: [LunId; LINES],
+    last: [LunId; LINES],
     busy: Nanos,
 }
 
 impl Channel {
     #[inline]
     fn has_waiting(&self) -> bool {
-        self.first.iter().any(|&unit| unit != NONE)
+        self.first.iter().any(|&unit| unit != LunId::NONE)
     }
 }
 
@@ -106,7 +105,7 @@ impl Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The unit that had the bus.
-    pub unit: u32,
+    pub unit: LunId,
     /// Pages that it has still to carry: another chip goes first.
     pub left: u32,
 }
@@ -114,61 +113,53 @@ pub struct Ended {
 /// All buses of a drive. Chips that wait are linked through `next`, so nothing is allocated.
 #[derive(Clone, Debug)]
 pub struct Buses {
-    channels: Vec<Channel>,
-    next: Vec<u32>,
-    units_per_channel: Divisor,
+    channels: IdVec<ChannelId, Channel>,
+    next: IdVec<LunId, LunId>,
     arbitration: Arbitration,
 }
 
 impl Buses {
-    /// Idle buses for `units` chips, `units_per_channel` on each.
-    pub fn new(units: u32, units_per_channel: u32, config: &BusConfig) -> Buses {
+    /// Idle buses of a drive.
+    pub fn new(geometry: &Geometry, config: &BusConfig) -> Buses {
         let idle = Channel {
             free_at: Time::ZERO,
-            user: NONE,
+            user: LunId::NONE,
             line: 0,
             is_event: false,
             left: 0,
             page: Nanos::ZERO,
             since: Time::ZERO,
-            first: [NONE; LINES],
-            last: [NONE; LINES],
+            first: [LunId::NONE; LINES],
+            last: [LunId::NONE; LINES],
             busy: Nanos::ZERO,
         };
         Buses {
-            channels: vec![idle; (units / units_per_channel) as usize],
-            next: vec![NONE; units as usize],
-            units_per_channel: Divisor::new(units_per_channel),
+            channels: IdVec::filled(geometry.channels as usize, idle),
+            next: IdVec::filled(geometry.units() as usize, LunId::NONE),
             arbitration: config.arbitration,
         }
     }
 
-    /// The channel of a chip.
-    #[inline]
-    pub fn channel_of(&self, unit: u32) -> u32 {
-        self.units_per_channel.quotient(unit)
-    }
-
     /// True when the bus is free and nobody waits: the asker may take it at once.
     #[inline]
-    pub fn is_free(&self, channel: u32, now: Time) -> bool {
-        let channel = &self.channels[channel as usize];
+    pub fn is_free(&self, channel: ChannelId, now: Time) -> bool {
+        let channel = &self.channels[channel];
         channel.free_at <= now && !channel.is_event && !channel.has_waiting()
     }
 
     /// Puts a chip at the end of its waiting line. Returns the moment at which the channel must be
     /// served, unless its timer is set for that anyway.
     #[inline]
-    pub fn wait(&mut self, channel: u32, unit: u32, now: Time, wanted: BusUse) -> Option<Time> {
+    pub fn wait(&mut self, channel: ChannelId, unit: LunId, now: Time, wanted: BusUse) -> Option<Time> {
         let line = self.arbitration.line(wanted);
-        let channel = &mut self.channels[channel as usize];
-        self.next[unit as usize] = NONE;
+        let channel = &mut self.channels[channel];
+        self.next[unit] = LunId::NONE;
         match channel.last[line] {
-            NONE => channel.first[line] = unit,
-            last => self.next[last as usize] = unit,
+            LunId::NONE => channel.first[line] = unit,
+            last => self.next[last] = unit,
         }
         channel.last[line] = unit;
-        let is_interrupted = line < usize::from(channel.line) && channel.user != NONE;
+        let is_interrupted = line < usize::from(channel.line) && channel.user != LunId::NONE;
         if is_interrupted && Self::interrupt(channel, now) {
             return Some(channel.free_at);
         }
@@ -193,24 +184,24 @@ impl Buses {
     }
 
     /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put off already.
-    pub fn hold_together(&mut self, channel: u32, unit: u32) -> bool {
-        let channel = &mut self.channels[channel as usize];
+    pub fn hold_together(&mut self, channel: ChannelId, unit: LunId) -> bool {
+        let channel = &mut self.channels[channel];
         if channel.user != unit {
             return true;
         }
         if channel.left == 0 && !channel.is_event {
-            channel.user = NONE;
+            channel.user = LunId::NONE;
         }
         channel.left == 0
     }
 
     /// Takes the bus for command cycles alone.
     #[inline]
-    pub fn take(&mut self, channel: u32, now: Time, time: Nanos) {
-        let channel = &mut self.channels[channel as usize];
+    pub fn take(&mut self, channel: ChannelId, now: Time, time: Nanos) {
+        let channel = &mut self.channels[channel];
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         channel.free_at = now + time;
-        channel.user = NONE;
+        channel.user = LunId::NONE;
         channel.busy += time;
     }
 
@@ -218,15 +209,15 @@ impl Buses {
     #[inline]
     pub fn carry(
         &mut self,
-        channel: u32,
-        unit: u32,
+        channel: ChannelId,
+        unit: LunId,
         now: Time,
         pages: u64,
         page: Nanos,
         what: BusUse,
     ) -> Time {
         let line = self.arbitration.line(what);
-        let channel = &mut self.channels[channel as usize];
+        let channel = &mut self.channels[channel];
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         let time = page * pages;
         channel.free_at = now + time;
@@ -239,38 +230,38 @@ impl Buses {
 
     /// The use that was on the bus until now, if its end is an event.
     #[inline]
-    pub fn end_of_use(&mut self, channel: u32) -> Option<Ended> {
-        let channel = &mut self.channels[channel as usize];
+    pub fn end_of_use(&mut self, channel: ChannelId) -> Option<Ended> {
+        let channel = &mut self.channels[channel];
         if !std::mem::take(&mut channel.is_event) {
             return None;
         }
-        let unit = std::mem::replace(&mut channel.user, NONE);
+        let unit = std::mem::replace(&mut channel.user, LunId::NONE);
         Some(Ended { unit, left: std::mem::take(&mut channel.left) })
     }
 
     /// Puts a chip back whose pages were put off: it is the next of its line.
-    pub fn wait_again(&mut self, channel: u32, unit: u32, wanted: BusUse) {
+    pub fn wait_again(&mut self, channel: ChannelId, unit: LunId, wanted: BusUse) {
         let line = self.arbitration.line(wanted);
-        let channel = &mut self.channels[channel as usize];
-        self.next[unit as usize] = channel.first[line];
+        let channel = &mut self.channels[channel];
+        self.next[unit] = channel.first[line];
         channel.first[line] = unit;
-        if channel.last[line] == NONE {
+        if channel.last[line] == LunId::NONE {
             channel.last[line] = unit;
         }
     }
 
     /// The chip that gets the bus next, if the bus is free and one waits.
     #[inline]
-    pub fn grant(&mut self, channel: u32, now: Time) -> Option<u32> {
-        let channel = &mut self.channels[channel as usize];
+    pub fn grant(&mut self, channel: ChannelId, now: Time) -> Option<LunId> {
+        let channel = &mut self.channels[channel];
         if channel.free_at > now || channel.is_event {
             return None;
         }
-        let line = (0..LINES).find(|&line| channel.first[line] != NONE)?;
+        let line = (0..LINES).find(|&line| channel.first[line] != LunId::NONE)?;
         let unit = channel.first[line];
-        channel.first[line] = self.next[unit as usize];
-        if channel.first[line] == NONE {
-            channel.last[line] = NONE;
+        channel.first[line] = self.next[unit];
+        if channel.first[line] == LunId::NONE {
+            channel.last[line] = LunId::NONE;
         }
         Some(unit)
     }
@@ -278,14 +269,14 @@ impl Buses {
     /// When the channel must be served next: someone waits and the present user is a command
     /// phase, whose end is no event otherwise.
     #[inline]
-    pub fn service_due(&self, channel: u32) -> Option<Time> {
-        let channel = &self.channels[channel as usize];
+    pub fn service_due(&self, channel: ChannelId) -> Option<Time> {
+        let channel = &self.channels[channel];
         (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
     /// How long the bus of a channel has been in use up to `now`, which must not be before it was last taken.
-    pub fn busy(&self, channel: u32, now: Time) -> Nanos {
-        let channel = &self.channels[channel as usize];
+    pub fn busy(&self, channel: ChannelId, now: Time) -> Nanos {
+        let channel = &self.channels[channel];
         Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0))
     }
 }

@@ -6,6 +6,28 @@
 
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::divisor::Divisor;
+use tailcut_base::id;
+use tailcut_base::ids::Id;
+
+id! {
+    /// A channel: the chips that share a bus.
+    pub struct ChannelId;
+}
+
+id! {
+    /// A LUN: the dies that one ready/busy line speaks for, a chip or a single die.
+    pub struct LunId;
+}
+
+impl LunId {
+    /// No LUN.
+    pub const NONE: LunId = LunId(u32::MAX);
+}
+
+id! {
+    /// A plane of the drive.
+    pub struct PlaneId;
+}
 
 tailcut_base::choice! {
     /// What one ready/busy line speaks for.
@@ -15,6 +37,36 @@ tailcut_base::choice! {
         /// Each die on its own, as with the READ STATUS ENHANCED command of ONFI.
         Die = "die",
     }
+}
+
+id! {
+    /// A block of the drive.
+    pub struct BlockId;
+}
+
+impl BlockId {
+    /// No block.
+    pub const NONE: BlockId = BlockId(u32::MAX);
+}
+
+id! {
+    /// A page of flash: a place in a block.
+    pub struct PhysicalPage;
+}
+
+impl PhysicalPage {
+    /// No page.
+    pub const NONE: PhysicalPage = PhysicalPage(u32::MAX);
+}
+
+id! {
+    /// A page as the host numbers them; the spare area of a flash page names the one that it holds.
+    pub struct LogicalPage;
+}
+
+impl LogicalPage {
+    /// No page.
+    pub const NONE: LogicalPage = LogicalPage(u32::MAX);
 }
 
 /// The counts and sizes of a drive's flash.
@@ -117,6 +169,26 @@ impl Geometry {
         self.dies_per_unit() * self.planes
     }
 
+    /// All channels.
+    pub fn channel_ids(&self) -> impl Iterator<Item = ChannelId> + Clone + use<> {
+        ChannelId::first(self.channels as usize)
+    }
+
+    /// All planes.
+    pub fn plane_ids(&self) -> impl Iterator<Item = PlaneId> + Clone + use<> {
+        PlaneId::first(self.plane_count() as usize)
+    }
+
+    /// All blocks.
+    pub fn block_ids(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        BlockId::first(self.block_count() as usize)
+    }
+
+    /// All ready/busy lines.
+    pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
+        LunId::first(self.units() as usize)
+    }
+
     /// How many ready/busy lines there are: chips, or dies where each has its own.
     pub fn units(&self) -> u32 {
         self.plane_count() / self.places_per_unit()
@@ -144,6 +216,8 @@ pub struct Layout {
     pub places: Divisor,
     /// Planes of a die.
     pub planes: Divisor,
+    /// Ready/busy lines of a channel.
+    pub units: Divisor,
 }
 
 impl Layout {
@@ -154,36 +228,61 @@ impl Layout {
             blocks: Divisor::new(geometry.blocks),
             places: Divisor::new(geometry.places_per_unit()),
             planes: Divisor::new(geometry.planes),
+            units: Divisor::new(geometry.units_per_channel()),
         }
     }
 
     /// The block of a physical page.
     #[inline]
-    pub fn block_of(&self, physical: u32) -> u32 {
-        self.pages.quotient(physical)
+    pub fn block_of(&self, physical: PhysicalPage) -> BlockId {
+        BlockId::new(self.pages.quotient(physical.get()))
     }
 
     /// The place of a physical page in its block.
     #[inline]
-    pub fn offset_of(&self, physical: u32) -> u32 {
-        self.pages.remainder(physical)
+    pub fn offset_of(&self, physical: PhysicalPage) -> u32 {
+        self.pages.remainder(physical.get())
+    }
+
+    /// The page at a place in a block.
+    #[inline]
+    pub fn page_at(&self, block: BlockId, offset: u32) -> PhysicalPage {
+        PhysicalPage::new(block.get() * self.pages.get() + offset)
+    }
+
+    /// The first page of the word line of a page, where each word line holds `bits` consecutive pages of a block.
+    pub fn start_of_word_line(&self, physical: PhysicalPage, bits: u32) -> PhysicalPage {
+        PhysicalPage::new(physical.get() - self.offset_of(physical) % bits)
     }
 
     /// The plane of a block.
     #[inline]
-    pub fn plane_of_block(&self, block: u32) -> u32 {
-        self.blocks.quotient(block)
+    pub fn plane_of_block(&self, block: BlockId) -> PlaneId {
+        PlaneId::new(self.blocks.quotient(block.get()))
+    }
+
+    /// The blocks of a plane.
+    #[inline]
+    pub fn blocks_of(&self, plane: PlaneId) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        let first = plane.get() * self.blocks.get();
+        BlockId::new(first).up_to(BlockId::new(first + self.blocks.get()))
     }
 
     /// The ready/busy line and the place behind it of a plane.
     #[inline]
-    pub fn unit_of_plane(&self, plane: u32) -> (u32, u32) {
-        (self.places.quotient(plane), self.places.remainder(plane))
+    pub fn unit_of_plane(&self, plane: PlaneId) -> (LunId, u32) {
+        (LunId::new(self.places.quotient(plane.get())), self.places.remainder(plane.get()))
+    }
+
+    /// The channel of a ready/busy line.
+    #[inline]
+    pub fn channel_of(&self, unit: LunId) -> ChannelId {
+        ChannelId::new(self.units.quotient(unit.get()))
     }
 
     /// The plane at a place behind a ready/busy line.
     #[inline]
-    pub fn plane_at(&self, unit: u32, place: u32) -> u32 {
-        unit * self.places.get() + place
+    pub fn plane_at(&self, unit: LunId, place: u32) -> PlaneId {
+        PlaneId::new(unit.get() * self.places.get() + place)
     }
 }

@@ -1,8 +1,9 @@
 //! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
 //! and which operations fail. The rules of the medium are asserted here, always.
 
-use super::geometry::{Geometry, Layout};
+use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
 use tailcut_base::config::{Configure, Visit};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
@@ -86,29 +87,29 @@ impl Countdown {
 #[derive(Clone, Debug)]
 pub struct Medium {
     layout: Layout,
-    blocks: Vec<Block>,
+    blocks: IdVec<BlockId, Block>,
     /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
     pages: Table<u32>,
     stride: usize,
     program_faults: Countdown,
     erase_faults: Countdown,
     /// Spoiled pages of which reads were pending, with the content that the controller has kept for them.
-    kept: Vec<(u32, u32)>,
+    kept: Vec<(PhysicalPage, u32)>,
 }
 
 /// What the spare area of a spoiled page reads as.
-const SPOILED: u32 = u32::MAX;
+const SPOILED: LogicalPage = LogicalPage::NONE;
 
 impl Medium {
     /// A new drive. `content` says whether pages keep their fingerprints.
     pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> Medium {
         let stride = if content { 2 } else { 1 };
-        let mut blocks = vec![Block::default(); geometry.block_count() as usize];
+        let mut blocks = IdVec::filled(geometry.block_count() as usize, Block::default());
         if faults.factory_bad > 0.0 {
             let mut stream = Stream::new(seed, "flash.factory-bad");
             let mut at = stream.geometric(faults.factory_bad);
             while at < blocks.len() as u64 {
-                blocks[at as usize].bad = true;
+                blocks[BlockId::at(at as usize)].bad = true;
                 at += 1 + stream.geometric(faults.factory_bad);
             }
         }
@@ -125,20 +126,20 @@ impl Medium {
 
     /// The fingerprint in a page. The page must have been programmed.
     #[inline]
-    pub fn content(&self, physical: u32) -> u32 {
-        if self.stride == 2 { self.pages[physical as usize * 2 + 1] } else { 0 }
+    pub fn content(&self, physical: PhysicalPage) -> u32 {
+        if self.stride == 2 { self.pages[physical.index() * 2 + 1] } else { 0 }
     }
 
     /// The logical page that the spare area of a page names.
     #[inline]
-    pub fn logical(&self, physical: u32) -> u32 {
-        self.pages[physical as usize * self.stride]
+    pub fn logical(&self, physical: PhysicalPage) -> LogicalPage {
+        LogicalPage::new(self.pages[physical.index() * self.stride])
     }
 
     /// Reads a page: asserts that there is something to read.
     #[inline(always)]
-    pub fn read(&self, physical: u32) -> u32 {
-        let block = &self.blocks[self.layout.block_of(physical) as usize];
+    pub fn read(&self, physical: PhysicalPage) -> u32 {
+        let block = &self.blocks[self.layout.block_of(physical)];
         let offset = self.layout.offset_of(physical);
         assert!(offset < block.next, "read of a page that was not programmed since the erase");
         if block.spoiled {
@@ -150,7 +151,7 @@ impl Medium {
     /// Reads a page of a block with spoiled pages: those that were pending are answered from the copies
     /// that the controller has kept.
     #[cold]
-    fn read_beside_spoiled(&self, physical: u32) -> u32 {
+    fn read_beside_spoiled(&self, physical: PhysicalPage) -> u32 {
         if self.logical(physical) != SPOILED {
             return self.content(physical);
         }
@@ -161,18 +162,19 @@ impl Medium {
     /// A program of page `reset` was reset: the pages of its word line, from page `first` to page offset
     /// `end` of the block, hold nothing any more and count as used. With `keep` the content of those
     /// that were programmed is kept for the reads that are pending.
-    pub fn spoil(&mut self, first: u32, reset: u32, end: u32, keep: bool) {
-        let block = &mut self.blocks[self.layout.block_of(first) as usize];
+    pub fn spoil(&mut self, first: PhysicalPage, reset: PhysicalPage, end: u32, keep: bool) {
+        let id = self.layout.block_of(first);
+        let block = &mut self.blocks[id];
         assert!(!block.bad, "reset of a program of a bad block");
         assert_eq!(block.next, self.layout.offset_of(reset), "the page that was reset was the next one");
         block.next = end;
         block.spoiled = true;
-        for page in first..first + end - self.layout.offset_of(first) {
-            let at = page as usize * self.stride;
-            if keep && page < reset && self.pages[at] != SPOILED {
+        for page in first.up_to(self.layout.page_at(id, end)) {
+            let at = page.index() * self.stride;
+            if keep && page < reset && self.pages[at] != SPOILED.get() {
                 self.kept.push((page, self.content(page)));
             }
-            self.pages[at] = SPOILED;
+            self.pages[at] = SPOILED.get();
             if self.stride == 2 {
                 self.pages[at + 1] = 0;
             }
@@ -180,22 +182,22 @@ impl Medium {
     }
 
     /// An erase of a block was reset: it has worn the block like a whole one.
-    pub fn wear_out(&mut self, block: u32) {
-        self.blocks[block as usize].erases += 1;
+    pub fn wear_out(&mut self, block: BlockId) {
+        self.blocks[block].erases += 1;
     }
 
     /// The next page of `block` that can be programmed; the number of pages when it is full.
     #[inline]
-    pub fn next_page(&self, block: u32) -> u32 {
-        self.blocks[block as usize].next
+    pub fn next_page(&self, block: BlockId) -> u32 {
+        self.blocks[block].next
     }
 
     /// Programs a page; false when the program fails and the block is bad from now on. The page
     /// counts as used either way.
     #[inline]
-    pub fn program(&mut self, physical: u32, logical: u32, content: u32) -> bool {
+    pub fn program(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) -> bool {
         let fails = self.program_faults.strikes();
-        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
+        let block = &mut self.blocks[self.layout.block_of(physical)];
         assert!(!block.bad, "program of a bad block");
         assert_eq!(
             block.next,
@@ -204,8 +206,8 @@ impl Medium {
         );
         block.next += 1;
         block.bad = fails;
-        let at = physical as usize * self.stride;
-        self.pages[at] = logical;
+        let at = physical.index() * self.stride;
+        self.pages[at] = logical.get();
         if self.stride == 2 {
             self.pages[at + 1] = content;
         }
@@ -214,9 +216,9 @@ impl Medium {
 
     /// Writes a page of a drive that is being prepared: as [`Medium::program`], without faults.
     #[inline]
-    pub fn place(&mut self, physical: u32, logical: u32, content: u32) {
-        let at = physical as usize * self.stride;
-        self.pages[at] = logical;
+    pub fn place(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
+        let at = physical.index() * self.stride;
+        self.pages[at] = logical.get();
         if self.stride == 2 {
             self.pages[at + 1] = content;
         }
@@ -224,18 +226,18 @@ impl Medium {
 
     /// Declares the first `pages` of a block programmed and sets its wear, while a drive is being
     /// prepared.
-    pub fn prepare_block(&mut self, block: u32, pages: u32, erases: u32) {
-        let block = &mut self.blocks[block as usize];
+    pub fn prepare_block(&mut self, block: BlockId, pages: u32, erases: u32) {
+        let block = &mut self.blocks[block];
         assert!(!block.bad && pages <= self.layout.pages.get());
         block.next = pages;
         block.erases = erases;
     }
 
     /// Erases a block; false when the erase fails and the block is bad from now on.
-    pub fn erase(&mut self, block: u32) -> bool {
+    pub fn erase(&mut self, block: BlockId) -> bool {
         let fails = self.erase_faults.strikes();
         let id = block;
-        let block = &mut self.blocks[block as usize];
+        let block = &mut self.blocks[block];
         assert!(!block.bad, "erase of a bad block");
         block.next = 0;
         block.erases += 1;
@@ -249,14 +251,14 @@ impl Medium {
 
     /// Erases of a block so far.
     #[inline]
-    pub fn erases(&self, block: u32) -> u32 {
-        self.blocks[block as usize].erases
+    pub fn erases(&self, block: BlockId) -> u32 {
+        self.blocks[block].erases
     }
 
     /// True when a block must not be programmed or erased any more.
     #[inline]
-    pub fn is_bad(&self, block: u32) -> bool {
-        self.blocks[block as usize].bad
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        self.blocks[block].bad
     }
 
     /// True when pages keep their fingerprints.
@@ -266,8 +268,8 @@ impl Medium {
 
     /// Touches the record of a page, so that it is in the cache when needed.
     #[inline]
-    pub fn touch(&self, physical: u32) -> u32 {
-        self.pages[physical as usize * self.stride]
+    pub fn touch(&self, physical: PhysicalPage) -> u32 {
+        self.pages[physical.index() * self.stride]
     }
 }
 
@@ -294,32 +296,35 @@ mod tests {
     #[test]
     fn a_page_holds_what_was_programmed_until_the_erase() {
         let mut medium = tiny();
-        assert!(medium.program(4, 17, 99));
-        assert_eq!((medium.read(4), medium.logical(4)), (99, 17));
-        assert!(medium.erase(1));
-        assert_eq!((medium.next_page(1), medium.erases(1)), (0, 1));
+        assert!(medium.program(PhysicalPage::new(4), LogicalPage::new(17), 99));
+        assert_eq!(
+            (medium.read(PhysicalPage::new(4)), medium.logical(PhysicalPage::new(4))),
+            (99, LogicalPage::new(17))
+        );
+        assert!(medium.erase(BlockId::new(1)));
+        assert_eq!((medium.next_page(BlockId::new(1)), medium.erases(BlockId::new(1))), (0, 1));
     }
 
     #[test]
     #[should_panic(expected = "in order, once")]
     fn pages_are_programmed_in_order() {
-        tiny().program(1, 0, 0);
+        tiny().program(PhysicalPage::new(1), LogicalPage::new(0), 0);
     }
 
     #[test]
     #[should_panic(expected = "in order, once")]
     fn no_program_without_erase() {
         let mut medium = tiny();
-        medium.program(0, 0, 0);
-        medium.program(0, 0, 0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
     }
 
     #[test]
     #[should_panic(expected = "not programmed")]
     fn nothing_can_be_read_after_the_erase() {
         let mut medium = tiny();
-        medium.program(0, 0, 0);
-        medium.erase(0);
-        medium.read(0);
+        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        medium.erase(BlockId::new(0));
+        medium.read(PhysicalPage::new(0));
     }
 }

@@ -6,5 +6,5 @@ pub mod medium;
 pub mod timing;
 pub mod unit;
 
-pub use geometry::{Geometry, Layout};
+pub use geometry::{BlockId, ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId};
 pub use timing::Timing;

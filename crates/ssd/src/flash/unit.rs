@@ -4,9 +4,11 @@
 //! line. It carries one transaction at a time, of up to one memory request for each of its places
 //! (die and plane).
 
-use super::geometry::{Geometry, PLACES_MAX};
+use super::geometry::{Geometry, LunId, PLACES_MAX};
+use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds};
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
 /// Who holds a unit, as the accounts know it.
@@ -184,8 +186,8 @@ pub struct Unit {
     pub phase: Phase,
     /// What it serves while it is not idle.
     pub transaction: Transaction,
-    /// The I/O request whose memory requests are committed; [`NONE`] when none are.
-    pub committed_tag: u32,
+    /// The I/O request whose memory requests are committed; [`Tag::NONE`] when none are.
+    pub committed_tag: Tag,
     /// How many host memory requests are committed and not yet in a transaction.
     pub committed_count: u32,
     /// Places whose programs wait outside the chip for an erase (block-level mapping).
@@ -219,7 +221,7 @@ impl Unit {
         Unit {
             phase: Phase::Idle,
             transaction: Transaction::none(),
-            committed_tag: NONE,
+            committed_tag: Tag::NONE,
             committed_count: 0,
             starved: 0,
             awaited: 0,
@@ -283,7 +285,7 @@ impl Unit {
     pub fn uncommit(&mut self) {
         self.committed_count -= 1;
         if self.committed_count == 0 {
-            self.committed_tag = NONE;
+            self.committed_tag = Tag::NONE;
         }
     }
 
@@ -358,7 +360,7 @@ struct List {
 /// All units of a drive, with what their cells have done.
 #[derive(Clone, Debug)]
 pub struct Units {
-    units: Vec<Unit>,
+    units: IdVec<LunId, Unit>,
     /// First-in first-out lists of committed requests, one for each unit, lane and place.
     lists: Vec<List>,
     /// Pages of committed writes on the link, for each plane.
@@ -388,7 +390,7 @@ impl Units {
     /// Idle units of a drive.
     pub fn new(geometry: &Geometry) -> Units {
         Units {
-            units: vec![Unit::new(); geometry.units() as usize],
+            units: IdVec::filled(geometry.units() as usize, Unit::new()),
             lists: vec![
                 List { first: RequestId::NONE, last: RequestId::NONE };
                 geometry.plane_count() as usize * Lane::COUNT
@@ -419,16 +421,16 @@ impl Units {
 
     /// A transaction takes a unit.
     #[inline]
-    pub fn seize(&mut self, now: Time, unit: u32, holder: Holder) {
-        self.units[unit as usize].hold(now, holder);
+    pub fn seize(&mut self, now: Time, unit: LunId, holder: Holder) {
+        self.units[unit].hold(now, holder);
         self.held += 1;
         self.held_base = self.held_base.wrapping_sub(now.0);
     }
 
     /// The transaction of a unit leaves it.
     #[inline]
-    pub fn let_go(&mut self, now: Time, unit: u32) {
-        self.units[unit as usize].hold(now, Holder::Idle);
+    pub fn let_go(&mut self, now: Time, unit: LunId) {
+        self.units[unit].hold(now, Holder::Idle);
         self.held -= 1;
         self.held_base = self.held_base.wrapping_add(now.0);
     }
@@ -464,13 +466,13 @@ impl Units {
     }
 
     #[inline]
-    fn list(&self, unit: u32, lane: Lane, place: u32) -> usize {
-        (unit as usize * Lane::COUNT + lane.index()) * self.places + place as usize
+    fn list(&self, unit: LunId, lane: Lane, place: u32) -> usize {
+        (unit.index() * Lane::COUNT + lane.index()) * self.places + place as usize
     }
 
     /// The oldest request of `lane` at `place`.
     #[inline]
-    pub fn first(&self, unit: u32, lane: Lane, place: u32) -> RequestId {
+    pub fn first(&self, unit: LunId, lane: Lane, place: u32) -> RequestId {
         self.lists[self.list(unit, lane, place)].first
     }
 
@@ -479,7 +481,7 @@ impl Units {
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
         let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
         requests[id].next = RequestId::NONE;
-        self.units[unit as usize].waiting[lane.index()] += 1;
+        self.units[unit].waiting[lane.index()] += 1;
         let at = self.list(unit, lane, place);
         match self.lists[at].last {
             RequestId::NONE => self.begin_list(at, id, unit, lane, place),
@@ -493,7 +495,7 @@ impl Units {
         let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
         let at = self.list(unit, lane, place);
         let first = self.lists[at].first;
-        self.units[unit as usize].waiting[lane.index()] += 1;
+        self.units[unit].waiting[lane.index()] += 1;
         requests[id].next = first;
         if first == RequestId::NONE {
             self.begin_list(at, id, unit, lane, place);
@@ -504,36 +506,36 @@ impl Units {
     }
 
     #[inline(always)]
-    fn begin_list(&mut self, at: usize, id: RequestId, unit: u32, lane: Lane, place: u32) {
+    fn begin_list(&mut self, at: usize, id: RequestId, unit: LunId, lane: Lane, place: u32) {
         self.lists[at].first = id;
-        let u = &mut self.units[unit as usize];
+        let u = &mut self.units[unit];
         u.occupied[lane.index()] |= 1 << place;
         u.lanes |= 1 << lane.index();
     }
 
     /// The data of a committed write to a place begins its way over the link.
-    pub fn await_data(&mut self, unit: u32, place: u32) {
-        self.on_link[unit as usize * self.places + place as usize] += 1;
-        self.units[unit as usize].awaited |= 1 << place;
+    pub fn await_data(&mut self, unit: LunId, place: u32) {
+        self.on_link[unit.index() * self.places + place as usize] += 1;
+        self.units[unit].awaited |= 1 << place;
     }
 
     /// The data of a committed write to a place is here.
-    pub fn data_arrived(&mut self, unit: u32, place: u32) {
-        let on_link = &mut self.on_link[unit as usize * self.places + place as usize];
+    pub fn data_arrived(&mut self, unit: LunId, place: u32) {
+        let on_link = &mut self.on_link[unit.index() * self.places + place as usize];
         *on_link -= 1;
         if *on_link == 0 {
-            self.units[unit as usize].awaited &= !(1 << place);
+            self.units[unit].awaited &= !(1 << place);
         }
     }
 
     /// Takes the oldest request of `lane` at `place`, which must exist.
     #[inline(always)]
-    pub fn take(&mut self, requests: &Requests, unit: u32, lane: Lane, place: u32) -> RequestId {
+    pub fn take(&mut self, requests: &Requests, unit: LunId, lane: Lane, place: u32) -> RequestId {
         let at = self.list(unit, lane, place);
         let id = self.lists[at].first;
         assert!(id != RequestId::NONE, "took a request that was not committed");
         self.lists[at].first = requests[id].next;
-        let u = &mut self.units[unit as usize];
+        let u = &mut self.units[unit];
         u.waiting[lane.index()] -= 1;
         if requests[id].next == RequestId::NONE {
             self.lists[at].last = RequestId::NONE;
@@ -547,7 +549,7 @@ impl Units {
     pub fn take_where(
         &mut self,
         requests: &mut Requests,
-        unit: u32,
+        unit: LunId,
         lane: Lane,
         place: u32,
         is_meant: impl Fn(&MemoryRequest) -> bool,
@@ -569,8 +571,13 @@ impl Units {
         if requests[id].next == RequestId::NONE {
             self.lists[at].last = before;
         }
-        self.units[unit as usize].waiting[lane.index()] -= 1;
+        self.units[unit].waiting[lane.index()] -= 1;
         Some(id)
+    }
+
+    /// All units.
+    pub fn ids(&self) -> impl Iterator<Item = LunId> + use<> {
+        self.units.ids()
     }
 
     /// Each unit in turn.
@@ -579,17 +586,17 @@ impl Units {
     }
 }
 
-impl std::ops::Index<u32> for Units {
+impl std::ops::Index<LunId> for Units {
     type Output = Unit;
     #[inline]
-    fn index(&self, unit: u32) -> &Unit {
-        &self.units[unit as usize]
+    fn index(&self, unit: LunId) -> &Unit {
+        &self.units[unit]
     }
 }
 
-impl std::ops::IndexMut<u32> for Units {
+impl std::ops::IndexMut<LunId> for Units {
     #[inline]
-    fn index_mut(&mut self, unit: u32) -> &mut Unit {
-        &mut self.units[unit as usize]
+    fn index_mut(&mut self, unit: LunId) -> &mut Unit {
+        &mut self.units[unit]
     }
 }

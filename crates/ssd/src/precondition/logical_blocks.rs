@@ -3,9 +3,11 @@
 use super::placement::shuffle;
 use super::{Precondition, PreparedState};
 use crate::controller::ftl::allocation::Allocation;
+use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 
 impl<P: Probe> Ssd<P> {
@@ -18,12 +20,12 @@ impl<P: Probe> Ssd<P> {
         if is_steady {
             self.settle_stripes(blocks / stripes.width(), random);
         }
-        let mut of_plane = vec![Vec::new(); self.geometry.plane_count() as usize];
+        let mut of_plane = IdVec::<PlaneId, _>::filled(self.geometry.plane_count() as usize, Vec::new());
         for logical_block in 0..blocks {
             let plane = self.settle_block_home(logical_block);
-            of_plane[plane as usize].push(logical_block);
+            of_plane[plane].push(logical_block);
         }
-        for (plane, logical_blocks) in (0..).zip(&of_plane) {
+        for (plane, logical_blocks) in of_plane.iter_enumerated() {
             let free = self.ftl.free_blocks(plane) - logical_blocks.len() as u32;
             let replaced = match is_steady {
                 true => Replacements::after_random_writes(logical_blocks.len(), pages, free, random),
@@ -47,7 +49,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn fill_blocks_of_plane(&mut self, plane: u32, logical_blocks: &[u32], replaced: &Replacements) {
+    fn fill_blocks_of_plane(&mut self, plane: PlaneId, logical_blocks: &[u32], replaced: &Replacements) {
         let pages = self.geometry.pages;
         for (&logical_block, &next) in logical_blocks.iter().zip(&replaced.next) {
             let whole = self.fill_block(plane, logical_block, next % pages..pages, pages);
@@ -66,17 +68,17 @@ impl<P: Probe> Ssd<P> {
     /// Takes a free block for the pages of a logical block, programmed up to `programmed`, with `valid` of them valid.
     fn fill_block(
         &mut self,
-        plane: u32,
+        plane: PlaneId,
         logical_block: u32,
         valid: std::ops::Range<u32>,
         programmed: u32,
-    ) -> u32 {
-        let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());
+    ) -> BlockId {
+        let stripes = self.ftl.stripes();
         let block = self.ftl.take_free(plane).expect("the configuration leaves room for all logical pages");
         for offset in valid.clone() {
-            self.place(block * pages + offset, stripes.page_at(logical_block, offset));
+            self.place(self.layout.page_at(block, offset), stripes.page_at(logical_block, offset));
         }
-        self.ftl.set_valid_pages(block, block * pages + valid.start..block * pages + valid.end);
+        self.ftl.set_valid_pages(block, valid);
         self.medium.prepare_block(block, programmed, 0);
         block
     }

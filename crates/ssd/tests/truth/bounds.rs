@@ -45,7 +45,7 @@ fn most_resets(records: &[ChipRecord]) -> u32 {
     let (mut resets, mut most) = (HashMap::new(), 0);
     for record in records.iter().filter(|r| !r.kind.is_read()) {
         for member in &record.members {
-            let what = if record.kind == Kind::Erase { member.physical } else { member.logical };
+            let what = if record.kind == Kind::Erase { member.physical.get() } else { member.logical.get() };
             let count: &mut u32 = resets.entry((record.kind as u8, what)).or_default();
             *count = if record.outcome == Outcome::Reset { *count + 1 } else { 0 };
             most = most.max(*count);

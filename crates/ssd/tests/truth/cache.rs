@@ -124,7 +124,7 @@ fn user_reads_go_before_what_is_only_planned() {
     assert_eq!(played.ended(3), at(200) + flash(&config) * 2 + bare(&config));
     // Its own read makes a plan for page 4.
     assert_eq!(played.figures().cache, CacheCounts { begun: 1, ..CacheCounts::default() });
-    assert_eq!(played.first(Kind::ReadAhead, at(0)).members[0].logical, 4);
+    assert_eq!(played.first(Kind::ReadAhead, at(0)).members[0].logical.get(), 4);
 }
 
 #[test]

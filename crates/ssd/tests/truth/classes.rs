@@ -167,7 +167,7 @@ fn collection_goes_before_writes_only_where_blocks_are_short() {
         panic!("the drive knows how many blocks are free")
     };
     let opens = |r: &ChipRecord| {
-        !r.kind.is_read() && r.kind != Kind::Erase && r.members[0].physical.is_multiple_of(8)
+        !r.kind.is_read() && r.kind != Kind::Erase && r.members[0].physical.get().is_multiple_of(8)
     };
     let last_write = played.last(Kind::UserWrite).start;
     let (mut free, mut ahead, mut later) = (at_the_end, 0, 0);

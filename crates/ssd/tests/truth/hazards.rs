@@ -68,7 +68,7 @@ impl Probe for Log {
     fn transaction(&mut self, record: ChipRecord) {
         for &Member { command, logical, .. } in &record.members {
             if let Some(CommandId(id)) = command {
-                self.read.insert((id, logical - self.first_pages[id as usize]));
+                self.read.insert((id, logical.get() - self.first_pages[id as usize]));
             }
         }
         self.transactions.push(record);

@@ -6,7 +6,8 @@ use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::{Counters, Sets, Ssd, SsdConfig};
+use tailcut_ssd::flash::LogicalPage;
+use tailcut_ssd::{Counters, SetId, Sets, Ssd, SsdConfig};
 
 use crate::quiet::Watch;
 
@@ -102,7 +103,7 @@ impl Pair {
     /// Gives a set windows of collection, or takes them away. Drives that have no use for them say so.
     pub fn set_windows(&mut self, set: u32, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
-        let reply = self.ssd.control_set(self.now, set, call);
+        let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         self.ssd.probe.end_quiet(self.now, set);
         let config = self.ssd.config();
         let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
@@ -142,7 +143,7 @@ impl Pair {
     /// Makes a call of the control interface of a set. Drives that map by block, or collect in no time, may have no use
     /// for it; values may not fit. The watch is told of quiet periods.
     pub fn control(&mut self, set: u32, call: Control) {
-        let reply = self.ssd.control_set(self.now, set, call);
+        let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         let config = self.ssd.config();
         if reply == ControlReply::Unsupported {
             assert!(config.gc.ideal || config.ftl.mapping == MappingLevel::Block, "{call:?} is known");
@@ -201,7 +202,7 @@ impl Pair {
         for (page, (&content, _)) in
             self.pages.iter().zip(&self.unknown).enumerate().filter(|(_, (_, u))| !**u)
         {
-            assert_eq!(self.ssd.peek(page as u32), content, "page {page} at rest");
+            assert_eq!(self.ssd.peek(LogicalPage::new(page as u32)), content, "page {page} at rest");
         }
         self
     }

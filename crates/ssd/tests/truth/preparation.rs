@@ -3,11 +3,13 @@
 use crate::drives;
 use crate::writer::{Writer, uniform};
 use tailcut_base::config::Choice;
+use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::Allocation;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::{LogicalPage, PlaneId};
 use tailcut_ssd::precondition::PreparedState;
 
 /// The largest distance between two cumulative distributions (Kolmogorov and Smirnov).
@@ -81,12 +83,14 @@ impl Layout {
             let first = random.below(u64::from(pages / REQUEST)) as u32 * REQUEST;
             let mut counts = vec![0; planes as usize];
             for page in first..first + REQUEST {
-                counts[writer.ssd.plane_of_page(page).expect("it was written") as usize] += 1;
+                counts[writer.ssd.plane_of_page(LogicalPage::new(page)).expect("it was written").index()] +=
+                    1;
             }
             most_in_plane.push(counts.into_iter().max().expect("there are planes"));
             latencies.push(writer.read(u64::from(first), REQUEST));
         }
-        let left = (0..planes).flat_map(|plane| writer.ssd.pages_left_in_open_blocks(plane)).collect();
+        let left =
+            (0..planes).flat_map(|plane| writer.ssd.pages_left_in_open_blocks(PlaneId::new(plane))).collect();
         Layout { most_in_plane, valid: writer.ssd.valid_pages_of_full_blocks(), left, latencies }
     }
 }

@@ -5,6 +5,7 @@ use crate::content::Swarm;
 use crate::control::Host;
 use crate::drives;
 use tailcut_base::control::{Control, ControlReply, GcThresholds};
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Time};
 use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::probe::Member;
@@ -63,7 +64,7 @@ impl Probe for Watch {
         if record.kind == Kind::UserRead && record.members.iter().all(|member| member.command.is_some()) {
             return;
         }
-        let period = &self.periods[set as usize];
+        let period = &self.periods[set.index()];
         let begins = period.since.unwrap_or(Time::NEVER);
         assert!(record.end <= begins, "a quiet period that began at {begins:?} has seen {record:?}");
         if let Some((since, until)) = period.last {

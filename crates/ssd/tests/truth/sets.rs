@@ -9,10 +9,11 @@ use tailcut_base::plm::{Config, Window};
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
-use tailcut_ssd::{Precondition, SetsBy, SetsConfig, Ssd, SsdConfig};
+use tailcut_ssd::{Precondition, SetId, SetsBy, SetsConfig, Ssd, SsdConfig};
 
 /// Divides a random drive into two or four sets.
 fn divide(drive: &mut SsdConfig, seed: u64) {
@@ -124,7 +125,7 @@ impl Host {
     }
 
     fn ask(&mut self, set: u32, call: Control) -> ControlReply {
-        self.ssd.control_set(self.now, set, call)
+        self.ssd.control_set(self.now, SetId::new(set), call)
     }
 
     /// Writes and flushes of set 0, and between them reads of set 1: what they have waited for.
@@ -196,7 +197,7 @@ fn flush_beside_writes() -> Nanos {
         host.pass(Nanos::micros(1));
     }
     let programmed = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::UserWrite);
-    let own = programmed.filter(|record| record.channel == 1).count();
+    let own = programmed.filter(|record| record.channel.get() == 1).count();
     assert!(own == 1 || host.now.since(begun) < Nanos::micros(1), "its own page is on flash");
     host.now.since(begun)
 }
@@ -242,7 +243,7 @@ fn calls_concern_the_set_that_they_name() {
     assert_eq!(host.ask(1, Control::IsReadyForRead), ControlReply::Answer(true));
     host.pass(Nanos::secs(1));
     let erases = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::Erase).skip(erased);
-    let channels: Vec<u32> = erases.map(|record| record.channel).collect();
+    let channels: Vec<u32> = erases.map(|record| record.channel.get()).collect();
     assert!(!channels.is_empty() && channels.iter().all(|&channel| channel < 2), "{channels:?}");
 }
 
@@ -260,7 +261,7 @@ fn a_quiet_period_outlasts_writes_to_another_set() {
     assert_eq!(host.ask(1, Control::IsReadyForRead), ControlReply::Answer(true));
     let records = host.ssd.probe.0.iter().filter(|record| record.end > from);
     for record in records {
-        assert!(record.channel < 2 || record.kind == Kind::UserRead, "{record:?}");
+        assert!(record.channel.get() < 2 || record.kind == Kind::UserRead, "{record:?}");
     }
     let programs = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::UserWrite);
     assert!(programs.count() > 100);
@@ -289,7 +290,7 @@ fn no_command_is_for_two_sets_and_a_call_names_one() {
     }
     assert_eq!(host.ssd.submit(host.now, &command(Op::Flush, 2 * pages, 0)), refused);
     assert_eq!(host.ssd.control(host.now, Control::FreeBlocks), ControlReply::Unsupported);
-    let (whole, set) = (host.ssd.identify(), host.ssd.identify_set(1));
+    let (whole, set) = (host.ssd.identify(), host.ssd.identify_set(SetId::new(1)));
     assert_eq!((whole.sectors, whole.queue_depth), (2 * set.sectors, 2 * set.queue_depth));
 }
 
@@ -326,7 +327,8 @@ fn every_set_is_prepared_like_a_drive_of_its_own() {
             let sets = ssd.sets();
             for set in 0..2 {
                 let first = set * sets.logical_pages();
-                let written = (0..sets.logical_pages()).filter(|&page| ssd.peek(first + page) != 0);
+                let written =
+                    (0..sets.logical_pages()).filter(|&page| ssd.peek(LogicalPage::new(first + page)) != 0);
                 let half = sets.logical_pages() / 2;
                 let most = written.max().expect("some");
                 assert!(most < half && most + 2 * sets.planes_each() >= half, "{most} of {half}");

@@ -9,6 +9,7 @@ use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::Allocation;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::LunId;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
@@ -89,7 +90,7 @@ fn programs_behind_a_long_erase_move_to_chips_that_are_idle() {
             r.kind == Kind::UserWrite
                 && r.start > erase.start
                 && r.end < erase.end
-                && r.members[0].logical >= 210
+                && r.members[0].logical.get() >= 210
         };
         played.records().iter().filter(is_of_burst).count()
     };
@@ -108,7 +109,7 @@ fn no_chip_rests_while_a_program_that_could_move_waits_at_another() {
     let user_writes = || played.records().iter().filter(|r| r.kind == Kind::UserWrite);
     assert_eq!(user_writes().filter(|r| r.unit == reader).count(), 0, "all have moved");
     let at = |unit| user_writes().filter(|r| r.unit == unit).count();
-    let others: Vec<usize> = (0..4).filter(|&unit| unit != reader).map(at).collect();
+    let others: Vec<usize> = (0..4).map(LunId::new).filter(|&unit| unit != reader).map(at).collect();
     assert_eq!(others, [4, 4, 4], "their queues are level");
     let still = play(&levelling(false), PreparedState::Sequential, &script);
     let at_reader = |r: &&ChipRecord| r.kind == Kind::UserWrite && r.unit == reader;
@@ -141,8 +142,8 @@ fn a_read_of_the_host_serves_collection_too() {
     let page = copied.members[0].logical;
     let mut script = writes;
     // While the program runs after which collection begins; and again when all has moved.
-    script.push(read(Time(copied.start.0 - 50_000), u64::from(page), 3));
-    script.push(read(NOW + Nanos::millis(500), u64::from(page), 3));
+    script.push(read(Time(copied.start.0 - 50_000), u64::from(page.get()), 3));
+    script.push(read(NOW + Nanos::millis(500), u64::from(page.get()), 3));
     for merge in [false, true] {
         config.gc.merge = merge;
         let played = play(&config, PreparedState::Sequential, &script);

@@ -56,7 +56,11 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
             // controller's copy answers, at the same time.
             assert_eq!(played.latency(played.number(at)), PROGRAM_RESET + READ_ON_CHIP + LINK, "{label}");
             let again = played.first(Kind::UserWrite, at).members[0];
-            assert_eq!((again.logical, again.physical), (victim, end), "{label}: the next word line");
+            assert_eq!(
+                (again.logical.get(), again.physical.get()),
+                (victim, end),
+                "{label}: the next word line"
+            );
             let used = 9 + counts.pages_restored + counts.pages_spoiled;
             assert_eq!(played.figures().write_amplification(), used as f64 / 9.0, "{label}");
         }
@@ -82,7 +86,7 @@ impl Book {
         let mut book = Book::default();
         for record in played.records().iter().filter(|r| !r.kind.is_read()) {
             for member in &record.members {
-                let (block, offset) = (member.physical / pages, member.physical % pages);
+                let (block, offset) = (member.physical.get() / pages, member.physical.get() % pages);
                 let used = book.used.entry(block).or_default();
                 match (record.kind, record.outcome) {
                     (Kind::Erase, outcome) => {

@@ -3,9 +3,9 @@
 use super::layout::ChipLayout;
 use super::{Chips, CommitRules};
 use crate::config::ChipPolicy;
-use crate::flash::Geometry;
 use crate::flash::geometry::PLACES_MAX;
 use crate::flash::unit::Unit;
+use crate::flash::{Geometry, LunId};
 use crate::planted::looked;
 use crate::request::{Kind, Lane, RequestId};
 use std::cmp::Reverse;
@@ -91,7 +91,13 @@ impl Faro {
 
     /// What to commit to a unit now, beside what is committed already. A request that must not
     /// wait any longer is given as `anchor`; it will be a member.
-    pub(super) fn choose(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, anchor: RequestId) -> Set {
+    pub(super) fn choose(
+        &self,
+        waiting: &ChipLayout,
+        chips: Chips<'_>,
+        unit: LunId,
+        anchor: RequestId,
+    ) -> Set {
         looked();
         let u = &chips.units[unit];
         let (reads, writes) = committed(u);
@@ -114,13 +120,13 @@ impl Faro {
     }
 
     /// Reads for a unit that is busy with something which they may preempt.
-    pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
+    pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId) -> Set {
         let (taken, _) = committed(&chips.units[unit]);
         self.reads(waiting, chips, unit, taken, RequestId::NONE)
     }
 
     /// The best set for a unit to which nothing is committed.
-    fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32) -> Set {
+    fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId) -> Set {
         let reads = match waiting.reads(unit) {
             0 => Set::EMPTY,
             _ => self.reads(waiting, chips, unit, 0, RequestId::NONE),
@@ -139,7 +145,7 @@ impl Faro {
         &self,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: u32,
+        unit: LunId,
         taken: u16,
         anchor: RequestId,
     ) -> Set {
@@ -167,7 +173,14 @@ impl Faro {
     }
 
     /// Reads for places where none is committed, each die at the page offset that serves most.
-    fn reads(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, taken: u16, anchor: RequestId) -> Set {
+    fn reads(
+        &self,
+        waiting: &ChipLayout,
+        chips: Chips<'_>,
+        unit: LunId,
+        taken: u16,
+        anchor: RequestId,
+    ) -> Set {
         let mut best = Set::EMPTY;
         if anchor != RequestId::NONE {
             best.push(anchor);
@@ -208,7 +221,7 @@ impl Faro {
     }
 
     /// The page offset that a read which is committed in a die has fixed for it.
-    fn committed_offset(&self, chips: Chips<'_>, unit: u32, die: u32, taken: u16) -> Option<u32> {
+    fn committed_offset(&self, chips: Chips<'_>, unit: LunId, die: u32, taken: u16) -> Option<u32> {
         let committed = self.places_of(die) & taken;
         (committed != 0).then(|| {
             let id = chips.units.first(unit, Lane::READ, committed.trailing_zeros());
@@ -222,7 +235,7 @@ impl Faro {
         mut set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: u32,
+        unit: LunId,
         mut free: u16,
         offset: u32,
     ) -> Set {
@@ -245,7 +258,7 @@ impl Faro {
         set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: u32,
+        unit: LunId,
         free: u16,
     ) -> Set {
         if !self.plane_sharing || free.is_power_of_two() {
@@ -267,7 +280,7 @@ impl Faro {
 
     /// How many of the places `free` are occupied at each of 64 page offsets: bit *b* of the count
     /// of an offset stands in slice *b*.
-    fn counts(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: u32, mut free: u16, at: u32) -> Slices {
+    fn counts(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId, mut free: u16, at: u32) -> Slices {
         let mut slices = [0u64; COUNT_BITS];
         while free != 0 {
             looked();
@@ -288,7 +301,7 @@ impl Faro {
         set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: u32,
+        unit: LunId,
         places: u16,
         word: impl Fn(u32) -> u64,
     ) -> Set {

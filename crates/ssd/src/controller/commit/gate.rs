@@ -1,14 +1,15 @@
 //! The gate before a scheduler: force-unit-access requests are not reordered.
 
+use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds, looked};
-use crate::request::{NONE, RequestId};
+use crate::request::RequestId;
 use std::collections::VecDeque;
 
 /// A request that the gate holds back.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     id: RequestId,
-    tag: u32,
+    tag: Tag,
     fua: bool,
 }
 
@@ -22,22 +23,22 @@ pub(super) struct Gate {
     /// Requests that have passed and have not started.
     outstanding: u32,
     /// The force-unit-access I/O request that has passed and not started entirely.
-    barrier: u32,
+    barrier: Tag,
     /// Everything that is held may pass.
     gives_way: bool,
 }
 
 impl Default for Gate {
     fn default() -> Gate {
-        Gate { held: VecDeque::new(), outstanding: 0, barrier: NONE, gives_way: false }
+        Gate { held: VecDeque::new(), outstanding: 0, barrier: Tag::NONE, gives_way: false }
     }
 }
 
 impl Gate {
     /// True when a request that has arrived may pass at once.
     #[inline]
-    pub(super) fn arrived(&mut self, id: RequestId, tag: u32, fua: bool) -> bool {
-        if !fua && self.barrier == NONE && self.held.is_empty() || !holds(Rule::FuaInPlace) {
+    pub(super) fn arrived(&mut self, id: RequestId, tag: Tag, fua: bool) -> bool {
+        if !fua && self.barrier == Tag::NONE && self.held.is_empty() || !holds(Rule::FuaInPlace) {
             self.outstanding += 1;
             return true;
         }
@@ -51,13 +52,13 @@ impl Gate {
     }
 
     /// True, and counted, when a read of I/O request `tag` may start before all that wait.
-    pub(super) fn lets_hasten(&mut self, tag: u32, fua: bool) -> bool {
-        let passes = !fua && self.held.is_empty() && (self.barrier == NONE || self.barrier == tag);
+    pub(super) fn lets_hasten(&mut self, tag: Tag, fua: bool) -> bool {
+        let passes = !fua && self.held.is_empty() && (self.barrier == Tag::NONE || self.barrier == tag);
         self.outstanding += u32::from(passes);
         passes
     }
 
-    fn pass(&mut self, tag: u32, fua: bool) {
+    fn pass(&mut self, tag: Tag, fua: bool) {
         self.outstanding += 1;
         if fua {
             self.barrier = tag;
@@ -69,7 +70,7 @@ impl Gate {
     #[inline]
     pub(super) fn opens(&self) -> bool {
         let Some(first) = self.held.front() else { return false };
-        self.gives_way || self.outstanding == 0 || !first.fua && self.barrier == NONE
+        self.gives_way || self.outstanding == 0 || !first.fua && self.barrier == Tag::NONE
     }
 
     /// True when nothing is held back.
@@ -79,12 +80,12 @@ impl Gate {
     }
 
     /// The tag whose requests pass next.
-    pub(super) fn next_tag(&self) -> Option<u32> {
+    pub(super) fn next_tag(&self) -> Option<Tag> {
         self.held.front().map(|held| held.tag)
     }
 
     /// The next request of `tag`, which passes.
-    pub(super) fn admit(&mut self, tag: u32) -> Option<RequestId> {
+    pub(super) fn admit(&mut self, tag: Tag) -> Option<RequestId> {
         looked();
         let &Held { id, fua, .. } = self.held.front().filter(|held| held.tag == tag)?;
         self.held.pop_front();
@@ -98,7 +99,7 @@ impl Gate {
     pub(super) fn left(&mut self) {
         self.outstanding -= 1;
         if self.outstanding == 0 {
-            self.barrier = NONE;
+            self.barrier = Tag::NONE;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Chips;
 use super::waiting::Waiting;
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId, PlaneId};
 use crate::planted::looked;
 use crate::request::{Kind, RequestId};
 use tailcut_base::ids::IdVec;
@@ -29,7 +29,7 @@ pub(super) struct ChipLayout {
     /// Occupied page offsets of each plane.
     offsets: Vec<u64>,
     /// The places of each chip where reads wait, and where writes do.
-    places: Vec<[u16; 2]>,
+    places: IdVec<LunId, [u16; 2]>,
     pages: u32,
     words: u32,
 }
@@ -44,7 +44,7 @@ impl ChipLayout {
             slots: vec![RequestId::NONE; planes * (geometry.pages as usize + 1)],
             links: IdVec::new(),
             offsets: vec![0; planes * words as usize],
-            places: vec![[0; 2]; geometry.units() as usize],
+            places: IdVec::filled(geometry.units() as usize, [0; 2]),
             pages: geometry.pages,
             words,
         }
@@ -52,32 +52,32 @@ impl ChipLayout {
 
     /// Where reads of a chip wait: a bit for each place.
     #[inline]
-    pub(super) fn reads(&self, unit: u32) -> u16 {
-        self.places[unit as usize][0]
+    pub(super) fn reads(&self, unit: LunId) -> u16 {
+        self.places[unit][0]
     }
 
     /// Where writes of a chip wait.
     #[inline]
-    pub(super) fn writes(&self, unit: u32) -> u16 {
-        self.places[unit as usize][1]
+    pub(super) fn writes(&self, unit: LunId) -> u16 {
+        self.places[unit][1]
     }
 
     /// The oldest waiting read of page offset `offset` in a plane, or [`RequestId::NONE`].
     #[inline]
-    pub(super) fn read_at(&self, plane: u32, offset: u32) -> RequestId {
+    pub(super) fn read_at(&self, plane: PlaneId, offset: u32) -> RequestId {
         self.slots[self.slot(plane, offset)]
     }
 
     /// The oldest write to a plane.
     #[inline]
-    pub(super) fn write_to(&self, plane: u32) -> RequestId {
+    pub(super) fn write_to(&self, plane: PlaneId) -> RequestId {
         self.slots[self.slot(plane, self.pages)]
     }
 
     /// The occupied page offsets of a plane, 64 to a word.
     #[inline]
-    pub(super) fn offsets(&self, plane: u32) -> &[u64] {
-        let from = (plane * self.words) as usize;
+    pub(super) fn offsets(&self, plane: PlaneId) -> &[u64] {
+        let from = self.word(plane, 0);
         &self.offsets[from..from + self.words as usize]
     }
 
@@ -88,8 +88,13 @@ impl ChipLayout {
     }
 
     #[inline]
-    fn slot(&self, plane: u32, offset: u32) -> usize {
-        (plane * (self.pages + 1) + offset) as usize
+    fn slot(&self, plane: PlaneId, offset: u32) -> usize {
+        (plane.get() * (self.pages + 1) + offset) as usize
+    }
+
+    #[inline]
+    fn word(&self, plane: PlaneId, word: u32) -> usize {
+        (plane.get() * self.words + word) as usize
     }
 
     /// A request begins to wait.
@@ -108,7 +113,7 @@ impl ChipLayout {
 
     /// The plane, the place behind its chip and the slot of a request.
     #[inline]
-    fn whereabouts(&self, chips: Chips<'_>, id: RequestId) -> (u32, u32, u32) {
+    fn whereabouts(&self, chips: Chips<'_>, id: RequestId) -> (PlaneId, u32, u32) {
         let request = &chips.requests[id];
         let place = u32::from(request.place);
         let offset = match request.kind {
@@ -129,9 +134,10 @@ impl ChipLayout {
                 self.slots[slot] = id;
                 self.links[id] = Link { prev: id, next: RequestId::NONE };
                 let is_write = offset == self.pages;
-                self.places[chips.requests[id].unit as usize][usize::from(is_write)] |= 1 << place;
+                self.places[chips.requests[id].unit][usize::from(is_write)] |= 1 << place;
                 if !is_write {
-                    self.offsets[(plane * self.words + offset / 64) as usize] |= 1 << (offset % 64);
+                    let word = self.word(plane, offset / 64);
+                    self.offsets[word] |= 1 << (offset % 64);
                 }
             }
             first => {
@@ -160,12 +166,13 @@ impl ChipLayout {
             self.links[next].prev = prev;
             return;
         }
-        let unit = chips.requests[id].unit as usize;
+        let unit = chips.requests[id].unit;
         if offset == self.pages {
             self.places[unit][1] &= !(1 << place);
             return;
         }
-        self.offsets[(plane * self.words + offset / 64) as usize] &= !(1 << (offset % 64));
+        let word = self.word(plane, offset / 64);
+        self.offsets[word] &= !(1 << (offset % 64));
         if self.offsets(plane).iter().inspect(|_| looked()).all(|&word| word == 0) {
             self.places[unit][0] &= !(1 << place);
         }

@@ -32,10 +32,11 @@ pub(crate) mod visits;
 mod waiting;
 
 use crate::config::ChipPolicy;
+use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Unit, Units};
-use crate::flash::{Geometry, Layout};
+use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::planted::looked;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, RequestId, Requests};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use gate::Gate;
 use pas::Pas;
 use sos::Sos;
@@ -80,7 +81,7 @@ pub trait CommitScheduler {
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool);
 
     /// A unit may be able to take requests that it could not take before.
-    fn released(&mut self, unit: u32);
+    fn released(&mut self, unit: LunId);
 
     /// The next request to commit.
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId>;
@@ -93,7 +94,7 @@ pub trait CommitScheduler {
 #[inline]
 fn is_open(units: &Units, request: &MemoryRequest) -> bool {
     let unit = &units[request.unit];
-    let is_alone = unit.committed_tag == NONE || unit.committed_tag == request.tag;
+    let is_alone = unit.committed_tag == Tag::NONE || unit.committed_tag == request.tag;
     is_waiting_to_start(unit.phase) && (is_alone || unit.is_short_of_space())
         || request.kind == Kind::UserRead && lets_reads_in(unit)
 }
@@ -165,7 +166,7 @@ impl Scheduler {
 
     /// A read that is committed as it arrives, past the scheduler: true unless it must wait for a
     /// request with force unit access before it, or has that itself.
-    pub fn lets_hasten(&mut self, tag: u32, fua: bool) -> bool {
+    pub fn lets_hasten(&mut self, tag: Tag, fua: bool) -> bool {
         self.gate.lets_hasten(tag, fua)
     }
 
@@ -177,7 +178,7 @@ impl Scheduler {
 
     /// A unit may be able to take requests that it could not take before.
     #[inline(always)]
-    pub fn released(&mut self, unit: u32) {
+    pub fn released(&mut self, unit: LunId) {
         match &mut self.policy {
             Policy::Vas(vas) => vas.released(unit),
             Policy::Pas(pas) => pas.released(unit),
@@ -219,7 +220,7 @@ impl Scheduler {
 
     /// A committed host request of a unit has joined a transaction, or was given up.
     #[inline(always)]
-    pub fn left(&mut self, unit: u32) {
+    pub fn left(&mut self, unit: LunId) {
         self.gate.left();
         if let Policy::Sprinkler(sprinkler) = &mut self.policy {
             sprinkler.left(unit);
@@ -247,7 +248,7 @@ impl Scheduler {
     }
 
     /// A read that waits for a physical page in the layout of this scheduler, if it keeps one.
-    pub fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+    pub fn reader_of(&self, chips: Chips<'_>, physical: PhysicalPage) -> Option<RequestId> {
         match &self.policy {
             Policy::Sprinkler(sprinkler) => sprinkler.reader_of(chips, physical),
             _ => None,

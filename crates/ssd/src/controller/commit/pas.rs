@@ -2,8 +2,10 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
+use crate::controller::tags::Tag;
+use crate::flash::LunId;
 use crate::planted::looked;
-use crate::request::{NONE, RequestId};
+use crate::request::RequestId;
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 
@@ -18,20 +20,20 @@ use tailcut_base::ids::IdVec;
 pub(super) struct Pas {
     waiting: Waiting,
     /// For each tag its I/O request, if it has several memory requests.
-    ios: Vec<Io>,
+    ios: IdVec<Tag, Io>,
     /// For each memory request the next of the same I/O request.
     siblings: IdVec<RequestId, RequestId>,
     /// I/O requests in order of arrival, with those that are committed already in between.
-    order: VecDeque<(u32, u64)>,
+    order: VecDeque<(Tag, u64)>,
     arrivals: u64,
-    /// The lead's tag; [`NONE`] when nothing waits.
-    lead: u32,
+    /// The lead's tag; [`Tag::NONE`] when nothing waits.
+    lead: Tag,
     /// An I/O request of which nothing has been tried yet: it has arrived, or become the lead.
-    untried: u32,
+    untried: Tag,
     /// The I/O request of one page that has just arrived.
     arrived: RequestId,
     /// The unit that an event has just concerned.
-    candidate: u32,
+    candidate: LunId,
     /// What has been chosen and `next` has not answered yet.
     chosen: VecDeque<RequestId>,
 }
@@ -49,6 +51,16 @@ struct Io {
     obstacle: RequestId,
 }
 
+impl Io {
+    const NONE: Io = Io {
+        first: RequestId::NONE,
+        last: RequestId::NONE,
+        waiting: 0,
+        arrival: 0,
+        obstacle: RequestId::NONE,
+    };
+}
+
 /// How many of the I/O requests that wait for a chip are asked whether all of their chips are free:
 /// the depth of the native command queue that the paper's schedulers work on (section 5.1).
 const LOOK_AHEAD: usize = 32;
@@ -57,33 +69,24 @@ impl Pas {
     pub(super) fn new(units: u32) -> Pas {
         Pas {
             waiting: Waiting::new(units),
-            ios: Vec::new(),
+            ios: IdVec::new(),
             siblings: IdVec::new(),
             order: VecDeque::new(),
             arrivals: 0,
-            lead: NONE,
-            untried: NONE,
+            lead: Tag::NONE,
+            untried: Tag::NONE,
             arrived: RequestId::NONE,
-            candidate: NONE,
+            candidate: LunId::NONE,
             chosen: VecDeque::new(),
         }
     }
 
     /// Enters a request among those of its I/O request.
-    fn join(&mut self, tag: u32, id: RequestId) {
-        if self.ios.len() <= tag as usize {
-            let none = Io {
-                first: RequestId::NONE,
-                last: RequestId::NONE,
-                waiting: 0,
-                arrival: 0,
-                obstacle: RequestId::NONE,
-            };
-            self.ios.resize(tag as usize + 1, none);
-        }
+    fn join(&mut self, tag: Tag, id: RequestId) {
+        self.ios.extend_to(tag, Io::NONE);
         self.siblings.extend_to(id, RequestId::NONE);
         self.siblings[id] = RequestId::NONE;
-        let io = &mut self.ios[tag as usize];
+        let io = &mut self.ios[tag];
         io.waiting += 1;
         if io.waiting > 1 {
             let last = std::mem::replace(&mut io.last, id);
@@ -94,29 +97,29 @@ impl Pas {
         *io = Io { first: id, last: id, waiting: 1, arrival: self.arrivals, obstacle: RequestId::NONE };
         self.order.push_back((tag, self.arrivals));
         self.untried = tag;
-        if self.lead == NONE {
+        if self.lead == Tag::NONE {
             self.find_lead();
         }
     }
 
     /// True when the I/O request of a waiting memory request has no other.
     #[inline]
-    fn is_alone(&self, tag: u32) -> bool {
-        self.ios.get(tag as usize).is_none_or(|io| io.waiting == 0)
+    fn is_alone(&self, tag: Tag) -> bool {
+        self.ios.get(tag).is_none_or(|io| io.waiting == 0)
     }
 
     /// The memory requests of an I/O request of which none is committed.
-    fn members(&self, tag: u32) -> impl Iterator<Item = RequestId> + '_ {
-        let first = Some(self.ios[tag as usize].first);
+    fn members(&self, tag: Tag) -> impl Iterator<Item = RequestId> + '_ {
+        let first = Some(self.ios[tag].first);
         std::iter::successors(first, |&id| Some(self.siblings[id]).filter(|&next| next != RequestId::NONE))
     }
 
     /// Chooses from an I/O request of which nothing is committed yet: from the lead what its
     /// chips can take, from another all or nothing.
-    fn choose_io(&mut self, chips: Chips<'_>, tag: u32) -> bool {
+    fn choose_io(&mut self, chips: Chips<'_>, tag: Tag) -> bool {
         let is_lead = tag == self.lead;
         looked();
-        let obstacle = self.ios[tag as usize].obstacle;
+        let obstacle = self.ios[tag].obstacle;
         if !is_lead && obstacle != RequestId::NONE && !is_open(chips.units, &chips.requests[obstacle]) {
             return false;
         }
@@ -132,14 +135,14 @@ impl Pas {
                 break;
             }
         }
-        self.ios[tag as usize].obstacle = obstacle;
+        self.ios[tag].obstacle = obstacle;
         self.chosen = chosen;
         !self.chosen.is_empty()
     }
 
     /// Chooses something for a unit that has become free: the lead comes before all others, and
     /// so do the first of its requests.
-    fn choose_for(&mut self, chips: Chips<'_>, unit: u32) -> bool {
+    fn choose_for(&mut self, chips: Chips<'_>, unit: LunId) -> bool {
         let mut id = self.waiting.first(unit);
         for _ in 0..LOOK_AHEAD {
             looked();
@@ -187,7 +190,7 @@ impl Pas {
         if self.is_alone(request.tag) {
             return;
         }
-        let io = &mut self.ios[request.tag as usize];
+        let io = &mut self.ios[request.tag];
         io.waiting -= 1;
         if io.waiting == 0 && request.tag == self.lead {
             self.find_lead();
@@ -195,10 +198,10 @@ impl Pas {
     }
 
     fn find_lead(&mut self) {
-        self.lead = NONE;
+        self.lead = Tag::NONE;
         while let Some(&(tag, arrival)) = self.order.front() {
             looked();
-            let io = &self.ios[tag as usize];
+            let io = &self.ios[tag];
             if io.arrival == arrival && io.waiting > 0 {
                 self.lead = tag;
                 self.untried = tag;
@@ -222,7 +225,7 @@ impl CommitScheduler for Pas {
     }
 
     #[inline]
-    fn released(&mut self, unit: u32) {
+    fn released(&mut self, unit: LunId) {
         self.candidate = unit;
     }
 
@@ -237,10 +240,10 @@ impl CommitScheduler for Pas {
             self.waiting.add(request.unit, id);
             self.candidate = request.unit;
         }
-        if !self.chosen.is_empty() || self.untried != NONE {
+        if !self.chosen.is_empty() || self.untried != Tag::NONE {
             return self.next_of_several(chips);
         }
-        if self.candidate == NONE {
+        if self.candidate == LunId::NONE {
             return None;
         }
         looked();
@@ -249,7 +252,7 @@ impl CommitScheduler for Pas {
         let unit = self.candidate;
         let id = self.waiting.first(unit);
         if id == RequestId::NONE || !is_open(chips.units, &chips.requests[id]) {
-            self.candidate = NONE;
+            self.candidate = LunId::NONE;
             return None;
         }
         if !self.is_alone(chips.requests[id].tag) {
@@ -257,7 +260,7 @@ impl CommitScheduler for Pas {
         }
         // A unit short of space can take more than one I/O request.
         if !chips.units[unit].is_short_of_space() {
-            self.candidate = NONE;
+            self.candidate = LunId::NONE;
         }
         self.waiting.remove(unit, id);
         Some(id)
@@ -273,18 +276,18 @@ impl Pas {
                 self.commit(chips, id);
                 return Some(id);
             }
-            if self.untried != NONE {
-                let tag = std::mem::replace(&mut self.untried, NONE);
+            if self.untried != Tag::NONE {
+                let tag = std::mem::replace(&mut self.untried, Tag::NONE);
                 self.choose_io(chips, tag);
                 continue;
             }
-            if self.candidate == NONE {
+            if self.candidate == LunId::NONE {
                 return None;
             }
             let unit = self.candidate;
             // A unit short of space can take more than one I/O request.
             if !self.choose_for(chips, unit) || !chips.units[unit].is_short_of_space() {
-                self.candidate = NONE;
+                self.candidate = LunId::NONE;
             }
         }
     }

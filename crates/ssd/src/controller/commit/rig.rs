@@ -1,12 +1,14 @@
 //! A scheduler by itself: what scheduling a request costs, and nothing else.
 
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
+use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Units};
-use crate::flash::{Geometry, Layout};
+use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
 use crate::presets::Preset;
-use crate::request::{Kind, Lane, MemoryRequest, NONE, REGULAR, RequestId, Requests, Role};
+use crate::request::{Kind, Lane, MemoryRequest, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
 use tailcut_base::Time;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
 /// What the scheduler on a [`Rig`] is loaded with.
@@ -68,10 +70,10 @@ pub struct Rig {
     page_count: u64,
     random: Stream,
     /// Memory requests of each tag that have not ended.
-    open: Vec<u32>,
-    free_tags: Vec<u32>,
+    open: IdVec<Tag, u32>,
+    free_tags: Vec<Tag>,
     /// Units to which something is committed.
-    ready: Vec<u32>,
+    ready: Vec<LunId>,
     ended: u64,
 }
 
@@ -91,7 +93,7 @@ impl Rig {
             layout: Layout::new(&geometry),
             page_count: geometry.page_count(),
             random: Stream::new(1, "rig"),
-            open: Vec::new(),
+            open: IdVec::new(),
             free_tags: Vec::new(),
             ready: Vec::new(),
             ended: 0,
@@ -155,7 +157,7 @@ impl Rig {
         self.fill();
     }
 
-    fn start(&mut self, unit: u32) {
+    fn start(&mut self, unit: LunId) {
         self.units[unit].transaction.clear(Kind::UserRead);
         for lane in [Lane::READ, Lane::USER_WRITE] {
             let mut places = self.units[unit].places_with(lane);
@@ -166,7 +168,7 @@ impl Rig {
                 u.transaction.push(id);
                 u.committed_count -= 1;
                 if u.committed_count == 0 {
-                    u.committed_tag = NONE;
+                    u.committed_tag = Tag::NONE;
                 }
                 if let Some(scheduler) = self.answers.scheduler() {
                     scheduler.left(unit);
@@ -179,12 +181,12 @@ impl Rig {
         }
     }
 
-    fn end(&mut self, unit: u32) {
+    fn end(&mut self, unit: LunId) {
         for index in 0..self.units[unit].transaction.members().len() {
             let id = self.units[unit].transaction.member(index);
             let tag = self.requests[id].tag;
-            self.open[tag as usize] -= 1;
-            if self.open[tag as usize] == 0 {
+            self.open[tag] -= 1;
+            if self.open[tag] == 0 {
                 self.free_tags.push(tag);
             }
             self.requests.remove(id);
@@ -200,11 +202,8 @@ impl Rig {
     /// Lets I/O requests arrive while they fit.
     fn fill(&mut self) {
         while self.requests.in_flight() + self.load.pages as usize <= self.load.depth as usize {
-            let tag = self.free_tags.pop().unwrap_or_else(|| {
-                self.open.push(0);
-                self.open.len() as u32 - 1
-            });
-            self.open[tag as usize] = self.load.pages;
+            let tag = self.free_tags.pop().unwrap_or_else(|| self.open.push(0));
+            self.open[tag] = self.load.pages;
             let is_write = self.random.chance_ppm(WRITES);
             let fua = self.load.fua != 0 && self.random.chance_ppm(self.load.fua);
             for page in 0..self.load.pages {
@@ -240,8 +239,8 @@ impl Rig {
     }
 
     /// A memory request for a random page.
-    fn request(&mut self, tag: u32, page: u32, is_write: bool) -> MemoryRequest {
-        let physical = self.random.below(self.page_count) as u32;
+    fn request(&mut self, tag: Tag, page: u32, is_write: bool) -> MemoryRequest {
+        let physical = PhysicalPage::at(self.random.below(self.page_count) as usize);
         let (unit, place) =
             self.layout.unit_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
         let (kind, role) =
@@ -250,12 +249,12 @@ impl Rig {
             since: Time::ZERO,
             order: self.requests.next_order(),
             next: RequestId::NONE,
-            owner: tag,
+            owner: tag.get(),
             tag,
             page,
-            logical: 0,
-            physical: if is_write { NONE } else { physical },
-            source: NONE,
+            logical: LogicalPage::new(0),
+            physical: if is_write { PhysicalPage::NONE } else { physical },
+            source: PhysicalPage::NONE,
             content: 0,
             unit,
             link: 0,

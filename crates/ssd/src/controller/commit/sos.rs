@@ -1,6 +1,7 @@
 //! Software-based out-of-order scheduling (Hahn, Lee and Kim, MSST 2013; PAReset, section 2.2).
 
 use super::{Chips, CommitScheduler};
+use crate::flash::LunId;
 use crate::request::RequestId;
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ impl CommitScheduler for Sos {
     }
 
     #[inline]
-    fn released(&mut self, _: u32) {}
+    fn released(&mut self, _: LunId) {}
 
     #[inline]
     fn next(&mut self, _: Chips<'_>) -> Option<RequestId> {

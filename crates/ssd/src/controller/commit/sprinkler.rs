@@ -4,10 +4,11 @@ use super::faro::{Faro, Set, committed};
 use super::layout::ChipLayout;
 use super::visits::Visits;
 use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
-use crate::flash::Geometry;
+use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::planted::{Rule, holds, looked};
 use crate::request::{Kind, RequestId};
 use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
 
 /// Sprinkler (section 4): requests are laid out by the chip that they go to as they arrive, and
 /// chips are visited in the order of RIOS ([`Visits`]). A chip is visited when a request for it has
@@ -37,7 +38,7 @@ pub(super) struct Sprinkler {
     /// What the last visit has chosen and `next` has not answered yet.
     chosen: Set,
     /// Transactions of each unit that ended since its oldest waiting request became that.
-    passed: Vec<u32>,
+    passed: IdVec<LunId, u32>,
     /// The most of them when such a request was committed.
     most_passed: u32,
     passes: u32,
@@ -52,7 +53,7 @@ impl Sprinkler {
             in_order: rules.policy == CommitPolicy::Faro,
             line: VecDeque::new(),
             chosen: Set::EMPTY,
-            passed: vec![0; geometry.units() as usize],
+            passed: IdVec::filled(geometry.units() as usize, 0),
             most_passed: 0,
             passes: rules.passes,
         }
@@ -76,7 +77,7 @@ impl Sprinkler {
 
     /// Visits a unit: what is committed to it now?
     #[inline]
-    fn visit(&mut self, chips: Chips<'_>, unit: u32) -> Set {
+    fn visit(&mut self, chips: Chips<'_>, unit: LunId) -> Set {
         looked();
         let oldest = self.waiting.ages.first(unit);
         if oldest == RequestId::NONE {
@@ -87,7 +88,7 @@ impl Sprinkler {
         }
         match &self.faro {
             Some(faro) => {
-                let is_due = self.passed[unit as usize] >= self.passes && holds(Rule::BoundedWait);
+                let is_due = self.passed[unit] >= self.passes && holds(Rule::BoundedWait);
                 faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { RequestId::NONE })
             }
             None => self.oldest(chips, unit, oldest),
@@ -95,7 +96,7 @@ impl Sprinkler {
     }
 
     /// Visits a unit that has started something: only reads that may preempt it are committed.
-    fn visit_busy(&self, chips: Chips<'_>, unit: u32, oldest: RequestId) -> Set {
+    fn visit_busy(&self, chips: Chips<'_>, unit: LunId, oldest: RequestId) -> Set {
         if !chips.units[unit].opens_to_reads || self.waiting.reads(unit) == 0 {
             return Set::EMPTY;
         }
@@ -107,7 +108,7 @@ impl Sprinkler {
     }
 
     /// The oldest request of a unit, if nothing is committed at its place.
-    fn oldest(&self, chips: Chips<'_>, unit: u32, oldest: RequestId) -> Set {
+    fn oldest(&self, chips: Chips<'_>, unit: LunId, oldest: RequestId) -> Set {
         let mut set = Set::EMPTY;
         let request = &chips.requests[oldest];
         let (reads, writes) = committed(&chips.units[unit]);
@@ -119,7 +120,7 @@ impl Sprinkler {
     }
 
     /// See [`super::Scheduler::reader_of`].
-    pub(super) fn reader_of(&self, chips: Chips<'_>, physical: u32) -> Option<RequestId> {
+    pub(super) fn reader_of(&self, chips: Chips<'_>, physical: PhysicalPage) -> Option<RequestId> {
         let plane = chips.layout.plane_of_block(chips.layout.block_of(physical));
         let mut id = self.waiting.read_at(plane, chips.layout.offset_of(physical));
         while id != RequestId::NONE && chips.requests[id].physical != physical {
@@ -145,7 +146,7 @@ impl Sprinkler {
 
     /// A committed request of a unit has started.
     #[inline]
-    pub(super) fn left(&mut self, unit: u32) {
+    pub(super) fn left(&mut self, unit: LunId) {
         if self.in_order && self.waiting.ages.first(unit) != RequestId::NONE {
             // Its place can take the next one while the chip is busy.
             self.visits.add(unit);
@@ -164,9 +165,9 @@ impl CommitScheduler for Sprinkler {
     }
 
     #[inline]
-    fn released(&mut self, unit: u32) {
+    fn released(&mut self, unit: LunId) {
         if self.waiting.ages.first(unit) != RequestId::NONE {
-            self.passed[unit as usize] += 1;
+            self.passed[unit] += 1;
             self.visits.add(unit);
         }
     }
@@ -177,8 +178,8 @@ impl CommitScheduler for Sprinkler {
             if let Some(id) = self.chosen.pop() {
                 let unit = chips.requests[id].unit;
                 if id == self.waiting.ages.first(unit) {
-                    self.most_passed = self.most_passed.max(self.passed[unit as usize]);
-                    self.passed[unit as usize] = 0;
+                    self.most_passed = self.most_passed.max(self.passed[unit]);
+                    self.passed[unit] = 0;
                 }
                 self.waiting.remove(chips, id);
                 return Some(id);

@@ -1,6 +1,7 @@
 //! The virtual address scheduler (Sprinkler, section 3).
 
 use super::{Chips, CommitScheduler, is_open};
+use crate::flash::LunId;
 use crate::request::RequestId;
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ impl CommitScheduler for Vas {
     }
 
     #[inline]
-    fn released(&mut self, _: u32) {}
+    fn released(&mut self, _: LunId) {}
 
     #[inline]
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {

@@ -1,5 +1,6 @@
 //! Which chips are to be visited, and in which order.
 
+use crate::flash::LunId;
 use crate::planted::looked;
 
 /// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
@@ -29,8 +30,8 @@ impl Visits {
 
     /// Notes that a unit is to be visited.
     #[inline]
-    pub(crate) fn add(&mut self, unit: u32) {
-        let (channel, offset) = (unit / self.units_per_channel, unit % self.units_per_channel);
+    pub(crate) fn add(&mut self, unit: LunId) {
+        let (channel, offset) = (unit.get() / self.units_per_channel, unit.get() % self.units_per_channel);
         let mut at = (offset * self.channels + channel) as usize;
         for level in &mut self.levels {
             looked();
@@ -46,7 +47,7 @@ impl Visits {
 
     /// The next unit to visit, which leaves the set.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<u32> {
+    pub(crate) fn next(&mut self) -> Option<LunId> {
         if self.levels[2][0] == 0 {
             return None;
         }
@@ -54,7 +55,7 @@ impl Visits {
         self.remove(at);
         self.cursor = at as u32 + 1;
         let (offset, channel) = (at as u32 / self.channels, at as u32 % self.channels);
-        Some(channel * self.units_per_channel + offset)
+        Some(LunId::new(channel * self.units_per_channel + offset))
     }
 
     /// The first member at `from` or behind it.
@@ -94,12 +95,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+    use tailcut_base::ids::Id;
 
     #[test]
     fn chips_of_equal_offset_come_first_across_all_channels() {
         let mut visits = Visits::new(3, 2);
-        (0..6).for_each(|unit| visits.add(unit));
-        let order: Vec<u32> = std::iter::from_fn(|| visits.next()).collect();
+        LunId::first(6).for_each(|unit| visits.add(unit));
+        let order: Vec<u32> = std::iter::from_fn(|| visits.next().map(LunId::get)).collect();
         // Units 0 and 1 are on the first channel.
         assert_eq!(order, [0, 2, 4, 1, 3, 5]);
     }
@@ -117,12 +119,12 @@ mod tests {
             for (adds, draw) in steps {
                 if adds {
                     let unit = draw % (channels * units);
-                    visits.add(unit);
+                    visits.add(LunId::new(unit));
                     model.insert((unit % units) * channels + unit / units);
                 } else {
                     let at = model.range(cursor..).next().or_else(|| model.first()).copied();
                     let unit = at.map(|at| at % channels * units + at / channels);
-                    prop_assert_eq!(visits.next(), unit);
+                    prop_assert_eq!(visits.next().map(LunId::get), unit);
                     if let Some(at) = at {
                         model.remove(&at);
                         cursor = at + 1;

@@ -1,5 +1,6 @@
 //! What waits for each chip, in order of arrival.
 
+use crate::flash::LunId;
 use crate::planted::looked;
 use crate::request::RequestId;
 use tailcut_base::ids::IdVec;
@@ -15,7 +16,7 @@ const ALONE: Link = Link { prev: RequestId::NONE, next: RequestId::NONE };
 /// A list for each unit, oldest first, from which any request can be taken out.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    ends: Vec<Link>,
+    ends: IdVec<LunId, Link>,
     links: IdVec<RequestId, Link>,
     len: usize,
 }
@@ -23,7 +24,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Empty lists for `units` units.
     pub(super) fn new(units: u32) -> Waiting {
-        Waiting { ends: vec![ALONE; units as usize], links: IdVec::new(), len: 0 }
+        Waiting { ends: IdVec::filled(units as usize, ALONE), links: IdVec::new(), len: 0 }
     }
 
     /// How many requests wait.
@@ -34,8 +35,8 @@ impl Waiting {
 
     /// The oldest waiting request of a unit, or [`RequestId::NONE`].
     #[inline]
-    pub(super) fn first(&self, unit: u32) -> RequestId {
-        self.ends[unit as usize].next
+    pub(super) fn first(&self, unit: LunId) -> RequestId {
+        self.ends[unit].next
     }
 
     /// The next younger request of the unit, or [`RequestId::NONE`] if `id` is the youngest.
@@ -47,10 +48,10 @@ impl Waiting {
 
     /// Appends a request.
     #[inline(always)]
-    pub(super) fn add(&mut self, unit: u32, id: RequestId) {
+    pub(super) fn add(&mut self, unit: LunId, id: RequestId) {
         looked();
         self.links.extend_to(id, ALONE);
-        let ends = &mut self.ends[unit as usize];
+        let ends = &mut self.ends[unit];
         let last = std::mem::replace(&mut ends.prev, id);
         match last {
             RequestId::NONE => ends.next = id,
@@ -62,10 +63,10 @@ impl Waiting {
 
     /// Takes a request out.
     #[inline(always)]
-    pub(super) fn remove(&mut self, unit: u32, id: RequestId) {
+    pub(super) fn remove(&mut self, unit: LunId, id: RequestId) {
         looked();
         let Link { prev, next } = self.links[id];
-        let ends = &mut self.ends[unit as usize];
+        let ends = &mut self.ends[unit];
         match prev {
             RequestId::NONE => ends.next = next,
             prev => self.links[prev].next = next,

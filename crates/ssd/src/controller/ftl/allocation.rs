@@ -1,7 +1,8 @@
 //! Page allocation: which plane a write goes to.
 
-use crate::flash::Geometry;
-use crate::sets::Sets;
+use crate::flash::{Geometry, LogicalPage, PlaneId};
+use crate::sets::{SetId, Sets};
+use tailcut_base::ids::IdVec;
 
 tailcut_base::choice! {
     /// How a write finds its plane.
@@ -73,12 +74,12 @@ tailcut_base::choice! {
 #[derive(Clone, Debug)]
 pub struct Allocator {
     /// The planes in the order of use, those of one set after those of another.
-    planes: Vec<u32>,
+    planes: Vec<PlaneId>,
     allocation: Allocation,
     /// Planes of a set.
     each: u32,
     /// Of each set.
-    turns: Vec<Turn>,
+    turns: IdVec<SetId, Turn>,
 }
 
 /// Which of the planes of a set is next, and where they begin and end.
@@ -92,21 +93,24 @@ struct Turn {
 impl Allocator {
     /// The allocator for a geometry.
     pub fn new(allocation: Allocation, order: Order, geometry: &Geometry, sets: Sets) -> Allocator {
-        let mut planes: Vec<u32> =
+        let mut planes: Vec<PlaneId> =
             (0..geometry.plane_count()).map(|turn| plane_of_turn(turn, order, geometry)).collect();
         planes.sort_by_key(|&plane| sets.of_plane(plane));
         let each = sets.planes_each();
-        let turn = |set| Turn { next: set * each, first: set * each, end: (set + 1) * each };
-        Allocator { planes, allocation, each, turns: (0..sets.count()).map(turn).collect() }
+        let turn = |set: SetId| {
+            let first = set.get() * each;
+            Turn { next: first, first, end: first + each }
+        };
+        Allocator { planes, allocation, each, turns: sets.ids().map(turn).collect() }
     }
 
     /// The plane for the next write of a logical page of a set. A set has a whole number of logical pages
     /// for each of its planes, so the number within the drive decides as that within the set would.
     #[inline]
-    pub fn next(&mut self, set: u32, logical: u32) -> u32 {
-        let turn = &mut self.turns[set as usize];
+    pub fn next(&mut self, set: SetId, logical: LogicalPage) -> PlaneId {
+        let turn = &mut self.turns[set];
         match self.allocation {
-            Allocation::Static => self.planes[(turn.first + logical % self.each) as usize],
+            Allocation::Static => self.planes[(turn.first + logical.get() % self.each) as usize],
             Allocation::Dynamic => {
                 let plane = self.planes[turn.next as usize];
                 turn.next = if turn.next + 1 == turn.end { turn.first } else { turn.next + 1 };
@@ -121,12 +125,12 @@ impl Allocator {
     }
 
     /// The planes in the order of use, set by set.
-    pub fn planes(&self) -> &[u32] {
+    pub fn planes(&self) -> &[PlaneId] {
         &self.planes
     }
 }
 
-fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> u32 {
+fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> PlaneId {
     use tailcut_base::config::Choice;
     let (mut rest, mut channel, mut way, mut die, mut plane) = (turn, 0, 0, 0, 0);
     for part in order.name().chars() {
@@ -139,7 +143,7 @@ fn plane_of_turn(turn: u32, order: Order, geometry: &Geometry) -> u32 {
         *at = rest % count;
         rest /= count;
     }
-    ((channel * geometry.chips + way) * geometry.dies + die) * geometry.planes + plane
+    PlaneId::new(((channel * geometry.chips + way) * geometry.dies + die) * geometry.planes + plane)
 }
 
 #[cfg(test)]
@@ -173,7 +177,7 @@ mod tests {
         for &order in Order::all() {
             let mut planes = Allocator::new(Allocation::Dynamic, order, &geometry(), one()).planes;
             planes.sort_unstable();
-            assert!(planes.iter().copied().eq(0..48), "{order}");
+            assert!(planes.iter().copied().eq(geometry().plane_ids()), "{order}");
         }
     }
 
@@ -181,10 +185,14 @@ mod tests {
     fn the_first_letter_changes_fastest() {
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
         // 16 planes per channel, 8 per chip: channels first, then the next chip.
-        let planes: Vec<u32> = (0..4).map(|_| allocator.next(0, 0)).collect();
+        let planes: Vec<u32> =
+            (0..4).map(|_| allocator.next(SetId::FIRST, LogicalPage::new(0)).get()).collect();
         assert_eq!(planes, [0, 16, 32, 8]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Pdwc, &geometry(), one());
-        assert_eq!([0, 1, 4].map(|logical| allocator.next(0, logical)), [0, 1, 4]);
+        assert_eq!(
+            [0, 1, 4].map(|logical| allocator.next(SetId::FIRST, LogicalPage::new(logical)).get()),
+            [0, 1, 4]
+        );
     }
 
     #[test]
@@ -192,9 +200,13 @@ mod tests {
         let config = SetsConfig { count: 3, by: SetsBy::Channels };
         let sets = Sets::new(&config, &Preset::M.config().ftl, &geometry());
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), sets);
-        let planes: Vec<u32> = [0, 0, 2, 0, 2, 1].map(|set| allocator.next(set, 0)).to_vec();
+        let planes: Vec<u32> =
+            [0, 0, 2, 0, 2, 1].map(|set| allocator.next(SetId::new(set), LogicalPage::new(0)).get()).to_vec();
         assert_eq!(planes, [0, 8, 32, 4, 40, 16]);
         let mut allocator = Allocator::new(Allocation::Static, Order::Cwdp, &geometry(), sets);
-        assert_eq!([16, 17].map(|logical| allocator.next(1, logical)), [16, 24]);
+        assert_eq!(
+            [16, 17].map(|logical| allocator.next(SetId::new(1), LogicalPage::new(logical)).get()),
+            [16, 24]
+        );
     }
 }

@@ -6,20 +6,18 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::medium::Medium;
-use crate::flash::{Geometry, Layout};
+use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
 use crate::planted::{Rule, holds};
-use crate::sets::Sets;
+use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
-
-/// No block.
-pub const NO_BLOCK: u32 = u32::MAX;
 
 tailcut_base::choice! {
     /// The unit of mapping.
@@ -113,7 +111,7 @@ pub enum Mapping {
     /// Nowhere: it reads as zeros.
     Unmapped,
     /// In this physical page.
-    Flash(u32),
+    Flash(PhysicalPage),
     /// Its newest version is in this entry of the DRAM buffer.
     Buffer(u32),
 }
@@ -126,7 +124,7 @@ impl Mapping {
         match word {
             0 => Mapping::Unmapped,
             w if w & IN_BUFFER != 0 => Mapping::Buffer(w & !IN_BUFFER),
-            w => Mapping::Flash(w - 1),
+            w => Mapping::Flash(PhysicalPage::new(w - 1)),
         }
     }
 
@@ -134,7 +132,7 @@ impl Mapping {
     fn encode(self) -> u32 {
         match self {
             Mapping::Unmapped => 0,
-            Mapping::Flash(physical) => physical + 1,
+            Mapping::Flash(physical) => physical.get() + 1,
             Mapping::Buffer(entry) => entry | IN_BUFFER,
         }
     }
@@ -169,14 +167,14 @@ pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>() + closed::BYTES_PER
 /// A place where pages of one kind are written: an open block and its next page.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
-    block: u32,
+    block: BlockId,
     next: u32,
 }
 
 /// Free blocks and frontiers of one plane.
 #[derive(Clone, Debug)]
 struct Plane {
-    free: VecDeque<u32>,
+    free: VecDeque<BlockId>,
     frontiers: Vec<Frontier>,
 }
 
@@ -185,8 +183,8 @@ struct Plane {
 pub struct Ftl {
     map: Table<u32>,
     valid: Table<u64>,
-    blocks: Vec<Block>,
-    planes: Vec<Plane>,
+    blocks: IdVec<BlockId, Block>,
+    planes: IdVec<PlaneId, Plane>,
     closed: ClosedBlocks,
     allocator: Allocator,
     sets: Sets,
@@ -209,15 +207,16 @@ impl Ftl {
         medium: &Medium,
         sets: Sets,
     ) -> Ftl {
+        let layout = Layout::new(geometry);
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
-        let mut blocks = vec![block; geometry.block_count() as usize];
-        let closed_frontier = Frontier { block: NO_BLOCK, next: geometry.pages };
-        let mut planes = Vec::with_capacity(geometry.plane_count() as usize);
-        for plane in 0..geometry.plane_count() {
-            let all = plane * geometry.blocks..(plane + 1) * geometry.blocks;
-            let free: VecDeque<u32> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
+        let mut blocks = IdVec::filled(geometry.block_count() as usize, block);
+        let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
+        let mut planes = IdVec::new();
+        for plane in geometry.plane_ids() {
+            let all = layout.blocks_of(plane);
+            let free: VecDeque<BlockId> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
             for bad in all.filter(|&b| medium.is_bad(b)) {
-                blocks[bad as usize].state = BlockState::Retired;
+                blocks[bad].state = BlockState::Retired;
             }
             planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
         }
@@ -230,7 +229,7 @@ impl Ftl {
             allocator: Allocator::new(config.allocation, config.order, geometry, sets),
             sets,
             geometry: geometry.clone(),
-            layout: Layout::new(geometry),
+            layout,
             stripes: Stripes::new(config.stripe, geometry.pages),
             streams: config.streams,
             reserve: reserve as usize,
@@ -244,26 +243,26 @@ impl Ftl {
 
     /// Where a logical page is.
     #[inline]
-    pub fn lookup(&self, logical: u32) -> Mapping {
-        Mapping::decode(self.map[logical as usize])
+    pub fn lookup(&self, logical: LogicalPage) -> Mapping {
+        Mapping::decode(self.map[logical.index()])
     }
 
     /// Changes where a logical page is. The caller looks after validity.
     #[inline]
-    pub fn set(&mut self, logical: u32, mapping: Mapping) {
-        self.map[logical as usize] = mapping.encode();
+    pub fn set(&mut self, logical: LogicalPage, mapping: Mapping) {
+        self.map[logical.index()] = mapping.encode();
     }
 
     /// The raw map entry, to warm the cache.
     #[inline]
-    pub fn touch(&self, logical: u32) -> u32 {
-        self.map[logical as usize]
+    pub fn touch(&self, logical: LogicalPage) -> u32 {
+        self.map[logical.index()]
     }
 
     /// The record of a page's block, to warm the cache.
     #[inline]
-    pub fn touch_block(&self, physical: u32) -> u32 {
-        self.blocks[self.layout.block_of(physical) as usize].pins
+    pub fn touch_block(&self, physical: PhysicalPage) -> u32 {
+        self.blocks[self.layout.block_of(physical)].pins
     }
 
     /// The frontier of a stream.
@@ -281,8 +280,8 @@ impl Ftl {
     /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping. Under dynamic
     /// allocation planes without room for the host are passed over, as long as there is one with room.
     #[inline]
-    pub fn plane_for(&mut self, logical: u32, frontier: u8) -> u32 {
-        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { 0 };
+    pub fn plane_for(&mut self, logical: LogicalPage, frontier: u8) -> PlaneId {
+        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
@@ -304,8 +303,8 @@ impl Ftl {
 
     /// True when a program of `frontier` finds a page in a plane.
     #[inline]
-    pub fn can_allocate(&self, plane: u32, frontier: u8) -> bool {
-        let p = &self.planes[plane as usize];
+    pub fn can_allocate(&self, plane: PlaneId, frontier: u8) -> bool {
+        let p = &self.planes[plane];
         p.frontiers[usize::from(frontier)].next < self.geometry.pages
             || p.free.len() > self.kept_back(frontier)
     }
@@ -316,51 +315,51 @@ impl Ftl {
     }
 
     /// Pages that are left in the open block of a frontier.
-    pub fn pages_left(&self, plane: u32, frontier: u8) -> u32 {
-        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+    pub fn pages_left(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
         self.geometry.pages.saturating_sub(next)
     }
 
     /// The place in its block of the page that [`Ftl::allocate`] would give.
     #[inline]
-    pub fn next_offset(&self, plane: u32, frontier: u8) -> u32 {
-        let next = self.planes[plane as usize].frontiers[usize::from(frontier)].next;
+    pub fn next_offset(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
         if next < self.geometry.pages { next } else { 0 }
     }
 
     /// Takes the next page of a frontier, opening a free block when the open one is full. Only
     /// after [`Ftl::can_allocate`] said yes.
     #[inline]
-    pub fn allocate(&mut self, plane: u32, frontier: u8) -> u32 {
+    pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> PhysicalPage {
         let pages = self.geometry.pages;
-        let p = &mut self.planes[plane as usize];
+        let p = &mut self.planes[plane];
         let frontier = &mut p.frontiers[usize::from(frontier)];
         if frontier.next >= pages {
             let block = p.free.pop_front().expect("can_allocate said that there is a free block");
-            self.blocks[block as usize].state = BlockState::Open;
+            self.blocks[block].state = BlockState::Open;
             *frontier = Frontier { block, next: 0 };
         }
         frontier.next += 1;
-        frontier.block * pages + frontier.next - 1
+        self.layout.page_at(frontier.block, frontier.next - 1)
     }
 
     /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
-    pub fn skip_to(&mut self, plane: u32, frontier: u8, end: u32) {
-        let frontier = &mut self.planes[plane as usize].frontiers[usize::from(frontier)];
+    pub fn skip_to(&mut self, plane: PlaneId, frontier: u8, end: u32) {
+        let frontier = &mut self.planes[plane].frontiers[usize::from(frontier)];
         assert!(frontier.next <= end, "only pages that were not programmed are left out");
         frontier.next = end;
     }
 
     /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
     /// block was a frontier.
-    pub fn abandon(&mut self, block: u32) -> bool {
+    pub fn abandon(&mut self, block: BlockId) -> bool {
         let plane = self.layout.plane_of_block(block);
         let mut found = false;
         // A frontier still names the last block that it filled, which another may have opened
         // since: both let go of it.
-        for frontier in &mut self.planes[plane as usize].frontiers {
+        for frontier in &mut self.planes[plane].frontiers {
             if frontier.block == block {
-                *frontier = Frontier { block: NO_BLOCK, next: self.geometry.pages };
+                *frontier = Frontier { block: BlockId::NONE, next: self.geometry.pages };
                 found = true;
             }
         }
@@ -369,42 +368,39 @@ impl Ftl {
 
     /// Closes a block whose last page has been programmed.
     #[inline]
-    pub fn close(&mut self, block: u32, now: Time) {
-        assert_eq!(self.blocks[block as usize].state, BlockState::Open);
-        self.blocks[block as usize].state = BlockState::Closed;
-        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block as usize].valid, now);
+    pub fn close(&mut self, block: BlockId, now: Time) {
+        assert_eq!(self.blocks[block].state, BlockState::Open);
+        self.blocks[block].state = BlockState::Closed;
+        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block].valid, now);
     }
 
     /// True when the physical page holds the current version of its logical page on flash.
     #[inline]
-    pub fn is_valid(&self, physical: u32) -> bool {
-        self.valid[(physical / 64) as usize] >> (physical % 64) & 1 == 1
+    pub fn is_valid(&self, physical: PhysicalPage) -> bool {
+        let (word, bit) = bit_of(physical);
+        self.valid[word] & bit != 0
     }
 
     /// Marks a page valid that has just been programmed.
     #[inline]
-    pub fn validate(&mut self, physical: u32) {
-        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+    pub fn validate(&mut self, physical: PhysicalPage) {
+        let (word, bit) = bit_of(physical);
         debug_assert!(self.valid[word] & bit == 0);
         self.valid[word] |= bit;
         let block = self.layout.block_of(physical);
-        self.blocks[block as usize].valid += 1;
-        assert_eq!(
-            self.blocks[block as usize].state,
-            BlockState::Open,
-            "a page becomes valid in an open block"
-        );
+        self.blocks[block].valid += 1;
+        assert_eq!(self.blocks[block].state, BlockState::Open, "a page becomes valid in an open block");
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
     #[inline]
-    pub fn invalidate(&mut self, physical: u32, now: Time) {
-        let (word, bit) = ((physical / 64) as usize, 1u64 << (physical % 64));
+    pub fn invalidate(&mut self, physical: PhysicalPage, now: Time) {
+        let (word, bit) = bit_of(physical);
         let words = &mut self.valid[..];
         assert!(words[word] & bit != 0, "a page was invalidated twice");
         words[word] &= !bit;
         let id = self.layout.block_of(physical);
-        let block = &mut self.blocks[id as usize];
+        let block = &mut self.blocks[id];
         block.valid -= 1;
         if block.state == BlockState::Closed {
             self.closed.changed(self.layout.plane_of_block(id), id, block.valid, now);
@@ -413,14 +409,14 @@ impl Ftl {
 
     /// The next valid page of a block at or after `offset`.
     #[inline]
-    pub fn next_valid(&self, block: u32, offset: u32) -> Option<u32> {
-        let end = (block + 1) * self.geometry.pages;
-        let mut at = block * self.geometry.pages + offset;
+    pub fn next_valid(&self, block: BlockId, offset: u32) -> Option<PhysicalPage> {
+        let end = self.layout.page_at(block, self.geometry.pages).get();
+        let mut at = self.layout.page_at(block, offset).get();
         while at < end {
             let word = self.valid[(at / 64) as usize] >> (at % 64);
             if word != 0 {
                 let found = at + word.trailing_zeros();
-                return (found < end).then_some(found);
+                return (found < end).then_some(PhysicalPage::new(found));
             }
             at = (at / 64 + 1) * 64;
         }
@@ -429,52 +425,52 @@ impl Ftl {
 
     /// Keeps a block from being erased while a read of it is under way.
     #[inline]
-    pub fn pin(&mut self, physical: u32) {
-        self.blocks[self.layout.block_of(physical) as usize].pins += 1;
+    pub fn pin(&mut self, physical: PhysicalPage) {
+        self.blocks[self.layout.block_of(physical)].pins += 1;
     }
 
     /// Ends a pin; true when it was the last of a block that is being emptied.
     #[inline]
-    pub fn unpin(&mut self, physical: u32) -> bool {
-        let block = &mut self.blocks[self.layout.block_of(physical) as usize];
+    pub fn unpin(&mut self, physical: PhysicalPage) -> bool {
+        let block = &mut self.blocks[self.layout.block_of(physical)];
         block.pins -= 1;
         block.pins == 0 && block.state == BlockState::Victim
     }
 
     /// True when reads of the block are under way.
     #[inline]
-    pub fn is_pinned(&self, block: u32) -> bool {
-        self.blocks[block as usize].pins > 0
+    pub fn is_pinned(&self, block: BlockId) -> bool {
+        self.blocks[block].pins > 0
     }
 
     /// Valid pages of a block.
     #[inline]
-    pub fn valid_pages(&self, block: u32) -> u32 {
-        self.blocks[block as usize].valid
+    pub fn valid_pages(&self, block: BlockId) -> u32 {
+        self.blocks[block].valid
     }
 
     /// What a block is used for.
     #[inline]
-    pub fn state(&self, block: u32) -> BlockState {
-        self.blocks[block as usize].state
+    pub fn state(&self, block: BlockId) -> BlockState {
+        self.blocks[block].state
     }
 
     /// Free blocks of a plane.
     #[inline]
-    pub fn free_blocks(&self, plane: u32) -> u32 {
-        self.planes[plane as usize].free.len() as u32
+    pub fn free_blocks(&self, plane: PlaneId) -> u32 {
+        self.planes[plane].free.len() as u32
     }
 
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
-    pub fn choose_victim(&mut self, plane: u32, now: Time, random: &mut Stream) -> Option<u32> {
+    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<BlockId> {
         let blocks = &self.blocks;
-        self.closed.choose(plane, now, random, |block| blocks[block as usize].valid)
+        self.closed.choose(plane, now, random, |block| blocks[block].valid)
     }
 
     /// Takes a block out of use to be emptied: a victim, or a block that went bad.
-    pub fn begin_emptying(&mut self, block: u32) {
-        let valid = self.blocks[block as usize].valid;
-        let state = &mut self.blocks[block as usize].state;
+    pub fn begin_emptying(&mut self, block: BlockId) {
+        let valid = self.blocks[block].valid;
+        let state = &mut self.blocks[block].state;
         match *state {
             BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
             BlockState::Open => {}
@@ -484,50 +480,53 @@ impl Ftl {
     }
 
     /// Puts an erased block into the free list.
-    pub fn free(&mut self, block: u32) {
-        let state = &mut self.blocks[block as usize];
+    pub fn free(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
         assert!(
             state.state == BlockState::Victim && state.valid == 0 && state.pins == 0,
             "freed a block in use"
         );
         state.state = BlockState::Free;
-        self.planes[self.layout.plane_of_block(block) as usize].free.push_back(block);
+        self.planes[self.layout.plane_of_block(block)].free.push_back(block);
     }
 
     /// Takes an emptied bad block out of service for good.
-    pub fn retire(&mut self, block: u32) {
-        let state = &mut self.blocks[block as usize];
+    pub fn retire(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
         assert!(state.valid == 0, "retired a block that holds data");
         state.state = BlockState::Retired;
     }
 
     /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
     /// called once per `blocks` erases of a plane at most.
-    pub fn least_worn(&self, plane: u32, medium: &Medium) -> Option<u32> {
-        let all = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
-        all.filter(|&b| self.blocks[b as usize].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
+    pub fn least_worn(&self, plane: PlaneId, medium: &Medium) -> Option<BlockId> {
+        let all = self.layout.blocks_of(plane);
+        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
     }
 
     /// Takes a free block of a plane out of the free list, to be written.
-    pub(crate) fn take_free(&mut self, plane: u32) -> Option<u32> {
-        let block = self.planes[plane as usize].free.pop_front()?;
-        self.blocks[block as usize].state = BlockState::Open;
+    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let block = self.planes[plane].free.pop_front()?;
+        self.blocks[block].state = BlockState::Open;
         Some(block)
     }
 
     /// Opens a frontier on a block that is programmed up to `next`.
-    pub(crate) fn set_frontier(&mut self, plane: u32, frontier: u8, block: u32, next: u32) {
-        self.planes[plane as usize].frontiers[usize::from(frontier)] = Frontier { block, next };
+    pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: BlockId, next: u32) {
+        self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
     }
 
-    /// Sets the validity of a block's pages in one go; `valid` must be the number of ones.
-    pub(crate) fn set_valid_pages(&mut self, block: u32, pages: impl Iterator<Item = u32>) {
+    /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is being
+    /// prepared.
+    pub(crate) fn set_valid_pages(&mut self, block: BlockId, offsets: impl Iterator<Item = u32>) {
         let mut count = 0;
-        for physical in pages {
-            self.valid[(physical / 64) as usize] |= 1 << (physical % 64);
+        for offset in offsets {
+            let physical = self.layout.page_at(block, offset);
+            let (word, bit) = bit_of(physical);
+            self.valid[word] |= bit;
             count += 1;
         }
-        self.blocks[block as usize].valid = count;
+        self.blocks[block].valid = count;
     }
 
     /// The planes in the order of allocation.
@@ -536,9 +535,9 @@ impl Ftl {
     }
 
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
-    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<u32>) {
+    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
-        for logical in 0..self.logical_pages() {
+        for logical in LogicalPage::first(self.map.len()) {
             let physical = match self.lookup(logical) {
                 Mapping::Unmapped => None,
                 Mapping::Flash(physical) => Some(physical),
@@ -550,9 +549,9 @@ impl Ftl {
                 mapped += 1;
             }
         }
-        for plane in 0..self.planes.len() as u32 {
-            let blocks = plane * self.geometry.blocks..(plane + 1) * self.geometry.blocks;
-            let closed = blocks.map(|b| self.blocks[b as usize]).filter(|b| b.state == BlockState::Closed);
+        for plane in self.planes.ids() {
+            let blocks = self.layout.blocks_of(plane);
+            let closed = blocks.map(|b| self.blocks[b]).filter(|b| b.state == BlockState::Closed);
             let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();
             assert_eq!(garbage, self.closed.garbage(plane), "garbage of the closed blocks of plane {plane}");
         }
@@ -564,4 +563,10 @@ impl Ftl {
             "mapped pages, valid bits and counts of valid pages differ"
         );
     }
+}
+
+/// The word of the validity bits in which a page has its bit, and that bit.
+#[inline]
+fn bit_of(physical: PhysicalPage) -> (usize, u64) {
+    (physical.index() / 64, 1 << (physical.index() % 64))
 }

@@ -1,5 +1,7 @@
 //! Which logical pages make up a logical block under block-level mapping.
 
+use crate::flash::LogicalPage;
+use std::ops::Range;
 use tailcut_base::divisor::Divisor;
 
 /// Stripes of logical blocks: consecutive logical pages go to the blocks of a stripe in turn, so that
@@ -32,29 +34,30 @@ impl Stripes {
 
     /// The logical block of a logical page.
     #[inline]
-    pub fn block_of(&self, logical: u32) -> u32 {
-        let within = self.stripe.remainder(logical);
-        self.stripe.quotient(logical) * self.width.get() + self.width.remainder(within)
+    pub fn block_of(&self, logical: LogicalPage) -> u32 {
+        let within = self.stripe.remainder(logical.get());
+        self.stripe.quotient(logical.get()) * self.width.get() + self.width.remainder(within)
     }
 
     /// The place of a logical page in its logical block.
     #[inline]
-    pub fn offset_of(&self, logical: u32) -> u32 {
-        self.width.quotient(self.stripe.remainder(logical))
+    pub fn offset_of(&self, logical: LogicalPage) -> u32 {
+        self.width.quotient(self.stripe.remainder(logical.get()))
     }
 
     /// The logical page at a place of a logical block.
     #[inline]
-    pub fn page_at(&self, logical_block: u32, offset: u32) -> u32 {
+    pub fn page_at(&self, logical_block: u32, offset: u32) -> LogicalPage {
         debug_assert!(offset < self.pages);
         let (stripe, turn) = (self.width.quotient(logical_block), self.width.remainder(logical_block));
-        stripe * self.stripe.get() + offset * self.width.get() + turn
+        LogicalPage::new(stripe * self.stripe.get() + offset * self.width.get() + turn)
     }
 
-    /// The logical blocks of which the pages from `first` to before `end` are a part: those of whole
+    /// The logical blocks of which some pages are a part: those of whole
     /// stripes.
     #[inline]
-    pub fn blocks_of(&self, first: u32, end: u32) -> std::ops::Range<u32> {
+    pub fn blocks_of(&self, pages: Range<LogicalPage>) -> Range<u32> {
+        let (first, end) = (pages.start.get(), pages.end.get());
         let last = if end == 0 { 0 } else { self.stripe.quotient(end - 1) + 1 };
         self.stripe.quotient(first) * self.width.get()..last * self.width.get()
     }
@@ -69,11 +72,11 @@ mod tests {
         for (width, pages) in [(1, 1), (1, 7), (2, 1), (2, 4), (3, 5), (8, 3)] {
             let stripes = Stripes::new(width, pages);
             let mut places = Vec::new();
-            for logical in 0..5 * width * pages {
+            for logical in (0..5 * width * pages).map(LogicalPage::new) {
                 let (block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
                 assert!(offset < pages);
                 assert_eq!(stripes.page_at(block, offset), logical);
-                assert!(stripes.blocks_of(logical, logical + 1).contains(&block));
+                assert!(stripes.blocks_of(logical..LogicalPage::new(logical.get() + 1)).contains(&block));
                 places.push((block, offset));
             }
             places.sort_unstable();
@@ -85,11 +88,19 @@ mod tests {
     #[test]
     fn consecutive_pages_go_to_the_blocks_of_a_stripe_in_turn() {
         let stripes = Stripes::new(2, 4);
-        let blocks: Vec<u32> = (6..11).map(|logical| stripes.block_of(logical)).collect();
+        let blocks: Vec<u32> =
+            (6..11).map(LogicalPage::new).map(|logical| stripes.block_of(logical)).collect();
         assert_eq!(blocks, [0, 1, 2, 3, 2]);
-        assert_eq!(stripes.blocks_of(6, 9), 0..4);
-        assert_eq!(stripes.blocks_of(8, 8), 2..2);
+        assert_eq!(stripes.blocks_of(LogicalPage::new(6)..LogicalPage::new(9)), 0..4);
+        assert_eq!(stripes.blocks_of(LogicalPage::new(8)..LogicalPage::new(8)), 2..2);
         let whole = Stripes::new(1, 4);
-        assert_eq!([whole.block_of(3), whole.block_of(4), whole.offset_of(6)], [0, 1, 2]);
+        assert_eq!(
+            [
+                whole.block_of(LogicalPage::new(3)),
+                whole.block_of(LogicalPage::new(4)),
+                whole.offset_of(LogicalPage::new(6))
+            ],
+            [0, 1, 2]
+        );
     }
 }
