@@ -9,11 +9,11 @@
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
-use crate::controller::tags::Tag;
 use crate::flash::unit::Transaction;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
 use crate::sets::SetId;
 use crate::ssd::Ssd;

@@ -1,12 +1,12 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
 use crate::config::ChipPolicy;
-use crate::controller::tags::Tag;
 use crate::flash::bus::{BusUse, Ended};
 use crate::flash::unit::{Holder, Phase};
 use crate::flash::{ChannelId, LunId, PhysicalPage};
 use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Member, Outcome, Probe};
+use crate::request::Tag;
 use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};

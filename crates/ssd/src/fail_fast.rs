@@ -13,10 +13,10 @@
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
-use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
 use crate::flash::{BlockId, LogicalPage, LunId};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Kind, Lane};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Status, Time};

@@ -3,10 +3,10 @@
 
 use crate::controller::commit::visits::Visits;
 use crate::controller::ftl::MappingLevel;
-use crate::controller::tags::Tag;
 use crate::flash::unit::Phase;
 use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Lane, RequestId};
 use crate::sets::{SetId, Sets};
 use crate::ssd::Ssd;

@@ -13,12 +13,12 @@
 use crate::chips::{bits, holder_of};
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
-use crate::controller::tags::Tag;
 use crate::figures::Counters;
 use crate::flash::unit::{Holder, Phase, Transaction};
 use crate::flash::{LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::{Handover, Outcome, Probe};
+use crate::request::Tag;
 use crate::request::{Kind, Lane, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};

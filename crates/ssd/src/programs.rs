@@ -2,10 +2,10 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
-use crate::controller::tags::Tag;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::reads::chip_spans;
+use crate::request::Tag;
 use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
 use crate::sets::SetId;
 use crate::ssd::Ssd;

@@ -1,6 +1,5 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
-use crate::controller::tags::Tag;
 use crate::flash::unit::Account;
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
@@ -15,6 +14,16 @@ id! {
 impl RequestId {
     /// No request.
     pub const NONE: RequestId = RequestId(u32::MAX);
+}
+
+id! {
+    /// A place in the device queue.
+    pub struct Tag;
+}
+
+impl Tag {
+    /// No tag.
+    pub const NONE: Tag = Tag(u32::MAX);
 }
 
 /// No tag, no page, no entry.

@@ -12,11 +12,12 @@
 
 use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
-use crate::controller::tags::{Protocol, Tag};
+use crate::controller::tags::Protocol;
 use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::plm::PredictableLatency;
 use crate::probe::Probe;
 use crate::quiet::Quiet;
+use crate::request::Tag;
 use crate::runs::Run;
 use crate::ssd::Ssd;
 use crate::windows::WindowSchedule;

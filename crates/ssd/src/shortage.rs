@@ -2,9 +2,9 @@
 //! read-only.
 
 use crate::controller::buffer::EntryState;
-use crate::controller::tags::Tag;
 use crate::flash::{LunId, PlaneId};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Lane, MemoryRequest, RequestId};
 use crate::sets::SetId;
 use crate::ssd::Ssd;

@@ -2,9 +2,9 @@
 
 use crate::chips::bits;
 use crate::controller::buffer::EntryState;
-use crate::controller::tags::Tag;
 use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};

@@ -2,11 +2,11 @@
 
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
-use crate::controller::tags::Tag;
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::RequestId;
+use crate::request::Tag;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::ids::Id;

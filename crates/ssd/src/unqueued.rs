@@ -5,8 +5,9 @@
 //! ended. Linux keeps to that for trims even with drives that say they can queue them, as several do so
 //! wrongly (libata's `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
 
-use crate::controller::tags::{Protocol, Tag};
+use crate::controller::tags::Protocol;
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
 use tailcut_base::{Cause, Op, Time};

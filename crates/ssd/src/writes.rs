@@ -3,9 +3,9 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
-use crate::controller::tags::Tag;
 use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;

@@ -22,9 +22,9 @@ mod drain;
 
 pub use accuracy::Accuracy;
 
-use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::probe::Probe;
+use crate::request::Tag;
 use crate::request::{Kind, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use accuracy::LastThree;

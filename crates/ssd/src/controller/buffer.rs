@@ -5,9 +5,9 @@
 //! newest version of its logical page: reads are served from it, later writes merge into it, so
 //! requests for one page keep their order.
 
-use crate::controller::tags::Tag;
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
+use crate::request::Tag;
 use crate::request::{NONE, RequestId};
 use crate::sets::SetId;
 use std::collections::VecDeque;

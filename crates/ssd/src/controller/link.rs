@@ -1,7 +1,7 @@
 //! The link between host and device: bandwidth and a cost per command, first come first served.
 
-use crate::controller::tags::Tag;
 use crate::request::RequestId;
+use crate::request::Tag;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::{Nanos, Time};

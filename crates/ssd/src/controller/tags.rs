@@ -2,9 +2,10 @@
 
 use crate::flash::LogicalPage;
 use crate::planted::{Rule, holds};
+use crate::request::Tag;
 use tailcut_base::config::{Configure, Visit, choose};
 use tailcut_base::ids::{Id, IdVec};
-use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time, id};
+use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
 tailcut_base::choice! {
     /// The protocol of the device queue, which limits its depth.
@@ -29,16 +30,6 @@ pub struct QueueConfig {
     pub firmware: Nanos,
     /// How long a trim takes beside that, over AHCI.
     pub trim: Nanos,
-}
-
-id! {
-    /// A place in the device queue.
-    pub struct Tag;
-}
-
-impl Tag {
-    /// No tag.
-    pub const NONE: Tag = Tag(u32::MAX);
 }
 
 /// Tags of an AHCI port.

@@ -5,8 +5,8 @@
 //! (die and plane).
 
 use super::geometry::{Geometry, LunId, PLACES_MAX};
-use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds};
+use crate::request::Tag;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};

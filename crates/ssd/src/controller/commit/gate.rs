@@ -1,8 +1,8 @@
 //! The gate before a scheduler: force-unit-access requests are not reordered.
 
-use crate::controller::tags::Tag;
 use crate::planted::{Rule, holds, looked};
 use crate::request::RequestId;
+use crate::request::Tag;
 use std::collections::VecDeque;
 
 /// A request that the gate holds back.

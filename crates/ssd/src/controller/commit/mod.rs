@@ -32,10 +32,10 @@ pub(crate) mod visits;
 mod waiting;
 
 use crate::config::ChipPolicy;
-use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Unit, Units};
 use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::planted::looked;
+use crate::request::Tag;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use gate::Gate;
 use pas::Pas;

@@ -2,10 +2,10 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
-use crate::controller::tags::Tag;
 use crate::flash::LunId;
 use crate::planted::looked;
 use crate::request::RequestId;
+use crate::request::Tag;
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 

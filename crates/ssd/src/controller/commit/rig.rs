@@ -1,10 +1,10 @@
 //! A scheduler by itself: what scheduling a request costs, and nothing else.
 
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
-use crate::controller::tags::Tag;
 use crate::flash::unit::{Phase, Units};
 use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
 use crate::presets::Preset;
+use crate::request::Tag;
 use crate::request::{Kind, Lane, MemoryRequest, REGULAR, RequestId, Requests, Role};
 use std::collections::VecDeque;
 use tailcut_base::Time;
