@@ -240,6 +240,12 @@ impl Plan<'_> {
             [] => BuildError::Array(why),
             paths => BuildError::Members { why, paths: paths.to_vec() },
         })?;
+        let (made, asked) = (array.array().core().config.layout, self.array.layout);
+        if made != asked && asked != ArrayConfig::default().layout {
+            return refused(format!(
+                "array.layout says {asked}, and the drives hold an array of {made}: leave array.layout out, or set it to {made}"
+            ));
+        }
         // How late they were before there was anybody to wait for them says nothing.
         array.members_mut().for_each(AnyDrive::forget_lateness);
         Ok(AnyDrive::Array(Box::new(array), Box::new(source)))
@@ -247,7 +253,6 @@ impl Plan<'_> {
 
     /// What does not fit together.
     fn check(&self) -> Result<(), BuildError> {
-        let refused = |why: String| Err(BuildError::Plan(why));
         let (members, paths) = (self.array.drives as usize, self.paths.len());
         if self.array.members == Members::Sets || self.device.sets.count > 1 {
             return refused(
@@ -274,6 +279,10 @@ impl Plan<'_> {
         }
         self.paths.iter().map(|path| source.open(path)).collect()
     }
+}
+
+fn refused<T>(why: String) -> Result<T, BuildError> {
+    Err(BuildError::Plan(why))
 }
 
 /// Where drives come from: the first ones, and those that take the places of others.

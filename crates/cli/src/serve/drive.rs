@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tailcut_base::Nanos;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::array::Consent;
+use tailcut_host::array::{ArrayConfig, Consent};
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::probe::{Holdings, Objection, Purpose};
@@ -80,6 +80,10 @@ impl Served {
     pub fn alone(scenario: Box<Scenario>, devices: Vec<PathBuf>, is_new: bool, consent: Consent) -> Served {
         let place = Place { number: 0, of: 1 };
         Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place }
+    }
+
+    fn is_new(&self) -> bool {
+        matches!(self, Served::Drives { is_new: true, .. })
     }
 
     /// True for an array.
@@ -160,8 +164,13 @@ impl fmt::Display for Served {
             Served::Memory(bytes) => return write!(f, "{} of memory", exact_bytes(*bytes)),
             Served::Drives { scenario, devices, .. } => (scenario, devices),
         };
-        if scenario.array.drives > 0 {
-            write!(f, "{} over ", scenario.array.layout)?;
+        let layout = scenario.array.layout;
+        // An array that is opened has the layout that it was made with; another one than the default is compared with that.
+        let is_known = devices.is_empty() || self.is_new() || layout != ArrayConfig::default().layout;
+        match scenario.array.drives {
+            0 => {}
+            _ if is_known => write!(f, "{layout} over ")?,
+            _ => f.write_str("an array over ")?,
         }
         match (devices.as_slice(), scenario.array.drives) {
             ([], 0 | 1) => f.write_str("an emulated SSD"),

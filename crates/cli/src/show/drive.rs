@@ -105,7 +105,7 @@ fn lifetime(d: &DriveReport) -> Option<Row> {
         "writes of a lifetime",
         show_bytes(bytes),
         &show_bytes(life.bytes_written_most),
-        format!("{length} at this rate; {per_day:.2} drive writes a day"),
+        format!("{length} at this rate; {per_day:.2} drive writes a day over 5 years"),
     ))
 }
 

@@ -117,8 +117,15 @@ pub fn figure(value: f64, unit: &str) -> String {
         "share" => format!("{:.1} %", value * 100.0),
         "x" => format!("{value:.2} x"),
         "ratio" => format!("{value:.2}"),
+        "1" if value.fract() != 0.0 && value.abs() < 100.0 => significant(value),
         _ => show_count(value),
     }
+}
+
+/// Three significant digits.
+fn significant(value: f64) -> String {
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
+    format!("{value:.*}", decimals as usize)
 }
 
 /// Columns of a note.

@@ -157,6 +157,12 @@ impl Issuer {
         self.is_over(now) && self.in_flight == 0
     }
 
+    /// From the start of its group until its requests count; zero without a ramp.
+    pub(super) fn ramp(&self) -> Nanos {
+        let Schedule { start, ramp, .. } = self.schedule;
+        if ramp == Nanos::ZERO { ramp } else { start + ramp }
+    }
+
     /// True when a request that was due at `due` counts in statistics.
     #[inline]
     pub(super) fn counts(&self, due: Time) -> bool {

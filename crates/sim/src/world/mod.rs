@@ -379,6 +379,14 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
+    /// How long none of the sources that run first counts: they have ramps of their own, as fio jobs do.
+    fn ramp_of_sources(&self) -> Nanos {
+        let others = || self.issuers.iter().filter(|one: &&Issuer| one.group() != issuer::PREPARING);
+        let first = others().map(Issuer::group).min();
+        let ramps = others().filter(|issuer| Some(issuer.group()) == first).map(Issuer::ramp);
+        ramps.min().unwrap_or(Nanos::ZERO)
+    }
+
     /// The device is prepared: the time of the run counts from now.
     #[cold]
     fn begin_counting(&mut self, now: Time) {
@@ -386,7 +394,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.prepared = Some(now);
         self.preparing = self.issued;
         self.device.begin_counting();
-        self.ramp_end = now + ramp;
+        self.ramp_end = now + ramp.max(self.ramp_of_sources());
         self.rounds.begin(now);
         if duration > Nanos::ZERO {
             self.end = now + duration;

@@ -58,6 +58,11 @@ fn serve_with(
     let history = history(arguments, &open, &store)?;
     options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
     warning.iter().for_each(|warning| reporter.warn(warning));
+    if arguments.durable && arguments.devices.is_empty() {
+        let lost = "the drives are emulated in memory: everything stored is lost when the server stops; --device names drives \
+                    or files that keep it";
+        reporter.warn(lost);
+    }
     reporter.starting(&store.description());
     let making = store.clone();
     let limits = Limits {
