@@ -22,7 +22,7 @@ use super::recovery::{Found, Recovery};
 use super::search::latest_sequence;
 use super::settings::{Keep, Settings};
 use crate::block::Bytes;
-use crate::disk::{Disk, Request, Response};
+use crate::disk::{Disk, Mirror, Request, Response};
 use crate::planted::{Rule, holds};
 use std::collections::BTreeMap;
 use tailcut_base::{Status, Time};
@@ -117,11 +117,13 @@ pub struct Opening {
 
 #[derive(Debug)]
 enum Job {
-    Superblock(usize),
+    Superblock(usize, Reread),
     /// The first block of a segment.
-    First(u32),
+    First(u32, Reread),
     /// The last block of a segment, whose head is this, or whose first block is unreadable, damaged or empty.
-    Last(u32, Result<Head, Option<Bytes>>),
+    Last(u32, Result<Head, Option<Bytes>>, Reread),
+    /// An end of a segment that was right in one copy only is rewritten in the others.
+    Mend,
     /// Some blocks of a segment both ends of which are damaged.
     Whole(u32),
     /// An end of a segment of a new store, which is to be empty.
@@ -130,6 +132,44 @@ enum Job {
     Blanked(u64),
     /// And is durable.
     Flush,
+}
+
+/// An end of a segment that is nothing is read again from each copy of the disk, because zeros in one of them would pass for a segment
+/// that was never used.
+#[derive(Debug, Default)]
+struct Reread {
+    /// The copy that is read; whichever the disk chooses at first.
+    copy: Option<u8>,
+    /// What was read at first.
+    first: Option<Bytes>,
+    /// A copy that is empty, where others are damaged.
+    blank: Option<(u8, Bytes)>,
+}
+
+impl Reread {
+    /// The next copy of so many.
+    fn next(&self, copies: u8) -> Option<u8> {
+        let next = self.copy.map_or(0, |copy| copy + 1);
+        (copies > 1 && next < copies && holds(Rule::OtherCopiesAreRead)).then_some(next)
+    }
+}
+
+/// What an end of a segment, or a superblock, is in one copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Right,
+    Blank,
+    Damaged,
+}
+
+impl Judgement {
+    fn of(end: End) -> Judgement {
+        match end {
+            End::Blank => Judgement::Blank,
+            End::Damaged => Judgement::Damaged,
+            _ => Judgement::Right,
+        }
+    }
 }
 
 /// A segment both ends of which are damaged.
@@ -145,7 +185,7 @@ impl Opening {
     pub fn new(settings: Settings, disk: Disk, making: Making) -> Opening {
         let mut jobs = Jobs::new(&disk);
         for block in 0..2 {
-            jobs.read(Job::Superblock(block), Haste::Urgent, block as u64, 1, Vec::new());
+            jobs.read(Job::Superblock(block, Reread::default()), Haste::Urgent, block as u64, 1, Vec::new());
         }
         Opening {
             settings,
@@ -244,27 +284,25 @@ impl Opening {
         }
         let is_readable = status == Status::Success;
         match job {
-            Job::First(_) | Job::Last(..) if status == Status::MediaError => {}
+            Job::First(..) | Job::Last(..) | Job::Mend if status == Status::MediaError => {}
             // All but the block that cannot be read may still say what the segment was.
             Job::Whole(1) if status == Status::MediaError => data = vec![Bytes::ZEROS],
             Job::Whole(_) if status == Status::MediaError => {
                 self.read_whole(1);
                 return;
             }
-            Job::Superblock(_) if status == Status::MediaError && self.making == Making::Open => {}
+            Job::Superblock(..) if status == Status::MediaError && self.making == Making::Open => {}
             _ if !is_readable => return self.fail(CannotOpen::Disk(self.block_of(&job))),
             _ => {}
         }
         match job {
-            Job::Superblock(block) => {
-                let found = data.first().map_or(Err(NotOurs::Foreign), Superblock::decode);
-                self.superblocks[block] = Some(found);
-                if let [Some(first), Some(second)] = self.superblocks {
-                    self.understand(first, second);
-                }
+            Job::Superblock(number, reread) => self.note_superblock(number, reread, data.pop()),
+            Job::First(number, reread) => self.note_first(number, reread, data.pop()),
+            Job::Last(number, head, reread) => self.note_last(number, head, reread, data.pop()),
+            Job::Mend => {
+                self.reading -= 1;
+                self.read_heads();
             }
-            Job::First(number) => self.note_first(number, data.first()),
-            Job::Last(number, head) => self.note_last(number, head, data.first()),
             Job::Whole(_) => self.note_whole(data),
             Job::Blank(block) => self.note_end(block, &data[0]),
             Job::Blanked(_) => self.note_blanked(),
@@ -275,17 +313,41 @@ impl Opening {
     fn block_of(&self, job: &Job) -> u64 {
         let blocks = u64::from(self.settings.segment_blocks);
         match *job {
-            Job::Superblock(block) => block as u64,
-            Job::First(number) => u64::from(number) * blocks,
-            Job::Last(number, _) => (u64::from(number) + 1) * blocks - 1,
+            Job::Superblock(block, _) => block as u64,
+            Job::First(number, _) => u64::from(number) * blocks,
+            Job::Last(number, ..) => (u64::from(number) + 1) * blocks - 1,
             Job::Whole(_) => self.endless.last().map_or(0, |endless| u64::from(endless.number) * blocks),
             Job::Blank(block) | Job::Blanked(block) => block,
-            Job::Flush => 0,
+            Job::Flush | Job::Mend => 0,
         }
     }
 
     fn fail(&mut self, why: CannotOpen) {
         self.failure = Some(why);
+    }
+
+    /// A superblock, if it can be read.
+    fn note_superblock(&mut self, number: usize, reread: Reread, block: Option<Bytes>) {
+        let read = |block: Option<&Bytes>| block.map_or(Err(NotOurs::Foreign), Superblock::decode);
+        let chosen = match self.making {
+            Making::Create { .. } => Ok(block),
+            Making::Open => self.choose(number as u64, reread, block, |block| match read(block) {
+                Ok(_) => Judgement::Right,
+                Err(_) => Judgement::Damaged,
+            }),
+        };
+        let block = match chosen {
+            Ok(block) => block,
+            Err(reread) => {
+                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let job = Job::Superblock(number, reread);
+                return self.jobs.read_copy(job, Haste::Urgent, number as u64, 1, (Vec::new(), mirror));
+            }
+        };
+        self.superblocks[number] = Some(read(block.as_ref()));
+        if let [Some(first), Some(second)] = self.superblocks {
+            self.understand(first, second);
+        }
     }
 
     /// Both superblocks were read.
@@ -405,7 +467,7 @@ impl Opening {
             self.next_head += 1;
             self.reading += 1;
             let block = u64::from(number) * u64::from(superblock.segment_blocks);
-            self.jobs.read(Job::First(number), Haste::Urgent, block, 1, Vec::new());
+            self.jobs.read(Job::First(number, Reread::default()), Haste::Urgent, block, 1, Vec::new());
         }
         if self.reading > 0 {
             return;
@@ -444,9 +506,58 @@ impl Opening {
         self.superblock.is_some_and(|superblock| sequence > superblock.flushed)
     }
 
+    /// Decides on an end of a segment that was read: what is there, and, where it is nothing and there are other copies, whether one of
+    /// them is to be read. A copy that is right is written over the others.
+    fn choose(
+        &mut self,
+        place: u64,
+        reread: Reread,
+        block: Option<Bytes>,
+        judge: impl Fn(Option<&Bytes>) -> Judgement,
+    ) -> Result<Option<Bytes>, Reread> {
+        let is_first = reread.copy.is_none();
+        let Reread { copy, first, mut blank } = reread;
+        let first = if is_first { block.clone() } else { first };
+        match (judge(block.as_ref()), copy, &block) {
+            (Judgement::Right, Some(copy), Some(block)) => self.mend(place, copy, block.clone()),
+            (Judgement::Right, ..) => {}
+            (judgement, ..) => {
+                if let (Judgement::Blank, Some(copy), Some(block)) = (judgement, copy, &block) {
+                    blank = Some((copy, block.clone()));
+                }
+                if let Some(copy) = (Reread { copy, first: None, blank: None }).next(self.disk.copies) {
+                    return Err(Reread { copy: Some(copy), first, blank });
+                }
+                // Of a segment that was never used one copy is damaged. That no used one is taken for it, see `judge_blank`.
+                let is_damaged = judge(first.as_ref()) == Judgement::Damaged;
+                let Some((copy, blank)) = blank.filter(|_| is_damaged) else { return Ok(first) };
+                self.mend(place, copy, blank.clone());
+                return Ok(Some(blank));
+            }
+        }
+        Ok(block)
+    }
+
+    fn mend(&mut self, place: u64, copy: u8, block: Bytes) {
+        self.reading += 1;
+        self.jobs.repair(Job::Mend, copy, place, vec![block]);
+        self.damages.push(Damage { block: place, what: DamageKind::Copy });
+    }
+
     /// The first block of a segment, if it can be read.
-    fn note_first(&mut self, number: u32, block: Option<&Bytes>) {
-        let end = block.map_or(End::Damaged, |block| End::first(block, self.end_of(number)));
+    fn note_first(&mut self, number: u32, reread: Reread, block: Option<Bytes>) {
+        let of = self.end_of(number);
+        let place = u64::from(number) * u64::from(self.settings.segment_blocks);
+        let end_in = |block: Option<&Bytes>| block.map_or(End::Damaged, |block| End::first(block, of));
+        let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
+            Ok(block) => block,
+            Err(reread) => {
+                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let job = Job::First(number, reread);
+                return self.jobs.read_copy(job, Haste::Urgent, place, 1, (Vec::new(), mirror));
+            }
+        };
+        let end = end_in(block.as_ref());
         let head = match end {
             End::Head(head) if self.is_believed(head.sequence) => {
                 self.durable = self.durable.max(head.durable.min(head.sequence));
@@ -457,22 +568,40 @@ impl Opening {
                 self.last_free = self.last_free.max(if sequence > 0 { number } else { 0 });
                 None
             }
-            End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block.cloned())),
+            End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block)),
             _ => None,
         };
         if let Some(head) = head {
             let blocks = u64::from(self.settings.segment_blocks);
             let last = (u64::from(number) + 1) * blocks - 1;
-            return self.jobs.read(Job::Last(number, head), Haste::Urgent, last, 1, Vec::new());
+            let job = Job::Last(number, head, Reread::default());
+            return self.jobs.read(job, Haste::Urgent, last, 1, Vec::new());
         }
         self.reading -= 1;
         self.read_heads();
     }
 
     /// The last block of a segment, if it can be read.
-    fn note_last(&mut self, number: u32, head: Result<Head, Option<Bytes>>, block: Option<&Bytes>) {
-        let last = block.map_or(End::Damaged, |block| End::last(block, self.end_of(number)));
+    fn note_last(
+        &mut self,
+        number: u32,
+        head: Result<Head, Option<Bytes>>,
+        reread: Reread,
+        block: Option<Bytes>,
+    ) {
+        let of = self.end_of(number);
         let all = u64::from(self.settings.segment_blocks);
+        let place = (u64::from(number) + 1) * all - 1;
+        let end_in = |block: Option<&Bytes>| block.map_or(End::Damaged, |block| End::last(block, of));
+        let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
+            Ok(block) => block,
+            Err(reread) => {
+                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let job = Job::Last(number, head, reread);
+                return self.jobs.read_copy(job, Haste::Urgent, place, 1, (Vec::new(), mirror));
+            }
+        };
+        let last = end_in(block.as_ref());
         let foot_of = |sequence| match last {
             End::Foot(foot) if foot.sequence == sequence => {
                 Some(foot).filter(|foot| summary_blocks(foot.entries as usize) < all)

@@ -601,6 +601,37 @@ fn another_copy_is_read_and_replaces_the_bad_one() {
     finds(Rule::OtherCopiesAreRead, check);
 }
 
+/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros there would pass for
+/// segments that were never used.
+#[test]
+fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
+    let check = || {
+        for keep in [Keep::Everything, Keep::WhatIsUsed] {
+            for is_zeros in [true, false] {
+                let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
+                store.disk.shape.copies = 2;
+                let is_end = |block: &u64| *block < 2 || [0, SEGMENT - 1].contains(&(block % SEGMENT));
+                for block in (0..SEGMENT * SEGMENTS).filter(is_end) {
+                    let bad = if is_zeros { Bytes::ZEROS } else { noise(block) };
+                    store.disk.bad_copies.insert(block, bad);
+                }
+                store.reopen().expect("there is another copy");
+                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
+                let kinds: Vec<DamageKind> = store.damages.iter().map(|damage| damage.what).collect();
+                assert!(kinds.contains(&DamageKind::Copy), "{kinds:?}");
+                assert!(kinds.iter().all(|kind| *kind == DamageKind::Copy), "{kinds:?}");
+                // Whoever opens it next reads whichever copy it likes.
+                store.settle();
+                store.close();
+                store.disk.bad_copies.retain(|block, _| *block >= 2 && block % SEGMENT == 0);
+                store.reopen().expect("a store");
+                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
+            }
+        }
+    };
+    finds(Rule::OtherCopiesAreRead, check);
+}
+
 /// A sparse file on a file system without room: blocks that were written can be written again, and no others.
 #[test]
 fn a_disk_without_room_is_full_until_it_has_some() {
