@@ -32,6 +32,9 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
     /// Binds the content to `seal`, a name for the place and age of the block.
     fn seal(&mut self, seal: u64);
 
+    /// False for content of a drive that keeps no seals: it counts as intact, whatever it is.
+    fn has_seal(&self) -> bool;
+
     /// True when the content is what was sealed, under this very seal; a block that was never
     /// written has none and is not intact.
     fn is_intact(&self, seal: u64) -> bool;
@@ -61,6 +64,10 @@ impl Block for Fingerprint {
     }
 
     fn seal(&mut self, _: u64) {}
+
+    fn has_seal(&self) -> bool {
+        false
+    }
 
     fn is_intact(&self, _: u64) -> bool {
         true
@@ -198,6 +205,10 @@ impl Block for Bytes {
 
     fn seal(&mut self, seal: u64) {
         self.seal = Seal::Kept(self.checksum(), seal);
+    }
+
+    fn has_seal(&self) -> bool {
+        !matches!(self.seal, Seal::NotKept)
     }
 
     fn is_intact(&self, seal: u64) -> bool {

@@ -70,3 +70,26 @@ fn a_copy_on_a_drive_that_is_missing_cannot_be_had() {
     assert!(failed > 0);
     assert_eq!(rig.read_copy(Mirror::Only(2), 0, 1, Vec::new()).status, Status::InvalidField);
 }
+
+/// Two copies differ, and nothing tells which is right: a scrub counts that and leaves both to whoever has checksums. With three
+/// copies, most of them count.
+#[test]
+fn a_scrub_does_not_choose_between_two_copies() {
+    for shape in [FOUR, triples(6, 3)] {
+        let mut rig = rig(&config(shape), 1);
+        rig.drives.iter_mut().for_each(|drive| drive.is_unsealed = true);
+        let all = rig.array.disk().blocks;
+        rig.submit(Op::Write, 0, all as u32, true);
+        rig.rest();
+        for block in 0..24 {
+            rig.drives[0].corrupt(DATA + block);
+        }
+        rig.scrub();
+        rig.rest();
+        let report = *rig.array.epochs().expect("it has copies").scrub_report();
+        assert!(report.parity_mismatches > 0, "{report:?}");
+        assert_eq!(report.repaired > 0, shape.copies > 2, "{report:?}");
+        let lost = (0..6).map(|_| rig.read_as_a_file_system(0..all).1).sum::<u64>();
+        assert_eq!(lost, 0, "{shape:?}: another copy is still there");
+    }
+}

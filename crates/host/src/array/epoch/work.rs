@@ -203,6 +203,10 @@ impl<B: Block> Epochs<B> {
             return;
         }
         self.report.parity_mismatches += u64::from(wrong.iter().any(|&copy| found[copy].is_some()));
+        if is_undecided(&found, good) {
+            // Whoever has checksums of his own can still find the right one.
+            return;
+        }
         if is_scrub {
             self.report.corrupt_blocks += wrong.len() as u64;
             self.report.repaired += wrong.len() as u64;
@@ -246,6 +250,16 @@ impl<B: Block> Epochs<B> {
             }
         }
     }
+}
+
+/// True when as many copies have another content as have that of `good`, and drives without protection information say so: nothing
+/// tells which is right.
+fn is_undecided<B: Block>(found: &[Option<B>], good: usize) -> bool {
+    let votes = |content: &B| found.iter().flatten().filter(|there| there.is_same(content)).count();
+    let Some(content) = &found[good] else { return false };
+    let others = || found.iter().flatten().filter(|there| !there.is_same(content));
+    others().any(|other| votes(other) == votes(content))
+        && found.iter().flatten().any(|there| !there.has_seal())
 }
 
 /// The copy whose content most of them have, the first of several; none if nothing was found.
