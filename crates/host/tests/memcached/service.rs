@@ -370,7 +370,7 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     client.send(b"set a 0 0 1\r\n1\r\n");
     client.settle();
     assert_eq!(std::mem::take(&mut client.received), b"STORED\r\n");
-    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.disk.as_mut().expect("it has one").fails_writes = true;
     client.send(b"set a 0 0 1\r\n2\r\nget a\r\n");
     client.settle();
     assert_eq!(client.received.escape_ascii().to_string(), "SERVER_ERROR the disk has failed\\r\\n");
@@ -380,6 +380,23 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     client.send(b"set a 0 0 1\r\n3\r\n");
     client.settle();
     assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
+}
+
+/// A disk without room has not failed: clients stay, and the answer does not promise what is not durable.
+#[test]
+fn a_full_disk_is_an_error_and_ends_no_connection() {
+    let mut client = Client::new(Where::Disk { is_durable: true }, 1);
+    client.send(b"set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\n");
+    client.settle();
+    client.received.clear();
+    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.send(b"set a 0 0 1\r\n2\r\ndelete b\r\nset c 0 0 1 noreply\r\n2\r\nflush_all\r\nmn\r\n");
+    // What has no room is tried again and again, so the engine does not come to rest.
+    (0..300).for_each(|_| client.turn());
+    let answer = client.received.escape_ascii().to_string();
+    let errors = answer.matches("SERVER_ERROR out of memory").count();
+    assert!(errors == 3 && answer.ends_with("\\r\\nMN\\r\\n"), "{answer}");
+    assert!(client.closed.is_none());
 }
 
 /// Nothing that a restart would contradict is acknowledged, and what is there can be read.
@@ -407,7 +424,7 @@ fn a_store_on_a_failed_disk_refuses_every_change() {
 #[test]
 fn late_answers_to_who_was_given_up_are_nobodys() {
     let mut client = Client::new(Where::Disk { is_durable: true }, 1);
-    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.disk.as_mut().expect("it has one").fails_writes = true;
     client.send(b"set a 0 0 1\r\n1\r\nset b 0 0 1\r\n2\r\nset c 0 0 1\r\n3\r\n");
     client.settle();
     assert!(client.closed.is_some());

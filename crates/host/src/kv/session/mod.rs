@@ -435,9 +435,21 @@ impl Session {
                 *left -= 1;
                 match (then, content) {
                     (Then::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
-                    (Then::Flushed { is_refused, .. }, Content::Refused) => *is_refused = true,
+                    (Then::Flushed { is_refused, .. }, Content::Refused | Content::NotDurable { .. }) => {
+                        *is_refused = true;
+                    }
                     _ => {}
                 }
+            }
+            (what, Content::NotDurable { is_silent }) => {
+                if let What::Reply { bytes, .. } = *what {
+                    self.awaited -= bytes;
+                }
+                *what = What::Others;
+                let text: &[u8] =
+                    if is_silent { b"" } else { b"SERVER_ERROR out of memory storing object\r\n" };
+                self.set_aside += text.len();
+                waiting.reply = text.to_vec();
             }
             (what, Content::Text(text, source)) => {
                 if let What::Reply { bytes, kind, since, .. } = *what {

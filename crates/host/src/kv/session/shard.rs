@@ -363,6 +363,7 @@ impl Shard {
     /// Answers what has become durable.
     fn note_durable(&mut self) {
         let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
+        let is_full = self.engine.is_full();
         while let Some(&(point, id)) = self.syncing.front() {
             if point > durable && !has_failed {
                 return;
@@ -371,7 +372,11 @@ impl Shard {
             let UnderWay { requester, stage: Stage::Durable(text, source) } = self.pending.remove(id) else {
                 panic!("what is to be durable is done")
             };
-            let content = if has_failed { Content::Failed } else { Content::Text(text, source) };
+            let content = match point > durable {
+                true if is_full => Content::NotDurable { is_silent: text.is_empty() },
+                true => Content::Failed,
+                false => Content::Text(text, source),
+            };
             self.replies.push_back(Reply { requester, content });
         }
     }

@@ -170,6 +170,12 @@ pub enum Content {
     Sums(Box<Sums>),
     /// The disk has failed, and nothing was done.
     Refused,
+    /// The disk has no room at the moment, and what was done is not durable: it may be undone by a crash. `is_silent` if the client wants no
+    /// answer.
+    NotDurable {
+        /// The client wants no answer.
+        is_silent: bool,
+    },
     /// The disk has failed, and what was done can not be made durable.
     Failed,
 }

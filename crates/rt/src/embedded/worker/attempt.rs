@@ -124,7 +124,9 @@ impl<D: Steered> Worker<D> {
         match self.engine.change(key, fetched, change) {
             Ok(version) => self.changed(outcome(version)),
             Err(Refused::Busy) => Attempt::Behind,
-            Err(Refused::Full) if self.engine.has_failed() => Attempt::Done(Err(Error::DriveFailed)),
+            Err(Refused::Full) if self.engine.has_failed() && !self.engine.is_full() => {
+                Attempt::Done(Err(Error::DriveFailed))
+            }
             Err(Refused::Full) => Attempt::Done(Err(Error::Full)),
             Err(Refused::TooLarge) => {
                 let bytes = Header::room(key.len(), operation.data.value().len() as u64);

@@ -252,7 +252,11 @@ impl<D: Steered> Worker<D> {
         while self.undurable.front().is_some_and(is_over) {
             let (point, outcome, operation, requester) = self.undurable.pop_front().expect("there is one");
             let is_durable = point.is_some_and(|point| point <= durable);
-            let result = if is_durable { Ok(outcome) } else { Err(Error::DriveFailed) };
+            let result = match is_durable {
+                true => Ok(outcome),
+                false if self.engine.is_full() => Err(Error::Full),
+                false => Err(Error::DriveFailed),
+            };
             self.tell(result, operation, requester);
         }
     }
