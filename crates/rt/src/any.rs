@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Time};
+use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
 use tailcut_host::{Bytes, Disk, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
@@ -244,6 +245,16 @@ impl Plan<'_> {
         if made != asked && asked != ArrayConfig::default().layout {
             return refused(format!(
                 "array.layout says {asked}, and the drives hold an array of {made}: leave array.layout out, or set it to {made}"
+            ));
+        }
+        let (made, asked) = (array.array().core().config.log.checksums, self.array.log.checksums);
+        if !is_new
+            && asked != BlockChecksums::Auto
+            && made != asked
+            && !array.array().core().config.layout.is_in_place()
+        {
+            return refused(format!(
+                "array.log.checksums says {asked}, and the array was made with {made}: leave it out; only a new array can have them"
             ));
         }
         // How late they were before there was anybody to wait for them says nothing.

@@ -189,6 +189,26 @@ fn halves_that_were_used_apart_are_refused_until_one_is_chosen() {
     assert_eq!((user.array.status().condition, user.wrong(b"even")), (Condition::Optimal, 0));
 }
 
+/// A copy of a member from before the last opening is put back: its superblock lists the right members, and its blocks are old.
+#[test]
+fn a_copy_from_before_the_last_opening_is_left_out() {
+    for layout in LAYOUTS {
+        let files = Files::new(&NAMES);
+        let names = &NAMES[..config(layout).drives as usize];
+        let mut user = User::new(layout, files.drives(names));
+        user.fill(b"before");
+        drop(user);
+        let copy = std::fs::read(files.path(names[1])).expect("it is a file");
+        let mut user = User::open(layout, files.drives(names), Consent::Refuse).expect("it opens");
+        user.fill(b"since");
+        drop(user);
+        std::fs::write(files.path(names[1]), copy).expect("it can be written");
+        let mut user = User::open(layout, files.drives(names), Consent::Refuse).expect("it opens");
+        assert_eq!(user.wrong(b"since"), 0, "{layout}");
+        assert_ne!(user.array.status().condition, Condition::Optimal, "{layout}");
+    }
+}
+
 /// Files have no protection information: arrays that write a log keep checksums on them unless told otherwise.
 #[test]
 fn a_damaged_file_of_a_log_is_served_from_its_stripes() {

@@ -251,11 +251,17 @@ impl<B: Block> Core<B> {
     /// Writes the record of an array that is opened: first `newest` as it is to the members that are `behind`, then the
     /// next one to all. Otherwise a power cut in each of several openings would leave a member that was there all
     /// the time more than one generation behind the newest, as if the array had gone on without it.
+    ///
+    /// Each opening is two generations. So a copy of a drive from before it, put back later, is further behind than a
+    /// power cut can leave a member, and is stale.
     pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[usize]) {
         for &drive in behind {
             self.send_record(now, drive, newest);
         }
         self.write_record(now);
+        if let Some(kept) = &mut self.record {
+            kept.again = true;
+        }
     }
 
     fn send_record(&mut self, now: Time, drive: usize, record: &Record) {
