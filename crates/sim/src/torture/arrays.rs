@@ -17,6 +17,8 @@ pub struct Arrays {
     disks: Vec<Disk>,
     state: State,
     stale: Vec<usize>,
+    /// Replacements since it was opened: several at one moment have identities of their own.
+    replaced: u16,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,7 @@ impl Subject for Arrays {
         let array = Array::create(now, &config, drives, IDENTITY);
         let places: Vec<usize> = (0..drives.len()).collect();
         let state = State::Open(Box::new(array), places.clone());
-        Arrays { config, places, disks: drives.to_vec(), state, stale: Vec::new() }
+        Arrays { config, places, disks: drives.to_vec(), state, stale: Vec::new(), replaced: 0 }
     }
 
     fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Arrays {
@@ -93,7 +95,7 @@ impl Subject for Arrays {
             [] => State::Refused(String::from("there is no drive")),
             _ => State::Opening(Box::new(Opening::new(now, &disks, Consent::Degraded))),
         };
-        Arrays { config: plan.array(), places, disks, state, stale: Vec::new() }
+        Arrays { config: plan.array(), places, disks, state, stale: Vec::new(), replaced: 0 }
     }
 
     fn refused(&self) -> Option<String> {
@@ -206,7 +208,9 @@ impl Subject for Arrays {
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
         let member = self.member_at(drive);
-        let id = MemberId::new((u128::from(now.0) << 16) | (member as u128 + 1));
+        self.replaced += 1;
+        let of_moment = u128::from(self.replaced) << 16 | (member as u128 + 1);
+        let id = MemberId::new(u128::from(now.0) << 32 | of_moment);
         self.array_mut().replace(now, member, disk, id).expect("it is as large as the others");
     }
 
