@@ -27,8 +27,8 @@ fuzz_target!(|input: &[u8]| {
         while is_there && service.is_willing(bad) && !rest.is_empty() {
             let before = rest.len();
             service.receive(bad, &mut rest);
-            assert!(service.outbox(bad).bytes() < (1 << 20) + 10_000, "a client that does not read is not served on and on");
-            service.outbox(bad).empty_into(&mut Vec::new());
+            assert!(service.send_queue(bad).bytes() < (1 << 20) + 10_000, "a client that does not read is not served on and on");
+            service.send_queue(bad).empty_into(&mut Vec::new());
             if rest.len() == before {
                 break;
             }
@@ -38,12 +38,12 @@ fuzz_target!(|input: &[u8]| {
             service.receive(good, &mut &b"set good 0 0 4\r\ngood\r\nget good\r\n"[..]);
         }
         turn(&mut service, &mut disk);
-        service.outbox(good).empty_into(&mut answers);
+        service.send_queue(good).empty_into(&mut answers);
     }
     for _ in 0..5000 {
         turn(&mut service, &mut disk);
-        service.outbox(good).empty_into(&mut answers);
-        service.outbox(bad).empty_into(&mut Vec::new());
+        service.send_queue(good).empty_into(&mut answers);
+        service.send_queue(bad).empty_into(&mut Vec::new());
     }
     assert!(service.is_answered(good), "whoever means well is answered");
     assert_eq!(answers.iter().filter(|&&byte| byte == b'\n').count() % 2, 0, "in whole");
