@@ -16,6 +16,7 @@ pub struct Arrays {
     places: Vec<usize>,
     disks: Vec<Disk>,
     state: State,
+    /// Drives that are no members, by their places.
     stale: Vec<usize>,
     /// Replacements since it was opened: several at one moment have identities of their own.
     replaced: u16,
@@ -41,7 +42,9 @@ impl Arrays {
                 return;
             }
         };
-        self.stale = found.stale.iter().map(|stale| self.places[stale.drive]).collect();
+        // A drive that was taken out before it had a superblock is blank: left out, and not called stale.
+        let is_left_out = |drive: &usize| !found.order.contains(&Some(*drive));
+        self.stale = (0..self.places.len()).filter(is_left_out).map(|drive| self.places[drive]).collect();
         let disk = |member: usize| match found.order[member] {
             Some(drive) => self.disks[drive].clone(),
             None => self.disks[0].clone(),
