@@ -147,7 +147,7 @@ struct Reread {
 }
 
 impl Reread {
-    /// The next copy of so many.
+    /// The next of `copies` copies to read; none after the last, or if there is a single copy.
     fn next(&self, copies: u8) -> Option<u8> {
         let next = self.copy.map_or(0, |copy| copy + 1);
         (copies > 1 && next < copies && holds(Rule::OtherCopiesAreRead)).then_some(next)

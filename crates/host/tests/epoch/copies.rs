@@ -71,8 +71,8 @@ fn a_copy_on_a_drive_that_is_missing_cannot_be_had() {
     assert_eq!(rig.read_copy(Mirror::Only(2), 0, 1, Vec::new()).status, Status::InvalidField);
 }
 
-/// Two copies differ, and nothing tells which is right: a scrub counts that and leaves both to whoever has checksums. With three
-/// copies, most of them count.
+/// A scrub counts two copies that differ and changes neither, because it cannot tell which is right; a reader with checksums
+/// can. With three copies the majority wins.
 #[test]
 fn a_scrub_does_not_choose_between_two_copies() {
     for shape in [FOUR, triples(6, 3)] {

@@ -620,7 +620,7 @@ fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
                 let kinds: Vec<DamageKind> = store.damages.iter().map(|damage| damage.what).collect();
                 assert!(kinds.contains(&DamageKind::Copy), "{kinds:?}");
                 assert!(kinds.iter().all(|kind| *kind == DamageKind::Copy), "{kinds:?}");
-                // Whoever opens it next reads whichever copy it likes.
+                // The next opening may read either copy.
                 store.settle();
                 store.close();
                 store.disk.bad_copies.retain(|block, _| *block >= 2 && block % SEGMENT == 0);

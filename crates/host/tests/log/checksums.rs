@@ -24,7 +24,7 @@ fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: Block
     rig
 }
 
-/// Flips a bit in one of so many blocks of a drive.
+/// Flips a bit in every `one_of`-th block that a drive holds, from a random one on; returns the number of blocks.
 fn spoil(rig: &mut Rig, drive: usize, one_of: u64) -> u64 {
     let written = rig.machines[drive].written();
     let (mut spoilt, first) = (0, rig.random.below(one_of));

@@ -16,7 +16,7 @@ pub enum Length {
         /// What does.
         measured: Nanos,
     },
-    /// So many requests of each slot.
+    /// Requests per slot.
     Requests(u64),
 }
 

@@ -204,7 +204,7 @@ impl<B: Block> Epochs<B> {
         }
         self.report.parity_mismatches += u64::from(wrong.iter().any(|&copy| found[copy].is_some()));
         if is_undecided(&found, good) {
-            // Whoever has checksums of his own can still find the right one.
+            // A reader with checksums can still find the right copy.
             return;
         }
         if is_scrub {

@@ -3,7 +3,7 @@
 //! A stream ends where the next batch is not whole. On drives that report damage that is where the power went. On others it may be a
 //! flipped bit, so the rest of the row is looked at again before it is given up: blocks that differ from the
 //! checksum in their descriptor are computed from their stripes, and so is what might be the next descriptor.
-//! That goes on for as long as it finds descriptors.
+//! This repeats until a pass finds no further descriptor.
 
 use super::Log;
 use super::descriptor::Descriptor;
@@ -86,7 +86,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Forgets the checksums of what in the row does not count.
+    /// Forgets the checksums of the positions behind the last batch that was replayed.
     pub(super) fn forget_rest(&self, core: &mut Core<B>) {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         let Some(checksums) = core.reads.checksums() else { return };

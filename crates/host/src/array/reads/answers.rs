@@ -109,7 +109,7 @@ impl<B: Block> Reads<B> {
         let read = &mut self.slots[slot as usize];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;
-        // What the others hold does not add up to what was written: one of them is wrong, and nobody knows which.
+        // The reconstruction fails its checksum: a block of another member is wrong, and it is unknown which.
         read.is_broken |= is_wrong;
         if !read.is_broken && read.refused == 0 {
             let data = std::mem::take(&mut read.sum);

@@ -80,7 +80,7 @@ struct Closing(Arc<Inbox<Message>>);
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
-        // Those who have asked are told with the end of their messages.
+        // Dropping the messages completes the operations that they carry.
         self.0.take(&mut Vec::new());
     }
 }
