@@ -310,7 +310,7 @@ impl<B: Block> Log<B> {
         bytes.extend(index.to_le_bytes());
         if let Some((drive, block)) = sums {
             let checksums = core.reads.checksums().expect("the geometry says that they are kept");
-            bytes.extend(checksums.dump(drive, block, DUMP_SUMS).flat_map(u32::to_le_bytes));
+            bytes.extend(checksums.dump(drive, block..block + DUMP_SUMS).flat_map(u32::to_le_bytes));
         } else {
             let first = index * DUMP_ENTRIES;
             for entry in first..first + DUMP_ENTRIES {

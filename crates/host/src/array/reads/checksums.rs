@@ -5,6 +5,7 @@
 //! around, as if it had reported an error.
 
 use crate::Block;
+use std::ops::Range;
 use tailcut_base::table::Table;
 
 /// A CRC-32C per block of each drive: 4 bytes of memory per block of 4 KiB.
@@ -41,9 +42,9 @@ impl Checksums {
     }
 
     /// The stored forms of a range of blocks, for a checkpoint. Blocks past the end of the drive are unknown.
-    pub fn dump(&self, drive: usize, block: u64, blocks: u64) -> impl Iterator<Item = u32> {
+    pub fn dump(&self, drive: usize, blocks: Range<u64>) -> impl Iterator<Item = u32> {
         let table = &self.drives[drive];
-        (block..block + blocks).map(|block| table.get(block as usize).copied().unwrap_or(UNKNOWN))
+        blocks.map(|block| table.get(block as usize).copied().unwrap_or(UNKNOWN))
     }
 
     /// Restores what [`dump`](Checksums::dump) returned.
@@ -81,7 +82,7 @@ mod tests {
         assert!(sums.accept(0, 3, &Fingerprint(8)), "of another drive");
         sums.set(1, 4, 0);
         assert!(sums.accept(1, 4, &Fingerprint(0)) && !sums.accept(1, 4, &Fingerprint(9)));
-        let dumped: Vec<u32> = sums.dump(1, 2, 20).collect();
+        let dumped: Vec<u32> = sums.dump(1, 2..22).collect();
         sums.forget(1, 3, 2);
         assert!(sums.accept(1, 3, &Fingerprint(8)));
         sums.restore(1, 2, dumped.into_iter());
