@@ -4,7 +4,6 @@ pub use crate::advise::arguments::AdviseArguments;
 pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
 pub use crate::compare::arguments::CompareArguments;
-use crate::ctl::DEFAULT_CONTROL;
 pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
 pub use crate::pts::arguments::PtsArguments;
@@ -80,9 +79,8 @@ pub enum Command {
     },
     /// Show what a server serves, and how it is
     Status {
-        /// The control socket of the server
-        #[arg(default_value = DEFAULT_CONTROL)]
-        socket: PathBuf,
+        /// The control socket of the server; when left out, tailcut.ctl or else the only one in this folder
+        socket: Option<PathBuf>,
     },
     /// Print completions, manual pages and the manual of scenario keys
     #[command(subcommand)]

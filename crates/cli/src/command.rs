@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// standard error. Returns 0 for success, 1 for a failure on the way, 2 for bad input, 130 after
 /// an interruption.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
     let mut out = std::io::stdout().lock();
     let done = dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?));
     match done {
@@ -27,6 +27,26 @@ pub fn main() -> ExitCode {
         }
     }
 }
+
+/// Ends the process for arguments that cannot be read, or after a page of help. What the standard library says of numbers
+/// that it cannot read is put into plain words.
+fn refuse(error: &clap::Error) -> ! {
+    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    let Some(&(_, plain)) = NUMBERS.iter().find(|(text, _)| *text == why) else { error.exit() };
+    let text = error.render().to_string().replace(&why, plain);
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    std::process::exit(error.exit_code())
+}
+
+/// What the standard library says of numbers that it cannot read, and how it is said here.
+const NUMBERS: [(&str, &str); 6] = [
+    ("invalid digit found in string", "it is not a whole number"),
+    ("cannot parse integer from empty string", "it is empty; write a whole number"),
+    ("number too large to fit in target type", "it is too large"),
+    ("number too small to fit in target type", "it is too small"),
+    ("invalid float literal", "it is not a number"),
+    ("cannot parse float from empty string", "it is empty; write a number"),
+];
 
 fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let built_in = RunArguments { options: arguments.run, ..RunArguments::default() };
@@ -45,7 +65,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Pts(arguments) => pts::pts(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
         Command::Ctl { socket, words } => ctl::ctl(&socket, &words, out),
-        Command::Status { socket } => ctl::ctl(&socket, &["status".into()], out),
+        Command::Status { socket } => ctl::status(socket.as_deref(), out),
         Command::Generate(what) => generate::generate(&what, out),
     }
 }

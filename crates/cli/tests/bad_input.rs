@@ -120,7 +120,50 @@ fn the_command_line_itself_is_checked() {
     assert!(refused(&["explian"]).contains("'explain'"));
     assert!(refused(&["run", "--sed", "3"]).contains("--seed"));
     assert!(refused(&["explain", "out", "--percentile", "100"]).contains("below 100"));
-    assert!(refused(&["run", "--seed=many"]).contains("--seed"));
+    let report = refused(&["run", "--seed=many"]);
+    assert!(report.contains("'--seed <N>': it is not a whole number"), "{report}");
+    let report = refused(&["bench", "kv", "--unix", "/no/such.sock"]);
+    assert!(report.contains("no server answers at /no/such.sock: start one"), "{report}");
+}
+
+/// In a resolved scenario every key is written: another name of a preset alone would give the old drive a new name.
+#[test]
+fn a_preset_that_decides_nothing_is_reported() {
+    let printed = stdout(&["--resolved", "--set", "device.preset=z-ssd"]);
+    let renamed = printed.replace("preset = \"z-ssd\"", "preset = \"tlc-nvme\"");
+    assert_ne!(printed, renamed);
+    let warned = |text: &str| {
+        let file = Scenario::new("renamed", text);
+        let arguments =
+            ["run", file.path(), "--set", "run.ramp=0s", "--set", "run.requests=100", "-q", "--json", "-"];
+        let output = tailcut(&arguments).args(["--out", &format!("{}.out", file.path())]).output();
+        String::from_utf8(output.expect("the binary starts").stderr).expect("text")
+    };
+    let report = warned(&renamed);
+    assert!(report.contains("device.preset has no effect") && report.contains("as in z-ssd"), "{report}");
+    assert!(report.contains("help: remove the keys that tlc-nvme is to decide"), "{report}");
+    let tuned = printed.replace("capacitor = true", "capacitor = false");
+    assert!(!warned(&tuned).contains("device.preset"), "one key of it is changed");
+    assert!(!warned(&printed).contains("device.preset"));
+}
+
+#[test]
+fn status_finds_the_only_server_of_a_folder() {
+    let folder = std::env::temp_dir().join(format!("tailcut-status-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let status = || {
+        let output = tailcut(&["status"]).current_dir(&folder).output().expect("the binary starts");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert!(status().contains("nobody serves at tailcut.ctl"));
+    let sockets = ["a.ctl", "b.ctl"].map(|name| {
+        let socket = std::os::unix::net::UnixListener::bind(folder.join(name)).expect("a socket");
+        drop(socket);
+        status()
+    });
+    assert!(sockets[0].contains("nobody serves at a.ctl"), "{}", sockets[0]);
+    assert!(sockets[1].contains("several control sockets: a.ctl, b.ctl"), "{}", sockets[1]);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
 }
 
 #[test]

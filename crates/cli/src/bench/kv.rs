@@ -95,7 +95,18 @@ struct Measured {
 
 /// Does what the arguments ask and prints to `out`.
 pub fn kv(arguments: &KvBench, out: &mut dyn Write) -> Result<(), Failure> {
-    let measured = measure(arguments).map_err(|error| Failure::Operation(format!("the server: {error}")))?;
+    let measured = measure(arguments).map_err(|error| {
+        let server = match &arguments.unix {
+            Some(path) => path.display().to_string(),
+            None => arguments.tcp.to_string(),
+        };
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::Input(format!(
+                "no server answers at {server}: start one with 'tailcut serve kv', or name another with --tcp or --unix"
+            )),
+            _ => Failure::Operation(format!("the server at {server}: {error}")),
+        }
+    })?;
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         writeln!(
             out,

@@ -1,11 +1,46 @@
 //! `tailcut ctl` and `tailcut status`: asking and steering a server that runs.
 
 use crate::failure::Failure;
+use std::fs::DirEntry;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 /// Where a server listens to its operator unless told otherwise.
 pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
+
+/// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket in the working
+/// folder.
+pub fn status(socket: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
+    let words = ["status".into()];
+    if let Some(socket) = socket {
+        return ctl(socket, &words, out);
+    }
+    let mut found = control_sockets(Path::new("."));
+    match (found.len(), found.pop()) {
+        (1, Some(only)) => ctl(&only, &words, out),
+        (2.., Some(last)) if !Path::new(DEFAULT_CONTROL).exists() => {
+            found.push(last);
+            let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+            let names = names.join(", ");
+            Err(Failure::Input(format!(
+                "there are several control sockets: {names}; say which: tailcut status SOCKET"
+            )))
+        }
+        _ => ctl(Path::new(DEFAULT_CONTROL), &words, out),
+    }
+}
+
+/// The control sockets in a folder, by name: sockets whose names end with those of control sockets.
+fn control_sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_socket = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_socket());
+    let paths = entries.filter(is_socket).map(|entry| PathBuf::from(entry.file_name()));
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "ctl")).collect();
+    paths.sort();
+    paths
+}
 
 /// Says something to the server that listens on a socket, and prints its answer.
 pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {

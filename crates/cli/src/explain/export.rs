@@ -35,6 +35,14 @@ pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -
     let rerun = Rerun::new(kept, arguments.quiet)?;
     rerun.announce(1);
     let (chips, requests) = rerun.record(window)?;
+    if chips.records.is_empty() && requests.seen.is_empty() {
+        let show = |time: Time| show_time(time.0 as f64);
+        return Err(Failure::Input(format!(
+            "nothing happened from {} to {}: move --from, or leave it out to see the slowest request",
+            show(window.from),
+            show(window.until)
+        )));
+    }
     output::write_file_with(file, |file| write(file, &chips, &requests))?;
     let mut text = format!(
         "{}: {} transactions and {} requests from {:.6} s to {:.6} s ({})\n",

@@ -54,6 +54,8 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     }
     let latency = kept.latency_at(arguments.percentile, selection)?;
     let (around, shares) = attribution.around(latency, AROUND);
+    let slower = 1.0 - arguments.percentile / 100.0;
+    let from = kept.latency_at(Tail::percentile_of_fastest(attribution.count(), slower), selection)?;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
     let make_up = MakeUp {
@@ -62,7 +64,7 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         latency_ns: latency.0,
         around,
         around_waits: Wait::list(&shares),
-        slower: Tail::slowest(&attribution, 1.0 - arguments.percentile / 100.0),
+        slower: Tail::slowest(&attribution, slower, from),
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
     let report = &kept.saved.report;

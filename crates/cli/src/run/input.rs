@@ -4,13 +4,15 @@ use super::{Scenario, simulation::NotRun};
 use crate::arguments::{RunArguments, RunOptions};
 use crate::failure::Failure;
 use crate::scenario::effect::{self, Reason};
-use crate::scenario::{self, Problem, Problems, keys};
+use crate::scenario::{self, Problem, Problems, Source, keys};
 use crate::terminal::Tone;
 use std::path::Path;
+use tailcut_base::config::Choice;
 use tailcut_sim::scenario::{InputError, Weight};
 use tailcut_sim::trace::TraceError;
 use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
+use tailcut_ssd::Preset;
 
 /// Reads the scenario and what the command line says besides.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
@@ -45,8 +47,24 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
         let found = ineffective.iter().find(|keys| keys.covers(path))?;
         Some(Reason { because: found.because.clone(), is_wrong: found.weight == Weight::Wrong })
     };
-    let found = effect::find(scenario, &defaults, source, &settings, reason);
-    if found.errors.list().is_empty() { Ok(found.warnings) } else { Err(found.errors.into()) }
+    let found = effect::find(scenario, &defaults, source.clone(), &settings, reason);
+    if !found.errors.list().is_empty() {
+        return Err(found.errors.into());
+    }
+    Ok(found.warnings.and(idle_preset(scenario, source, &settings)))
+}
+
+/// A warning about a `device.preset` that decides nothing.
+fn idle_preset(scenario: &mut Scenario, source: Option<Source>, settings: &[String]) -> Problems {
+    let chosen = scenario.device.preset.name();
+    let defaults_of = |&preset: &Preset| {
+        let mut keys = keys::list(&mut Scenario { device: preset.config(), ..Scenario::default() });
+        keys.retain(|key| key.path.starts_with("device.") && !key.is_section());
+        (preset.name(), keys)
+    };
+    let defaults = Preset::all().iter().map(defaults_of).collect();
+    let preset = effect::Preset { path: "device.preset", chosen, defaults };
+    effect::find_idle_preset(scenario, &preset, source, settings)
 }
 
 /// Puts the trace or the job file of the command line in the place of the scenario's workload.

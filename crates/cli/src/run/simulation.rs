@@ -262,7 +262,10 @@ fn conclude<S: Storage, W: Witness>(
     ends: &Ends,
     interrupted: bool,
 ) -> Simulated {
-    let report = Report::new(scenario, &world, &ends.figures(), interrupted);
+    let mut report = Report::new(scenario, &world, &ends.figures(), interrupted);
+    if interrupted {
+        report.notes.extend(report.unmeasured().map(String::from));
+    }
     let broken = world.sources().find_map(|source| source.failure());
     let ending = match (interrupted, broken, world.device.read_only()) {
         (true, _, _) => Ending::Interrupted,

@@ -63,6 +63,45 @@ pub fn find(
     }
 }
 
+/// A key whose value is a set of defaults for others, such as a preset.
+pub struct Preset<'c> {
+    /// The path of the key.
+    pub path: &'c str,
+    /// Its value.
+    pub chosen: &'c str,
+    /// The defaults that each of its values stands for, by name.
+    pub defaults: Vec<(&'static str, Vec<Key>)>,
+}
+
+/// A warning when a preset was written that decides nothing, because every key that it has a default for was written as well,
+/// with values closer to another preset's: a resolved scenario in which only the name was changed.
+pub fn find_idle_preset(
+    part: &mut dyn Configure,
+    preset: &Preset<'_>,
+    file: Option<Source>,
+    sets: &[String],
+) -> Problems {
+    let Written { sources, document, .. } = Written::parse(file, sets);
+    let document = document.unwrap_or_default();
+    let written: BTreeMap<String, &Item> = document.written().into_iter().collect();
+    let now = values(&keys::list(part));
+    let agrees = |key: &&Key| key.path != preset.path && now.get(&key.path) == Some(&key.default);
+    let agreeing = |keys: &[Key]| keys.iter().filter(agrees).count();
+    let has_all = |keys: &[Key]| keys.iter().all(|key| written.contains_key(&key.path));
+    let own = preset.defaults.iter().find(|(name, _)| *name == preset.chosen).map(|(_, keys)| keys);
+    let closest = preset.defaults.iter().max_by_key(|(_, keys)| agreeing(keys));
+    let problem = match (written.get(preset.path), own, closest) {
+        (Some(item), Some(own), Some((name, keys))) if has_all(own) && agreeing(keys) > agreeing(own) => {
+            let (path, chosen) = (preset.path, preset.chosen);
+            let message = format!("{path} has no effect: every key that it decides is written, as in {name}");
+            let remedy = format!("remove the keys that {chosen} is to decide");
+            Some(Problem::at(item.key.clone(), message).remedy(remedy))
+        }
+        _ => None,
+    };
+    Problems::new(sources, problem.into_iter().collect())
+}
+
 fn values(keys: &[Key]) -> BTreeMap<String, String> {
     keys.iter().map(|key| (key.path.clone(), key.default.clone())).collect()
 }

@@ -57,6 +57,11 @@ impl Problems {
         problems.sort_by_key(|problem| (problem.place.is_none(), problem.place.as_ref().map(order)));
         Problems { sources, problems }
     }
+    /// These problems and others of the same texts.
+    pub fn and(self, others: Problems) -> Problems {
+        debug_assert_eq!(self.sources, others.sources);
+        Problems::new(self.sources, self.problems.into_iter().chain(others.problems).collect())
+    }
 
     /// The problems, in the order of the report.
     pub fn list(&self) -> &[Problem] {

@@ -5,7 +5,7 @@
 //! the whole time.
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, OutputError};
 use crate::terminal::Tone;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,7 +79,10 @@ impl History {
         };
         let mut history =
             History { file: file.into(), control: control.into(), head, moments: 0, due: Instant::now() };
-        history.rewrite(&[])?;
+        history.rewrite(&[]).map_err(|failure| {
+            let file = file.display();
+            Failure::Input(format!("--history {file}: {}; name another file", failure.cause))
+        })?;
         Ok(history)
     }
 
@@ -131,7 +134,7 @@ impl History {
         let line = serde_json::to_string(&Moment { at, values }).expect("plain data");
         let append =
             || OpenOptions::new().append(true).open(&self.file)?.write_all(format!("{line}\n").as_bytes());
-        append().map_err(|cause| output::OutputError { path: self.file.clone(), cause })?;
+        append().map_err(|cause| OutputError { path: self.file.clone(), cause })?;
         self.moments += 1;
         Ok(())
     }
@@ -140,7 +143,7 @@ impl History {
     fn thin(&mut self) -> Result<(), Failure> {
         let lines: Vec<String> = self.lines()?.into_iter().step_by(2).collect();
         self.head.every_s *= 2;
-        self.rewrite(&lines)
+        Ok(self.rewrite(&lines)?)
     }
 
     /// The lines behind the first.
@@ -150,7 +153,7 @@ impl History {
         Ok(text.lines().skip(1).map(str::to_owned).collect())
     }
 
-    fn rewrite(&mut self, lines: &[String]) -> Result<(), Failure> {
+    fn rewrite(&mut self, lines: &[String]) -> Result<(), OutputError> {
         let head = serde_json::to_string(&self.head).expect("plain data");
         let text: String = std::iter::once(&head).chain(lines).flat_map(|line| [line, "\n"]).collect();
         output::write_file(&self.file, text.as_bytes())?;

@@ -40,8 +40,13 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.push(row(
         "erases",
         count(d.erases),
-        &format!("~{}", show_count(d.erases_least)),
-        format!("{} blocks emptied, {} for wear", count(d.collections), count(d.levelled)),
+        "-",
+        format!(
+            "{} blocks emptied, {} for wear; ~{} in the long run",
+            count(d.collections),
+            count(d.levelled),
+            show_count(d.erases_least)
+        ),
     ));
     rows.push(row(
         "wear spread",

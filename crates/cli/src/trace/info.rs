@@ -138,8 +138,13 @@ fn pace(info: &Info, tone: Tone) -> String {
         table.row(&[what.to_string(), per_second(requests), show_rate(bytes)]);
     };
     row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
-    row("busiest second", r.peak_1s_requests as f64, r.peak_1s_bytes as f64);
-    row("busiest 100 ms", r.peak_100ms_requests as f64 * 10.0, r.peak_100ms_bytes as f64 * 10.0);
+    // A trace that is shorter than a second has no second to compare with its mean.
+    if info.duration_ns >= 1_000_000_000 {
+        row("busiest second", r.peak_1s_requests as f64, r.peak_1s_bytes as f64);
+    }
+    if info.duration_ns >= 100_000_000 {
+        row("busiest 100 ms", r.peak_100ms_requests as f64 * 10.0, r.peak_100ms_bytes as f64 * 10.0);
+    }
     let mut text = format!("{table}\n\n");
     let titles = ["mean", "50", "90", "99", "99.9", "max"].map(|title| (title, Align::Right));
     let mut head = vec![("time", Align::Left)];

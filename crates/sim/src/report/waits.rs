@@ -1,6 +1,6 @@
 //! What slow requests waited for.
 
-use crate::world::{Attribution, Share};
+use crate::world::{Attribution, Share, rank_of};
 use serde::{Deserialize, Serialize};
 use tailcut_base::Nanos;
 
@@ -15,7 +15,7 @@ pub struct Tail {
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,
-    /// The fastest of them took at least this, in ns.
+    /// The latency of the fastest of them in ns, at most 0.1 % too high: never below the percentile that they lie above.
     pub from_ns: u64,
     /// Where their time went, the largest part first.
     pub waits: Vec<Wait>,
@@ -33,10 +33,16 @@ pub struct Wait {
 }
 
 impl Tail {
-    /// The slowest `share` of the requests.
-    pub fn slowest(attribution: &Attribution, share: f64) -> Tail {
+    /// The slowest `share` (0 … 1) of the requests, of which the fastest took `from`: see [`Tail::percentile_of_fastest`].
+    pub fn slowest(attribution: &Attribution, share: f64, from: Nanos) -> Tail {
         let (requests, shares) = attribution.slowest(share);
-        Tail { share, requests, from_ns: lowest(attribution, requests).0, waits: Wait::list(&shares) }
+        Tail { share, requests, from_ns: from.0, waits: Wait::list(&shares) }
+    }
+
+    /// The percentile of `count` requests, 0 … 100, at which the fastest of the slowest `share` (0 … 1) stands.
+    pub fn percentile_of_fastest(count: u64, share: f64) -> f64 {
+        // The middle of its rank, so that rounding reaches no other.
+        100.0 * ((count - rank_of(count, share).min(count)) as f64 + 0.5) / count.max(1) as f64
     }
 }
 
@@ -48,15 +54,28 @@ impl Wait {
     }
 }
 
-/// The lowest latency of the bucket that completes the `requests` slowest.
-fn lowest(attribution: &Attribution, requests: u64) -> Nanos {
-    let rows: Vec<(Nanos, u64)> = attribution.rows().map(|(from, count, _)| (from, count)).collect();
-    let mut counted = 0;
-    for &(from, count) in rows.iter().rev() {
-        counted += count;
-        if counted >= requests {
-            return from;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::OpStats;
+    use tailcut_base::{Cause, Spans};
+
+    #[test]
+    fn no_tail_begins_below_the_percentile_that_it_lies_above() {
+        let mut stats = OpStats::default();
+        for n in 0..58_421u64 {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos(90_000 + n * 37));
+            stats.latency.record(spans.total());
+            stats.attribution.record(spans.total(), &spans);
+        }
+        for share in TAILS {
+            let count = stats.latency.count();
+            let from = stats.latency.percentile(Tail::percentile_of_fastest(count, share));
+            let tail = Tail::slowest(&stats.attribution, share, from);
+            let exact = 90_000 + (count - tail.requests) * 37;
+            assert!(tail.from_ns >= stats.latency.percentile(100.0 * (1.0 - share)).0, "{share}");
+            assert!((exact..exact + exact / 1000 + 1).contains(&tail.from_ns), "{share}: {tail:?}, {exact}");
         }
     }
-    Nanos::ZERO
 }

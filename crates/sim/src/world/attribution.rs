@@ -33,8 +33,6 @@ pub struct Part {
     pub count: u64,
     /// The time that they spent on each cause, in ns.
     pub nanos: [u128; CAUSES],
-    /// The lowest latency of the bucket of the fastest of them.
-    pub from: Nanos,
 }
 
 impl Part {
@@ -92,7 +90,7 @@ impl Attribution {
     /// What the requests of these ranks waited for, rank 0 being the slowest. Of a bucket that is only in part among
     /// them, each request counts as an average one of the bucket.
     pub fn ranked(&self, ranks: std::ops::Range<u64>) -> Part {
-        let mut part = Part { count: 0, nanos: [0; CAUSES], from: Nanos::ZERO };
+        let mut part = Part { count: 0, nanos: [0; CAUSES] };
         let mut slower = 0;
         for row in (0..ROWS).rev().filter(|&row| self.counts[row] > 0) {
             let count = self.counts[row];
@@ -100,7 +98,6 @@ impl Attribution {
             slower += count;
             if taken > 0 {
                 part.count += taken;
-                part.from = lowest_of(row);
                 for (sum, &n) in part.nanos.iter_mut().zip(&self.nanos[row * CAUSES..(row + 1) * CAUSES]) {
                     *sum += u128::from(n) * u128::from(taken) / u128::from(count);
                 }

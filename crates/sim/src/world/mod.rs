@@ -407,12 +407,20 @@ impl<D: Device, W: Witness> World<D, W> {
     /// Requests issued, and how many were due by the end of the run, where the device was too slow for an open loop: the
     /// next request was late by more than a twentieth of the run. What was due beyond that is taken from what was issued.
     pub fn overload(&self) -> Option<(u64, u64)> {
-        let run = self.end.min(self.stats.until).since(self.prepared?);
-        let kept_up = Nanos(run.0.saturating_sub(self.lateness.0));
-        let is_late = self.lateness * 20 > run && kept_up > Nanos::ZERO;
+        let until = self.end.min(self.stats.until);
+        let run = until.since(self.prepared?);
+        // A run that was interrupted has issued to its last moment.
+        let lateness = if self.closed { self.lateness } else { self.lateness_at(until) };
+        let kept_up = Nanos(run.0.saturating_sub(lateness.0));
+        let is_late = lateness * 20 > run && kept_up > Nanos::ZERO;
         let issued = self.issued - self.preparing;
         let due = || (issued as f64 * run.0 as f64 / kept_up.0 as f64) as u64;
         is_late.then(|| (issued, due()))
+    }
+
+    /// By how much the next request of an open loop is late.
+    fn lateness_at(&self, now: Time) -> Nanos {
+        self.issuers.iter().map(|issuer| issuer.lateness(now)).max().unwrap_or_default()
     }
 
     /// When the sources that count began, once the device had been prepared.
@@ -471,7 +479,7 @@ impl<D: Device, W: Witness> World<D, W> {
     fn is_over(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
             if !self.closed {
-                self.lateness = self.issuers.iter().map(|l| l.lateness(now)).max().unwrap_or_default();
+                self.lateness = self.lateness_at(now);
             }
             self.close();
         }
