@@ -85,7 +85,7 @@ impl<P: Probe> Ssd<P> {
         let command = self.tags[tag].command;
         let set = self.set_of_tag(tag);
         let wanted = self.streams.read(command.sector, command.sectors);
-        if self.is_quiet(set) {
+        if self.steering.is_quiet(set) {
             return;
         }
         for logical in wanted.map(LogicalPage::new) {
@@ -119,7 +119,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn is_plan_void(&self, request: &MemoryRequest) -> bool {
         request.owner == NONE
             || self.ftl.lookup(request.logical) != Mapping::Flash(request.physical)
-            || self.is_quiet(self.sets.of_unit(request.unit))
+            || self.steering.is_quiet(self.sets.of_unit(request.unit))
     }
 
     /// A read ahead that was void leaves the line of its chip.

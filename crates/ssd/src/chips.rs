@@ -80,7 +80,7 @@ impl<P: Probe> Ssd<P> {
             // What reads went before may have been dropped, or moved away by the leveler.
             u.held_off_since = Time::NEVER;
             if self.levels_queues()
-                && !self.rests_programs(self.sets.of_unit(unit))
+                && !self.steering.rests_programs(self.sets.of_unit(unit))
                 && self.take_over(now, unit)
             {
                 self.wake(now);

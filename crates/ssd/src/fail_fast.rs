@@ -112,7 +112,7 @@ impl<P: Probe> Ssd<P> {
     /// comes to a unit now.
     fn own_work_ahead(&self, now: Time, unit: LunId) -> Nanos {
         let which = self.config.schedule.fail_fast;
-        let rests = self.rests_programs(self.sets.of_unit(unit));
+        let rests = self.steering.rests_programs(self.sets.of_unit(unit));
         let resting = if rests { Lane::USER_WRITE.mask() } else { 0 };
         if !self.config.gc.preemptible {
             let lanes =

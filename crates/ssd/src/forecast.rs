@@ -117,7 +117,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn defers_erase(&self, now: Time, plane: PlaneId) -> bool {
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.config.preempt.time_erases
-            && !self.set(self.sets.of_plane(plane)).windows.are_set()
+            && !self.steering.has_windows(self.sets.of_plane(plane))
             && self.ftl.free_blocks(plane) > self.config.gc_reserve() + 1
             && !self.forecast.is_quiet(now, unit, self.phases.erase)
     }
@@ -127,7 +127,7 @@ impl<P: Probe> Ssd<P> {
     /// program.
     #[inline]
     pub(crate) fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
-        self.rests_programs(set)
+        self.steering.rests_programs(set)
             || self.config.preempt.time_programs
                 && self.buffer.can_wait(set)
                 && self.waits_for_silence(now, set)

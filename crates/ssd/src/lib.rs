@@ -6,6 +6,7 @@
 //! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
 
 mod ahead;
+mod at_rest;
 pub mod behaviour;
 mod block_mapped;
 mod chips;
@@ -24,23 +25,20 @@ mod jitter;
 mod levelling;
 mod memory;
 pub mod planted;
-mod plm;
 pub mod precondition;
 pub mod preemption;
 pub mod presets;
 pub mod probe;
 mod programs;
-mod quiet;
 mod reads;
 pub mod request;
-mod runs;
 pub mod sets;
 mod shortage;
 mod ssd;
+mod steering;
 mod transactions;
 mod trims;
 mod unqueued;
-mod windows;
 mod writes;
 
 pub use behaviour::{Accuracy, Outlook, Prediction, Service};

@@ -99,7 +99,7 @@ impl<P: Probe> Ssd<P> {
         let physical = self.buffer[entry].old;
         assert!(physical != PhysicalPage::NONE, "a page without an old version is whole");
         let set = self.buffer.set_of(entry);
-        self.set_mut(set).quiet.merges += 1;
+        self.steering.merge_begins(set);
         self.ftl.pin(physical);
         let (unit, place) = self.unit_of(physical);
         let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
@@ -117,7 +117,7 @@ impl<P: Probe> Ssd<P> {
         let MemoryRequest { owner: entry, physical, .. } = request;
         let program = request.waiting_program();
         let set = self.buffer.set_of(entry);
-        self.set_mut(set).quiet.merges -= 1;
+        self.steering.merge_ends(set);
         self.medium.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {

@@ -125,7 +125,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     fn must_follow(&mut self, tag: Tag, entry: u32) -> bool {
         !self.config.schedule.hit_manager
-            && !self.is_quiet(self.buffer.set_of(entry))
+            && !self.steering.is_quiet(self.buffer.set_of(entry))
             && self.follows(tag, entry)
     }
 
@@ -146,7 +146,7 @@ impl<P: Probe> Ssd<P> {
         request.order = self.requests.next_order();
         let id = self.requests.add(request);
         let set = self.buffer.set_of(entry);
-        self.set_mut(set).quiet.followers += 1;
+        self.steering.follower_begins(set);
         self.requests[id].next = std::mem::replace(&mut self.buffer[entry].readers, id);
     }
 
@@ -157,7 +157,7 @@ impl<P: Probe> Ssd<P> {
         while list != RequestId::NONE {
             let id = list;
             list = self.requests[id].next;
-            self.set_mut(self.sets.of_unit(unit)).quiet.followers -= 1;
+            self.steering.follower_ends(self.sets.of_unit(unit));
             self.ftl.pin(physical);
             let r = &mut self.requests[id];
             (r.unit, r.place, r.physical, r.since) = (unit, place as u8, physical, now);
@@ -180,7 +180,7 @@ impl<P: Probe> Ssd<P> {
             self.requests.remove(list);
             list = next;
             self.scheduler.hastened_left();
-            self.set_mut(self.buffer.set_of(entry)).quiet.followers -= 1;
+            self.steering.follower_ends(self.buffer.set_of(entry));
             let t = &mut self.tags[tag];
             t.content = content::fold(t.content, page, content);
             t.page_done(page);

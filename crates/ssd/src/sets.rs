@@ -14,13 +14,9 @@ use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::Protocol;
 use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
-use crate::plm::PredictableLatency;
 use crate::probe::Probe;
-use crate::quiet::Quiet;
 use crate::request::Tag;
-use crate::runs::Run;
 use crate::ssd::Ssd;
-use crate::windows::WindowSchedule;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -275,19 +271,6 @@ impl Sets {
     }
 }
 
-/// What the drive keeps of each set.
-#[derive(Debug, Default)]
-pub(crate) struct SetState {
-    pub(crate) windows: WindowSchedule,
-    pub(crate) run: Run,
-    pub(crate) quiet: Quiet,
-    pub(crate) predictable: PredictableLatency,
-    /// Writes and flushes of the set in the drive.
-    pub(crate) writes: u32,
-    /// Why it takes no more writes; `None` while it does.
-    pub(crate) read_only: Option<String>,
-}
-
 impl<P: Probe> Ssd<P> {
     /// The sets that the drive is divided into.
     pub fn sets(&self) -> Sets {
@@ -308,16 +291,6 @@ impl<P: Probe> Ssd<P> {
     pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
         assert!(set.get() < self.sets.count(), "the drive has {} sets", self.sets.count());
         self.answer(now, set, call)
-    }
-
-    #[inline]
-    pub(crate) fn set(&self, set: SetId) -> &SetState {
-        &self.states[set]
-    }
-
-    #[inline]
-    pub(crate) fn set_mut(&mut self, set: SetId) -> &mut SetState {
-        &mut self.states[set]
     }
 
     /// The set that a command with this first sector is for.

@@ -8,7 +8,39 @@ use crate::request::Tag;
 use crate::request::{Lane, MemoryRequest, RequestId};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Cause, Status, Time};
+
+/// Which sets take no more writes, and why.
+#[derive(Debug)]
+pub(crate) struct ReadOnly {
+    /// Why a set takes no more; `None` while it does.
+    why: IdVec<SetId, Option<String>>,
+    is_any: bool,
+}
+
+impl ReadOnly {
+    /// All sets take writes.
+    pub(crate) fn none(sets: impl Iterator<Item = SetId>) -> ReadOnly {
+        ReadOnly { why: sets.map(|_| None).collect(), is_any: false }
+    }
+
+    /// True while a set takes writes.
+    #[inline]
+    fn takes_writes(&self, set: SetId) -> bool {
+        !self.is_any || self.why[set].is_none()
+    }
+
+    fn note(&mut self, set: SetId, why: String) {
+        self.why[set] = Some(why);
+        self.is_any = true;
+    }
+
+    /// Why the first set that takes no more writes does not.
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.why.iter().find_map(|why| why.as_deref())
+    }
+}
 
 impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
@@ -64,7 +96,7 @@ impl<P: Probe> Ssd<P> {
     /// True unless a set has become read-only.
     #[inline]
     pub(crate) fn takes_writes(&self, set: SetId) -> bool {
-        !self.is_any_read_only || self.set(set).read_only.is_none()
+        self.read_only.takes_writes(set)
     }
 
     /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
@@ -78,8 +110,7 @@ impl<P: Probe> Ssd<P> {
                 self.ftl.free_blocks(plane),
                 self.counters.bad_blocks
             );
-            self.set_mut(set).read_only = Some(why);
-            self.is_any_read_only = true;
+            self.read_only.note(set, why);
         }
         while let Some(tag) = self.buffer.line(set).pop_front() {
             self.tags[tag].status = Status::WriteProtected;

@@ -25,18 +25,20 @@ use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::Requests;
 use crate::request::Tag;
-use crate::sets::{SetId, SetState, Sets};
+use crate::sets::{SetId, Sets};
+use crate::shortage::ReadOnly;
+use crate::steering::Steering;
 use crate::unqueued::Unqueued;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::ids::Id;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
 /// The timers: one for each direction of the link, then one for each channel, then one for each
 /// unit, then one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for
-/// the windows of collection (see [`crate::windows`]) once the host has said when to collect.
+/// the windows of collection (see [`crate::steering`]) once the host has said when to collect.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -68,13 +70,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) ftl: Ftl,
     pub(crate) collection: Collection,
     pub(crate) sets: Sets,
-    pub(crate) states: IdVec<SetId, SetState>,
-    /// The host has begun to say when the drive collects.
-    pub(crate) is_steered: bool,
-    /// Some set has a quiet period, or is about to.
-    pub(crate) is_any_quiet: bool,
-    /// Some set takes no more writes.
-    pub(crate) is_any_read_only: bool,
+    pub(crate) steering: Steering,
+    pub(crate) read_only: ReadOnly,
     pub(crate) preemption: Preemption,
     pub(crate) inference: Inference,
     pub(crate) forecast: Forecast,
@@ -144,10 +141,8 @@ impl<P: Probe> Ssd<P> {
             streams: Streams::new(config.cache.streams, geometry.page_sectors(), config.cache.ahead),
             collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
             sets,
-            states: sets.ids().map(|_| SetState::default()).collect(),
-            is_steered: false,
-            is_any_quiet: false,
-            is_any_read_only: false,
+            steering: Steering::new(sets.ids()),
+            read_only: ReadOnly::none(sets.ids()),
             levelling: Levelling::new(&geometry, sets),
             tracker: Tracker::default(),
             jitter: Jitter::new(config.timing.read_jitter, seed),
@@ -177,7 +172,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Why the drive, or a set of it, takes no more writes, once it does not.
     pub fn read_only(&self) -> Option<&str> {
-        self.states.iter().find_map(|set| set.read_only.as_deref())
+        self.read_only.why()
     }
 
     /// The latest moment that the drive's timers can hold.
@@ -210,6 +205,7 @@ impl<P: Probe> Ssd<P> {
     pub fn check(&self) {
         let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
+        self.steering.check();
     }
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
@@ -294,7 +290,7 @@ impl<P: Probe> Ssd<P> {
     /// Serves a timer of the drive as a whole.
     #[cold]
     fn serve_drive(&mut self, now: Time, slot: usize) {
-        if self.is_steered && slot + 1 == self.timers.slots() {
+        if self.steering.is_on() && slot + 1 == self.timers.slots() {
             return self.window_timer_expires(now);
         }
         self.look_for_silence(now);
@@ -344,7 +340,7 @@ impl<P: Probe> Ssd<P> {
         self.counters.count(&t.command, self.page_sectors);
         if matches!(t.command.op, Op::Write | Op::Flush) {
             let set = self.set_of_tag(tag);
-            self.set_mut(set).writes -= 1;
+            self.steering.write_ends(set);
         }
         self.tags.release(tag);
         self.unqueued.leave();

@@ -63,7 +63,7 @@ fn idle_preset(scenario: &mut Scenario, source: Option<Source>, settings: &[Stri
         (preset.name(), keys)
     };
     let defaults = Preset::all().iter().map(defaults_of).collect();
-    let preset = effect::Preset { path: "device.preset", chosen, defaults };
+    let preset = effect::Preset::new("device.preset", chosen, defaults);
     effect::find_idle_preset(scenario, &preset, source, settings)
 }
 

@@ -65,12 +65,16 @@ pub fn find(
 
 /// A key whose value is a set of defaults for others, such as a preset.
 pub struct Preset<'c> {
-    /// The path of the key.
-    pub path: &'c str,
-    /// Its value.
-    pub chosen: &'c str,
-    /// The defaults that each of its values stands for, by name.
-    pub defaults: Vec<(&'static str, Vec<Key>)>,
+    path: &'c str,
+    chosen: &'c str,
+    defaults: Vec<(&'static str, Vec<Key>)>,
+}
+
+impl<'c> Preset<'c> {
+    /// The key with this path and the value `chosen`; of each of its values, by name, the defaults that it stands for.
+    pub fn new(path: &'c str, chosen: &'c str, defaults: Vec<(&'static str, Vec<Key>)>) -> Preset<'c> {
+        Preset { path, chosen, defaults }
+    }
 }
 
 /// A warning when a preset was written that decides nothing, because every key that it has a default for was written as well,

@@ -4,6 +4,7 @@
 mod copies;
 mod erase;
 mod job;
+mod steered;
 mod wear;
 
 use crate::config::{GcConfig, WearConfig};
@@ -181,7 +182,7 @@ impl<P: Probe> Ssd<P> {
         if !is_short || self.block_mapped.is_some() {
             return;
         }
-        if self.is_steered && !self.is_still_short(now, plane) {
+        if self.steering.is_on() && !self.is_still_short(now, plane) {
             return;
         }
         if self.config.gc.ideal {
@@ -203,7 +204,7 @@ impl<P: Probe> Ssd<P> {
     /// Starts collections of an idle unit that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, unit: LunId) {
         let set = self.sets.of_unit(unit);
-        if self.block_mapped.is_some() || self.set(set).quiet.rests_collection() {
+        if self.block_mapped.is_some() || self.steering.rests_collection(set) {
             return;
         }
         let high = self.collection.thresholds(set).high;
@@ -248,9 +249,9 @@ impl<P: Probe> Ssd<P> {
             self.ftl.begin_emptying(victim);
         }
         let set = self.sets.of_plane(plane);
-        let forced = !self.collection_is_free(now, set);
+        let forced = !self.steering.lets_collect(now, set);
         let low = self.collection.thresholds(set).low;
-        let is_hosted = self.set(set).run.is_on(now) && self.ftl.free_blocks(plane) >= low;
+        let is_hosted = self.steering.runs(now, set) && self.ftl.free_blocks(plane) >= low;
         if forced {
             self.count_forced();
         }

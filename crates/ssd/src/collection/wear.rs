@@ -13,7 +13,7 @@ impl<P: Probe> Ssd<P> {
     /// eight times as often while there is something to move: a drive that is mostly cold has as
     /// many blocks to move as it erases in a turn.
     pub(super) fn level_wear(&mut self, now: Time, plane: PlaneId) {
-        if self.collection_is_free(now, self.sets.of_plane(plane))
+        if self.steering.lets_collect(now, self.sets.of_plane(plane))
             && let Some(coldest) = self.block_to_level(plane)
         {
             self.empty(now, plane, coldest, Purpose::Wear);

@@ -1,12 +1,5 @@
-//! NVMe Predictable Latency Mode of a drive: the same control as `run_gc` and `is_ready_for_read`, by the
-//! names of the standard (see [`tailcut_base::plm`]).
-//!
-//! The non-deterministic window is a run of collection without an end; the deterministic one is a quiet
-//! period in which the host may write. Writes let programs begin; collection goes on to rest until a plane
-//! falls below the low threshold: then the drive goes to the non-deterministic window by itself.
-//!
-//! Each NVM set has a mode, windows and a log of its own ([`crate::sets`]). Reads and time in the deterministic window are not bounded: the model
-//! knows no read disturb and no loss of charge that would make a drive move data.
+//! What a drive answers about its NVMe Predictable Latency Mode: see `steering::plm`. Each NVM set has a mode, windows and a
+//! log of its own ([`crate::sets`]).
 
 use crate::flash::PlaneId;
 use crate::probe::Probe;
@@ -16,20 +9,9 @@ use tailcut_base::control::ControlReply;
 use tailcut_base::plm::{Config, Events, Log, State, Window};
 use tailcut_base::{Nanos, Time};
 
-/// The mode of a set.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PredictableLatency {
-    is_enabled: bool,
-    config: Config,
-    /// What has come to pass since the log was read.
-    events: Events,
-    /// Warnings that the present window has given already.
-    warned: Events,
-}
-
 impl<P: Probe> Ssd<P> {
     /// Switches the mode on, into the non-deterministic window, or off.
-    pub(crate) fn set_predictable_latency(
+    pub(super) fn set_predictable_latency(
         &mut self,
         now: Time,
         set: SetId,
@@ -39,44 +21,38 @@ impl<P: Probe> Ssd<P> {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let predictable = &mut self.set_mut(set).predictable;
-        let was_enabled = predictable.is_enabled;
-        (predictable.is_enabled, predictable.config) = (is_enabled, config);
-        if is_enabled != was_enabled {
-            (predictable.events, predictable.warned) = (Events::NONE, Events::NONE);
-            if is_enabled {
-                self.collect_until(now, set, Time::NEVER);
-            } else {
+        match (self.steering.enable_predictable(set, is_enabled, config), is_enabled) {
+            (true, true) => self.collect_until(now, set, Time::NEVER),
+            (true, false) => {
                 self.end_run(now, set);
-                self.end_rest(now, set);
+                self.end_quiet(now, set);
             }
+            (false, _) => {}
         }
         ControlReply::Done
     }
 
     /// What has been set.
-    pub(crate) fn predictable_latency(&self, set: SetId) -> ControlReply {
+    pub(super) fn predictable_latency(&self, set: SetId) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let PredictableLatency { is_enabled, config, .. } = self.set(set).predictable;
-        ControlReply::PredictableLatency { is_enabled, config }
+        let is_enabled = self.steering.is_predictable(set);
+        ControlReply::PredictableLatency { is_enabled, config: self.steering.predictable_config(set) }
     }
 
     /// Goes to a window.
-    pub(crate) fn select_window(&mut self, now: Time, set: SetId, window: Window) -> ControlReply {
+    pub(super) fn select_window(&mut self, now: Time, set: SetId, window: Window) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
-        let state = self.set_mut(set);
-        if !state.predictable.is_enabled {
+        if !self.steering.is_predictable(set) {
             return ControlReply::Invalid;
         }
         match window {
             Window::Deterministic => {
-                state.predictable.warned = Events::NONE;
-                state.quiet.is_deterministic = true;
-                self.rest_from_now(now, set);
+                self.steering.select_deterministic(set);
+                self.begin_quiet(now, set);
             }
             Window::NonDeterministic => self.collect_until(now, set, Time::NEVER),
         }
@@ -84,10 +60,9 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The window that was selected, unless the drive has left it.
-    pub(crate) fn selected_window(&self, set: SetId) -> ControlReply {
-        let state = self.set(set);
-        match state.predictable.is_enabled {
-            true if state.quiet.is_deterministic => ControlReply::Window(Window::Deterministic),
+    pub(super) fn selected_window(&self, set: SetId) -> ControlReply {
+        match self.steering.is_predictable(set) {
+            true if self.steering.is_deterministic(set) => ControlReply::Window(Window::Deterministic),
             true => ControlReply::Window(Window::NonDeterministic),
             false if self.has_no_windows() => ControlReply::Unsupported,
             false => ControlReply::Invalid,
@@ -95,7 +70,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The log: reading it takes the events away.
-    pub(crate) fn predictable_latency_log(&mut self, now: Time, set: SetId) -> ControlReply {
+    pub(super) fn predictable_latency_log(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
         }
@@ -115,28 +90,18 @@ impl<P: Probe> Ssd<P> {
             writes_left: self.writes_left(set),
             time_left_ms: u64::MAX,
         };
-        ControlReply::Log(Log { events: self.take_events(set, &log), ..log })
-    }
-
-    /// A deterministic window has taken more writes than it could.
-    pub(crate) fn note_exceeded(&mut self, set: SetId) {
-        let predictable = &mut self.set_mut(set).predictable;
-        let warning = Events::WRITES.when(!predictable.warned.contain(Events::WRITES));
-        predictable.events = predictable.events.and(warning).and(Events::EXCEEDED);
-    }
-
-    fn has_no_windows(&self) -> bool {
-        self.block_mapped.is_some() || self.config.gc.ideal
+        ControlReply::Log(Log { events: self.steering.take_events(set, &log), ..log })
     }
 
     /// The deterministic window begins when what is under way has ended.
     fn window_state(&mut self, now: Time, set: SetId) -> State {
         let mut units = self.sets.units(set);
-        let state = self.set(set);
-        match (state.predictable.is_enabled, state.quiet.is_deterministic) {
+        match (self.steering.is_predictable(set), self.steering.is_deterministic(set)) {
             (false, _) => State::Off,
             (true, false) => State::NonDeterministic,
-            (true, true) if self.is_quiet(set) && !self.has_come_to_rest(now, set) => State::NonDeterministic,
+            (true, true) if self.steering.is_quiet(set) && !self.has_come_to_rest(now, set) => {
+                State::NonDeterministic
+            }
             (true, true) if units.all(|unit| self.rests_from_collection(now, unit)) => State::Deterministic,
             (true, true) => State::NonDeterministic,
         }
@@ -180,21 +145,6 @@ impl<P: Probe> Ssd<P> {
 
     fn time_of_victims(&self, victims: u64, pages: u64) -> Nanos {
         (self.time_of_copy() * pages + self.time_of_erase()) * victims * u64::from(self.places)
-    }
-
-    /// The events that have come, of those that the host wants to hear of.
-    fn take_events(&mut self, set: SetId, log: &Log) -> Events {
-        let p = &mut self.set_mut(set).predictable;
-        let warnings = Events::READS
-            .when(log.reads_left <= p.config.reads)
-            .and(Events::WRITES.when(log.writes_left <= p.config.writes))
-            .and(Events::TIME.when(log.time_left_ms <= p.config.time_ms));
-        let mut events = std::mem::take(&mut p.events);
-        if log.state == State::Deterministic {
-            events = events.and(warnings.without(p.warned));
-            p.warned = p.warned.and(warnings);
-        }
-        events.among(p.config.events)
     }
 }
 

@@ -1,10 +1,13 @@
-//! The control interface (Shin 2017, table 5.1): what a host may ask and steer.
+//! The control interface (Shin 2017, table 5.1): what a host may ask and steer. How the drive follows is told in
+//! [`crate::steering`].
+
+mod predictable;
 
 use crate::probe::Probe;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::Time;
-use tailcut_base::control::{Control, ControlReply, GcThresholds};
+use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::device::SECTOR_BYTES;
 
 impl<P: Probe> Ssd<P> {
@@ -69,7 +72,9 @@ impl<P: Probe> Ssd<P> {
         self.collection.set_thresholds(set, thresholds);
         self.aim(now, set);
         let planes = self.sets.planes(set);
-        if self.is_quiet(set) && planes.clone().any(|plane| self.ftl.free_blocks(plane) < thresholds.low) {
+        if self.steering.is_quiet(set)
+            && planes.clone().any(|plane| self.ftl.free_blocks(plane) < thresholds.low)
+        {
             self.trigger(now, set);
         }
         for plane in planes {
@@ -81,6 +86,68 @@ impl<P: Probe> Ssd<P> {
     /// A plane of a set has become short of blocks: that ends a quiet period.
     fn trigger(&mut self, now: Time, set: SetId) {
         self.window_exceeded(now, set);
-        self.end_rest(now, set);
+        self.end_quiet(now, set);
+    }
+
+    /// Collects in a set until a moment, unless there is nothing to be collected.
+    fn run_gc(&mut self, now: Time, set: SetId, until: Time) -> ControlReply {
+        if self.block_mapped.is_some() {
+            return ControlReply::Unsupported;
+        }
+        let high = self.collection.thresholds(set).high;
+        let planes = self.sets.planes(set);
+        if until <= now || planes.clone().all(|plane| self.ftl.free_blocks(plane) >= high) {
+            return ControlReply::Done;
+        }
+        if self.config.gc.ideal {
+            for plane in planes {
+                self.collect_at_once(now, plane, high);
+            }
+            self.end_quiet(now, set);
+        } else {
+            self.collect_until(now, set, until);
+        }
+        ControlReply::Done
+    }
+
+    /// Is a set quiet? It is asked to be.
+    fn is_ready_for_read(&mut self, now: Time, set: SetId) -> ControlReply {
+        if self.block_mapped.is_some() {
+            return ControlReply::Unsupported;
+        }
+        if !self.steering.is_quiet(set) {
+            self.begin_quiet(now, set);
+        }
+        ControlReply::Answer(self.has_come_to_rest(now, set))
+    }
+
+    /// Gives a set windows. Refused where they are none, and where collection has no time of its own
+    /// that could be put off.
+    fn set_windows(&mut self, now: Time, set: SetId, windows: Windows) -> ControlReply {
+        if self.has_no_windows() {
+            return ControlReply::Unsupported;
+        }
+        let horizon = self.horizon();
+        if !windows.are_valid() || windows.from >= horizon || windows.period.0 >= horizon.0 {
+            return ControlReply::Invalid;
+        }
+        self.steer();
+        self.steering.set_windows(set, Some(windows));
+        self.begin_anew(now, set);
+        ControlReply::Done
+    }
+
+    /// Takes the windows away: what waits for one goes on.
+    fn clear_windows(&mut self, now: Time, set: SetId) -> ControlReply {
+        if self.steering.has_windows(set) {
+            self.steering.set_windows(set, None);
+            self.begin_anew(now, set);
+        }
+        ControlReply::Done
+    }
+
+    /// True where collection has no time of its own that could be put off.
+    fn has_no_windows(&self) -> bool {
+        self.block_mapped.is_some() || self.config.gc.ideal
     }
 }
