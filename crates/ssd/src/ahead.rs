@@ -14,7 +14,7 @@ use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::Tag;
-use crate::request::{Kind, MemoryRequest, NONE, RequestId, Role};
+use crate::request::{Lane, MemoryRequest, RequestId, Role, SlotId};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
@@ -36,8 +36,7 @@ impl<P: Probe> Ssd<P> {
                 true
             }
             Found::UnderWay(slot) => {
-                let mut reader =
-                    self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
+                let mut reader = self.internal(now, Lane::READ, Role::HostRead, LunId::NONE, 0);
                 (reader.tag, reader.page) = (tag, page);
                 let id = self.requests.add(reader);
                 self.requests[id].next = self.cache.wait(slot, id);
@@ -57,7 +56,7 @@ impl<P: Probe> Ssd<P> {
     /// A planned read ahead has become pointless: its chip drops it when its turn comes.
     fn void(&mut self, planned: Option<RequestId>) {
         if let Some(id) = planned {
-            self.requests[id].owner = NONE;
+            self.requests[id].role = Role::Ahead(SlotId::NONE);
         }
     }
 
@@ -107,7 +106,7 @@ impl<P: Probe> Ssd<P> {
         }
         let Some(slot) = self.cache.plan(set, logical) else { return false };
         let (unit, place) = self.unit_of(physical);
-        let mut request = self.internal(now, Kind::ReadAhead, Role::Ahead, slot, unit, place);
+        let mut request = self.internal(now, Lane::AHEAD, Role::Ahead(slot), unit, place);
         (request.logical, request.physical) = (logical, physical);
         let id = self.requests.add(request);
         self.cache.set_request(slot, id);
@@ -116,16 +115,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// True when a planned read ahead is void. Nothing pins its page until it begins.
-    pub(crate) fn is_plan_void(&self, request: &MemoryRequest) -> bool {
-        request.owner == NONE
+    pub(crate) fn is_plan_void(&self, request: &MemoryRequest, slot: SlotId) -> bool {
+        slot == SlotId::NONE
             || self.ftl.lookup(request.logical) != Mapping::Flash(request.physical)
             || self.steering.is_quiet(self.sets.of_unit(request.unit))
     }
 
     /// A read ahead that was void leaves the line of its chip.
-    pub(crate) fn drop_plan(&mut self, id: RequestId) {
-        let slot = self.requests[id].owner;
-        if slot != NONE {
+    pub(crate) fn drop_plan(&mut self, id: RequestId, slot: SlotId) {
+        if slot != SlotId::NONE {
             self.cache.give_up(slot);
         }
         self.requests.remove(id);
@@ -135,10 +133,11 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn ahead_begins(&mut self, unit: LunId) {
         for index in 0..self.units[unit].transaction.members().len() {
-            let MemoryRequest { owner, physical, .. } =
+            let MemoryRequest { role, physical, .. } =
                 self.requests[self.units[unit].transaction.member(index)];
+            let Role::Ahead(slot) = role else { unreachable!("all of them are read ahead") };
             self.ftl.pin(physical);
-            self.cache.begin(owner);
+            self.cache.begin(slot);
         }
     }
 
@@ -149,8 +148,8 @@ impl<P: Probe> Ssd<P> {
 
     /// A page that was read ahead is in the controller.
     #[cold]
-    pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { owner: slot, physical, unit, .. } = self.requests[id];
+    pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId, slot: SlotId) {
+        let MemoryRequest { physical, unit, .. } = self.requests[id];
         let content = self.medium.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {

@@ -21,7 +21,7 @@ impl<P: Probe> Ssd<P> {
     fn rests(&self, id: RequestId) -> bool {
         let set = self.sets.of_unit(self.requests[id].unit);
         self.steering.rests_programs(set)
-            && self.requests[id].role == Role::Program
+            && matches!(self.requests[id].role, Role::Program(_))
             && !self.is_void(id)
             && holds(Rule::RestPrograms)
     }

@@ -14,7 +14,7 @@ use crate::controller::ftl::{Ftl, Mapping};
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::homes::Homes;
 use crate::probe::Probe;
-use crate::request::{Kind, RequestId, Role};
+use crate::request::{Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -122,7 +122,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn commit_program(&mut self, now: Time, id: RequestId) {
         if !self.config.schedule.hit_manager {
             // What is queued stays as it is; a later write to the page has a program of its own.
-            self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
+            self.requests[id].content = self.buffer.begin_program(self.requests[id].entry());
         }
         if self.block_mapped.is_none() {
             if self.levels_queues() {
@@ -286,9 +286,9 @@ impl<P: Probe> Ssd<P> {
             Mapping::Flash(physical) => physical,
             Mapping::Buffer(entry) => self.buffer[entry].old,
         };
-        let kind = if source == PhysicalPage::NONE { Kind::GcWrite } else { Kind::GcRead };
+        let lane = if source == PhysicalPage::NONE { Lane::GC_WRITE } else { Lane::GC_READ };
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, kind, Role::BlockCopy, plane.get(), unit, place);
+        let mut request = self.internal(now, lane, Role::BlockCopy(plane), unit, place);
         request.logical = logical;
         request.source = source;
         request.physical =
@@ -306,7 +306,7 @@ impl<P: Probe> Ssd<P> {
         let target = PhysicalPage::new(self.requests[id].content);
         let content = self.medium.read(self.requests[id].source);
         let r = &mut self.requests[id];
-        r.kind = Kind::GcWrite;
+        r.lane = Lane::GC_WRITE;
         r.physical = target;
         r.content = content;
         r.since = now;
@@ -398,7 +398,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn erase_block(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::Erase, Role::BlockErase, plane.get(), unit, place);
+        let mut request = self.internal(now, Lane::ERASE, Role::BlockErase(plane), unit, place);
         request.physical = self.layout.page_at(block, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));

@@ -178,7 +178,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn can_start(&self, id: RequestId, unit: LunId, place: u32) -> bool {
         let request = &self.requests[id];
-        match request.kind {
+        match request.kind() {
             Kind::UserWrite | Kind::GcWrite => {
                 (request.physical != PhysicalPage::NONE
                     || self.ftl.can_allocate(self.layout.plane_at(unit, place), request.frontier)
@@ -194,9 +194,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn is_void(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
         match request.role {
-            Role::Copy => request.kind == Kind::GcWrite && !self.ftl.is_valid(request.source),
-            Role::Program => self.buffer[request.owner].trimmed,
-            Role::Ahead => self.is_plan_void(request),
+            Role::Copy(_) => request.lane == Lane::GC_WRITE && !self.ftl.is_valid(request.source),
+            Role::Program(entry) => self.buffer[entry].trimmed,
+            Role::Ahead(slot) => self.is_plan_void(request, slot),
             _ => false,
         }
     }
@@ -430,15 +430,15 @@ impl<P: Probe> Ssd<P> {
             let id = self.units[unit].transaction.member(index);
             match (self.requests[id].role, kind) {
                 (Role::HostRead, _) => self.host_read_done(now, id),
-                (Role::Merge, _) => self.merge_read_done(now, id),
-                (Role::Program, _) => self.program_done(now, id),
-                (Role::Copy, Kind::GcRead) => self.copy_read_done(now, id),
-                (Role::Copy, _) => self.copy_program_done(now, id),
-                (Role::Erase, _) => self.erase_done(now, id),
-                (Role::BlockCopy, Kind::GcRead) => self.block_copy_read(now, id),
-                (Role::BlockCopy, _) => self.block_copy_done(now, id),
-                (Role::BlockErase, _) => self.block_erased(now, id),
-                (Role::Ahead, _) => self.ahead_done(now, id),
+                (Role::Merge(_), _) => self.merge_read_done(now, id),
+                (Role::Program(_), _) => self.program_done(now, id),
+                (Role::Copy(_), Kind::GcRead) => self.copy_read_done(now, id),
+                (Role::Copy(_), _) => self.copy_program_done(now, id),
+                (Role::Erase(_), _) => self.erase_done(now, id),
+                (Role::BlockCopy(_), Kind::GcRead) => self.block_copy_read(now, id),
+                (Role::BlockCopy(_), _) => self.block_copy_done(now, id),
+                (Role::BlockErase(_), _) => self.block_erased(now, id),
+                (Role::Ahead(slot), _) => self.ahead_done(now, id, slot),
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }
         }

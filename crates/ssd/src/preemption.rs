@@ -251,7 +251,7 @@ impl<P: Probe> Ssd<P> {
     /// program would spoil: a buffer that survives a power cut keeps what is programmed there already.
     fn can_be_restored(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
-        request.kind == Kind::Erase
+        request.lane == Lane::ERASE
             || self.buffer.capacitor
             || self.programmed_beside(request.physical).all(|page| !self.ftl.is_valid(page))
     }
@@ -261,7 +261,7 @@ impl<P: Probe> Ssd<P> {
     fn can_be_spared(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
         let plane = self.layout.plane_at(request.unit, u32::from(request.place));
-        request.kind != Kind::GcWrite || self.ftl.free_blocks(plane) > self.config.gc_reserve()
+        request.lane != Lane::GC_WRITE || self.ftl.free_blocks(plane) > self.config.gc_reserve()
     }
 
     fn start_of_word_line(&self, physical: PhysicalPage) -> PhysicalPage {

@@ -6,7 +6,7 @@ use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::reads::chip_spans;
 use crate::request::Tag;
-use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
+use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::{Cause, Nanos, Status, Time};
@@ -25,7 +25,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sends a dirty entry on its way to flash.
-    pub(crate) fn issue(&mut self, now: Time, entry: u32) {
+    pub(crate) fn issue(&mut self, now: Time, entry: EntryId) {
         self.buffer.leave_line(entry);
         if self.buffer[entry].whole {
             self.issue_program(now, entry, 0);
@@ -35,7 +35,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sends a dirty entry to flash whose data has been reset so many times.
-    pub(crate) fn issue_program(&mut self, now: Time, entry: u32, resets: u8) {
+    pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
         let mut request = self.program_request(now, entry);
         request.resets = resets;
         let unit = request.unit;
@@ -44,7 +44,7 @@ impl<P: Probe> Ssd<P> {
         self.commit_program(now, id);
     }
 
-    pub(crate) fn program_request(&mut self, now: Time, entry: u32) -> MemoryRequest {
+    pub(crate) fn program_request(&mut self, now: Time, entry: EntryId) -> MemoryRequest {
         let logical = self.buffer[entry].logical;
         let frontier = self.ftl.stream_frontier(self.buffer[entry].stream);
         let plane = if self.block_mapped.is_some() {
@@ -55,7 +55,7 @@ impl<P: Probe> Ssd<P> {
             self.ftl.plane_for(logical, frontier)
         };
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::UserWrite, Role::Program, entry, unit, place);
+        let mut request = self.internal(now, Lane::USER_WRITE, Role::Program(entry), unit, place);
         request.logical = logical;
         request.frontier = frontier;
         request
@@ -65,9 +65,8 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn internal(
         &self,
         now: Time,
-        kind: Kind,
+        lane: Lane,
         role: Role,
-        owner: u32,
         unit: LunId,
         place: u32,
     ) -> MemoryRequest {
@@ -75,7 +74,6 @@ impl<P: Probe> Ssd<P> {
             since: now,
             order: 0,
             next: RequestId::NONE,
-            owner,
             tag: Tag::NONE,
             page: 0,
             logical: LogicalPage::new(0),
@@ -86,23 +84,22 @@ impl<P: Probe> Ssd<P> {
             link: 0,
             place: place as u8,
             frontier: 0,
-            rank: REGULAR,
             resets: 0,
-            kind,
+            lane,
             role,
         }
     }
 
     /// Reads the rest of a page that is written in part; `program` is the write that waits for
     /// it, or [`RequestId::NONE`] when one is still to be made.
-    pub(crate) fn read_rest(&mut self, now: Time, entry: u32, program: RequestId) {
+    pub(crate) fn read_rest(&mut self, now: Time, entry: EntryId, program: RequestId) {
         let physical = self.buffer[entry].old;
         assert!(physical != PhysicalPage::NONE, "a page without an old version is whole");
         let set = self.buffer.set_of(entry);
         self.steering.merge_begins(set);
         self.ftl.pin(physical);
         let (unit, place) = self.unit_of(physical);
-        let mut request = self.internal(now, Kind::UserRead, Role::Merge, entry, unit, place);
+        let mut request = self.internal(now, Lane::READ, Role::Merge(entry), unit, place);
         request.logical = self.buffer[entry].logical;
         request.physical = physical;
         request.set_waiting_program(program);
@@ -114,7 +111,7 @@ impl<P: Probe> Ssd<P> {
     /// The rest of a page that is written in part is in the buffer.
     pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let MemoryRequest { owner: entry, physical, .. } = request;
+        let (entry, physical) = (request.entry(), request.physical);
         let program = request.waiting_program();
         let set = self.buffer.set_of(entry);
         self.steering.merge_ends(set);
@@ -147,7 +144,7 @@ impl<P: Probe> Ssd<P> {
             self.written_through(now, id);
         }
         self.requests.remove(id);
-        self.entry_programmed(now, request.owner, request.physical);
+        self.entry_programmed(now, request.entry(), request.physical);
         // Closed only now, so that its last page counts as valid when victims are ranked.
         self.settle_block(now, request.physical);
         self.left_stripe(request.logical);
@@ -183,7 +180,7 @@ impl<P: Probe> Ssd<P> {
 
     /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
     /// was written again meanwhile.
-    pub(crate) fn entry_programmed(&mut self, now: Time, entry: u32, physical: PhysicalPage) {
+    pub(crate) fn entry_programmed(&mut self, now: Time, entry: EntryId, physical: PhysicalPage) {
         let e = self.buffer[entry];
         let set = self.buffer.set_of(entry);
         self.settle(now, set, self.buffer.programmed_epoch(entry));
@@ -251,7 +248,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Frees an entry and lets writes that wait for room come in.
-    pub(crate) fn release_entry(&mut self, now: Time, entry: u32) {
+    pub(crate) fn release_entry(&mut self, now: Time, entry: EntryId) {
         let set = self.buffer.set_of(entry);
         self.buffer.release(entry);
         while let Some(&tag) = self.buffer.line(set).front() {
@@ -263,7 +260,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
-    pub(crate) fn forget(&mut self, now: Time, entry: u32) {
+    pub(crate) fn forget(&mut self, now: Time, entry: EntryId) {
         let e = &mut self.buffer[entry];
         let waiters = std::mem::replace(&mut e.waiters, RequestId::NONE);
         let has_readers = e.readers != RequestId::NONE;
@@ -286,18 +283,17 @@ impl<P: Probe> Ssd<P> {
     /// A program or a read ahead that has become pointless leaves the list of its chip.
     pub(crate) fn drop_program(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        if request.role == Role::Copy {
-            return self.copy_dropped(now, id);
-        }
-        if request.role == Role::Ahead {
-            return self.drop_plan(id);
+        match request.role {
+            Role::Copy(_) => return self.copy_dropped(now, id),
+            Role::Ahead(slot) => return self.drop_plan(id, slot),
+            _ => {}
         }
         self.requests.remove(id);
         self.left_stripe(request.logical);
         if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
         }
-        self.forget(now, request.owner);
+        self.forget(now, request.entry());
         if request.physical != PhysicalPage::NONE {
             self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
         }

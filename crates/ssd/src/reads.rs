@@ -10,7 +10,7 @@ use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
 use crate::request::Tag;
-use crate::request::{Kind, MemoryRequest, REGULAR, RequestId, Role};
+use crate::request::{EntryId, Lane, MemoryRequest, REGULAR, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
@@ -98,7 +98,6 @@ impl<P: Probe> Ssd<P> {
             since: now,
             order,
             next: RequestId::NONE,
-            owner: tag.get(),
             tag,
             page,
             logical,
@@ -109,9 +108,8 @@ impl<P: Probe> Ssd<P> {
             link: 0,
             place: place as u8,
             frontier: 0,
-            rank,
             resets: 0,
-            kind: Kind::UserRead,
+            lane: Lane::of_rank(rank),
             role: Role::HostRead,
         };
         let id = self.requests.add(request);
@@ -123,14 +121,14 @@ impl<P: Probe> Ssd<P> {
     /// nothing newer is in the buffer. Where it would have to stand behind a request with force unit access
     /// it is answered from the queue after all, which keeps its order.
     #[inline]
-    fn must_follow(&mut self, tag: Tag, entry: u32) -> bool {
+    fn must_follow(&mut self, tag: Tag, entry: EntryId) -> bool {
         !self.config.schedule.hit_manager
             && !self.steering.is_quiet(self.buffer.set_of(entry))
             && self.follows(tag, entry)
     }
 
     #[cold]
-    fn follows(&mut self, tag: Tag, entry: u32) -> bool {
+    fn follows(&mut self, tag: Tag, entry: EntryId) -> bool {
         let e = &self.buffer[entry];
         e.state == EntryState::Programming
             && !e.dirty_again
@@ -139,9 +137,9 @@ impl<P: Probe> Ssd<P> {
 
     /// A page of a read waits until the page is on flash.
     #[cold]
-    fn follow(&mut self, now: Time, tag: Tag, page: u32, entry: u32, rank: u8) {
-        let mut request = self.internal(now, Kind::UserRead, Role::HostRead, tag.get(), LunId::NONE, 0);
-        (request.tag, request.page, request.rank) = (tag, page, rank);
+    fn follow(&mut self, now: Time, tag: Tag, page: u32, entry: EntryId, rank: u8) {
+        let mut request = self.internal(now, Lane::of_rank(rank), Role::HostRead, LunId::NONE, 0);
+        (request.tag, request.page) = (tag, page);
         request.logical = self.buffer[entry].logical;
         request.order = self.requests.next_order();
         let id = self.requests.add(request);
@@ -161,7 +159,7 @@ impl<P: Probe> Ssd<P> {
             self.ftl.pin(physical);
             let r = &mut self.requests[id];
             (r.unit, r.place, r.physical, r.since) = (unit, place as u8, physical, now);
-            if r.rank == REGULAR {
+            if !r.is_ranked() {
                 self.units[unit].committed_tag = r.tag;
                 self.units[unit].committed_count += 1;
             }
@@ -172,7 +170,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The program that reads have waited for will not be: they are answered from the buffer.
-    pub(crate) fn read_given_up(&mut self, now: Time, entry: u32) {
+    pub(crate) fn read_given_up(&mut self, now: Time, entry: EntryId) {
         let mut list = std::mem::replace(&mut self.buffer[entry].readers, RequestId::NONE);
         let content = self.buffer[entry].base;
         while list != RequestId::NONE {
@@ -202,7 +200,7 @@ impl<P: Probe> Ssd<P> {
     /// Hands a host memory request to the scheduler.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, request: RequestId) {
-        if self.requests[request].rank != REGULAR && self.hasten(request) {
+        if self.requests[request].is_ranked() && self.hasten(request) {
             return;
         }
         let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
@@ -217,7 +215,7 @@ impl<P: Probe> Ssd<P> {
     fn hasten(&mut self, id: RequestId) -> bool {
         let tag = self.requests[id].tag;
         if !self.scheduler.lets_hasten(tag, self.tags[tag].command.fua) {
-            self.requests[id].rank = REGULAR;
+            self.requests[id].lane = Lane::READ;
             return false;
         }
         self.units.commit(&mut self.requests, id);
@@ -237,7 +235,7 @@ impl<P: Probe> Ssd<P> {
             let u = &mut self.units[unit];
             u.committed_tag = request.tag;
             u.committed_count += 1;
-            if role == Role::Program {
+            if matches!(role, Role::Program(_)) {
                 self.fetch_page(now, id);
             } else {
                 self.units.commit(&mut self.requests, id);

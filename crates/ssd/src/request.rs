@@ -26,8 +26,25 @@ impl Tag {
     pub const NONE: Tag = Tag(u32::MAX);
 }
 
-/// No tag, no page, no entry.
-pub const NONE: u32 = u32::MAX;
+id! {
+    /// A page in the DRAM buffer ([`Buffer`](crate::controller::buffer::Buffer)).
+    pub struct EntryId;
+}
+
+impl EntryId {
+    /// No entry.
+    pub const NONE: EntryId = EntryId(u32::MAX);
+}
+
+id! {
+    /// A slot for a page in the read cache ([`ReadCache`](crate::controller::cache::ReadCache)).
+    pub struct SlotId;
+}
+
+impl SlotId {
+    /// No slot.
+    pub const NONE: SlotId = SlotId(u32::MAX);
+}
 
 /// What a memory request does, as the chips keep it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +112,13 @@ impl Lane {
     pub const AHEAD: Lane = Lane(7);
     /// How many there are.
     pub const COUNT: usize = 8;
+    /// The line of user reads of a rank: the latency class less one, 0 to [`REGULAR`].
+    #[inline(always)]
+    pub fn of_rank(rank: u8) -> Lane {
+        debug_assert!(rank <= REGULAR);
+        Lane(rank)
+    }
+
     /// All lines but that of reads ahead, as a mask.
     pub const ALL_BUT_AHEAD: u8 = !Lane::AHEAD.mask();
     /// The lines of garbage collection, as a mask.
@@ -133,31 +157,30 @@ impl Lane {
     }
 }
 
-/// The rank of reads of class 3, and of everything that is no user read: see
-/// [`MemoryRequest::rank`].
+/// The rank of user reads of class 3: see [`Lane::of_rank`].
 pub const REGULAR: u8 = 2;
 
-/// Who gets the result of a memory request.
+/// What a memory request is for, and who gets its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A page of a host read; `owner` is the tag.
+    /// A page of the host read with the request's tag.
     HostRead,
-    /// The old rest of a page that is written in part; `owner` is the buffer entry.
-    Merge,
-    /// A page of the buffer on its way to flash; `owner` is the buffer entry.
-    Program,
-    /// A page that moves out of a victim block; `owner` is the plane.
-    Copy,
-    /// The erase of a victim block; `owner` is the plane.
-    Erase,
-    /// A page that is copied within its logical block, or padding; `owner` is the plane.
-    BlockCopy,
-    /// The erase of a block that was replaced; `owner` is the plane.
-    BlockErase,
-    /// A host write that waits for a buffer entry to reach flash; `owner` is the tag.
+    /// The old rest of a page that is written in part, for a buffer entry.
+    Merge(EntryId),
+    /// A page of the buffer on its way to flash.
+    Program(EntryId),
+    /// A page that moves out of the victim of a plane.
+    Copy(PlaneId),
+    /// The erase of the victim of a plane.
+    Erase(PlaneId),
+    /// A page of a plane that is copied within its logical block, or padding.
+    BlockCopy(PlaneId),
+    /// The erase of a block of a plane that was replaced.
+    BlockErase(PlaneId),
+    /// The host write with the request's tag, which waits for a buffer entry to reach flash.
     Waiter,
-    /// A page that is read ahead of the host; `owner` is its slot in the cache, or [`NONE`] when it has become pointless.
-    Ahead,
+    /// A page that is read ahead of the host into a slot of the cache, or [`SlotId::NONE`] when it has become pointless.
+    Ahead(SlotId),
 }
 
 /// One memory request.
@@ -169,8 +192,6 @@ pub struct MemoryRequest {
     pub order: u64,
     /// The next in whatever list it stands in.
     pub next: RequestId,
-    /// Whom it belongs to; its meaning depends on `role`.
-    pub owner: u32,
     /// The tag of the host command that it is a part of; [`Tag::NONE`] for the controller's own work.
     pub tag: Tag,
     /// Which page of that command.
@@ -192,15 +213,12 @@ pub struct MemoryRequest {
     pub place: u8,
     /// Write frontier of a program: the stream, or the one of garbage collection.
     pub frontier: u8,
-    /// Latency class of a user read less one: 0 may reset, 1 may suspend a program or erase.
-    /// [`REGULAR`] for class 3 and for everything else.
-    pub rank: u8,
     /// How often its program or erase was reset; the most that there is for data taken back from a word
     /// line that the reset of another program has spoiled.
     pub resets: u8,
-    /// What it does.
-    pub kind: Kind,
-    /// Who gets the result.
+    /// What it does, and for a user read its latency class.
+    pub lane: Lane,
+    /// What it is for.
     pub role: Role,
 }
 
@@ -212,30 +230,49 @@ impl MemoryRequest {
     /// field `source`, which a merge does not use.
     #[inline]
     pub fn waiting_program(&self) -> RequestId {
-        debug_assert_eq!(self.role, Role::Merge);
+        debug_assert!(matches!(self.role, Role::Merge(_)));
         RequestId::new(self.source.get())
     }
 
     /// Sets [`MemoryRequest::waiting_program`].
     #[inline]
     pub fn set_waiting_program(&mut self, program: RequestId) {
-        debug_assert_eq!(self.role, Role::Merge);
+        debug_assert!(matches!(self.role, Role::Merge(_)));
         self.source = PhysicalPage::new(program.get());
     }
 
     /// The plane that a copy or an erase belongs to ([`Role::Copy`], [`Role::Erase`], [`Role::BlockCopy`],
-    /// [`Role::BlockErase`]).
+    /// [`Role::BlockErase`]; panics for others).
     #[inline]
     pub fn plane(&self) -> PlaneId {
-        debug_assert!(matches!(self.role, Role::Copy | Role::Erase | Role::BlockCopy | Role::BlockErase));
-        PlaneId::new(self.owner)
+        match self.role {
+            Role::Copy(plane) | Role::Erase(plane) | Role::BlockCopy(plane) | Role::BlockErase(plane) => {
+                plane
+            }
+            role => unreachable!("{role:?} belongs to no plane"),
+        }
     }
 
-    /// The line in which it stands at its chip.
-    #[inline(always)]
-    pub fn lane(&self) -> Lane {
-        debug_assert!(self.rank == REGULAR || self.kind == Kind::UserRead && self.rank < REGULAR);
-        Lane(self.kind as u8 + self.rank)
+    /// The buffer entry that a program or the read for a merge belongs to ([`Role::Program`], [`Role::Merge`]; panics for
+    /// others).
+    #[inline]
+    pub fn entry(&self) -> EntryId {
+        match self.role {
+            Role::Program(entry) | Role::Merge(entry) => entry,
+            role => unreachable!("{role:?} belongs to no buffer entry"),
+        }
+    }
+
+    /// What it does.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.lane.kind()
+    }
+
+    /// True for a user read of class 1 or 2, which may reset or suspend what its chip does.
+    #[inline]
+    pub fn is_ranked(&self) -> bool {
+        self.lane < Lane::READ
     }
 }
 

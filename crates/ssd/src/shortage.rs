@@ -174,8 +174,8 @@ impl<P: Probe> Ssd<P> {
         if request.tag != Tag::NONE {
             self.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
         }
-        self.read_given_up(now, request.owner);
-        let e = &mut self.buffer[request.owner];
+        self.read_given_up(now, request.entry());
+        let e = &mut self.buffer[request.entry()];
         e.state = EntryState::Stranded;
         let lists = [
             std::mem::replace(&mut e.waiters, RequestId::NONE),

@@ -23,8 +23,7 @@ use crate::jitter::Jitter;
 use crate::levelling::Levelling;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
-use crate::request::Requests;
-use crate::request::Tag;
+use crate::request::{EntryId, Requests, Tag};
 use crate::sets::{SetId, Sets};
 use crate::shortage::ReadOnly;
 use crate::steering::Steering;
@@ -203,7 +202,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Asserts that maps, valid pages and counts agree; walks the whole drive.
     pub fn check(&self) {
-        let old = |entry: u32| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
+        let old = |entry: EntryId| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
         self.steering.check();
     }

@@ -5,9 +5,12 @@ use crate::controller::buffer::EntryState;
 use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::request::Tag;
-use crate::request::{Kind, Lane, NONE, REGULAR, RequestId, Role};
+use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
+
+/// The page offset of a die that has no page in a transaction yet.
+const NO_OFFSET: u32 = u32::MAX;
 
 impl<P: Probe> Ssd<P> {
     /// Composes a transaction: the oldest request of `lane`, and what can go with it in other
@@ -15,7 +18,7 @@ impl<P: Probe> Ssd<P> {
     /// interleave freely. Returns the time on the bus, and the time until all cells are done.
     pub(crate) fn compose(&mut self, now: Time, unit: LunId, lane: Lane) -> (Nanos, Nanos) {
         let kind = lane.kind();
-        let mut offsets = [NONE; 16];
+        let mut offsets = [NO_OFFSET; 16];
         let mut left = self.units[unit].places_with(lane);
         if left.is_power_of_two() && matches!(kind, Kind::UserRead | Kind::GcRead) {
             let place = left.trailing_zeros();
@@ -48,7 +51,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     fn place_behind(&self, unit: LunId, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
         let die = self.layout.planes.quotient(place);
-        if offsets[die as usize] != NONE {
+        if offsets[die as usize] != NO_OFFSET {
             return place;
         }
         let planes = self.layout.planes.get();
@@ -80,7 +83,7 @@ impl<P: Probe> Ssd<P> {
     /// May a request of page offset `offset` in `die` join a transaction that has `offsets`?
     #[inline]
     fn fits(&self, offsets: &[u32; 16], die: usize, offset: u32, kind: Kind) -> bool {
-        if offsets[die] != NONE {
+        if offsets[die] != NO_OFFSET {
             return self.config.schedule.plane_sharing && (offsets[die] == offset || kind == Kind::Erase);
         }
         self.config.schedule.die_interleaving
@@ -94,14 +97,14 @@ impl<P: Probe> Ssd<P> {
     fn takes_as_long(&self, offsets: &[u32; 16], offset: u32, kind: Kind) -> bool {
         let time = |offset| self.phases.program_cell(offset);
         let is_program = matches!(kind, Kind::UserWrite | Kind::GcWrite);
-        !is_program || offsets.iter().all(|&other| other == NONE || time(other) == time(offset))
+        !is_program || offsets.iter().all(|&other| other == NO_OFFSET || time(other) == time(offset))
     }
 
     /// The page offset that a request has, or would get, in its block.
     #[inline(always)]
     fn offset(&self, id: RequestId, unit: LunId, place: u32) -> u32 {
         let request = &self.requests[id];
-        match request.kind {
+        match request.kind() {
             Kind::UserWrite | Kind::GcWrite if request.physical == PhysicalPage::NONE => {
                 self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
             }
@@ -140,10 +143,10 @@ impl<P: Probe> Ssd<P> {
                 let plane = self.layout.plane_at(unit, place);
                 self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
             }
-            if self.requests[id].role == Role::Program
-                && self.buffer[self.requests[id].owner].state == EntryState::Issued
+            if let Role::Program(entry) = self.requests[id].role
+                && self.buffer[entry].state == EntryState::Issued
             {
-                self.requests[id].content = self.buffer.begin_program(self.requests[id].owner);
+                self.requests[id].content = self.buffer.begin_program(entry);
             }
         }
         self.units[unit].transaction.push(id);
@@ -152,10 +155,10 @@ impl<P: Probe> Ssd<P> {
     /// A host request is not committed any more, but on its way.
     #[inline(always)]
     pub(crate) fn left_committed(&mut self, unit: LunId, id: RequestId) {
-        if self.requests[id].tag == Tag::NONE || self.requests[id].role == Role::Merge {
+        if self.requests[id].tag == Tag::NONE || matches!(self.requests[id].role, Role::Merge(_)) {
             return;
         }
-        if self.requests[id].rank != REGULAR {
+        if self.requests[id].is_ranked() {
             return self.scheduler.hastened_left();
         }
         self.units[unit].uncommit();

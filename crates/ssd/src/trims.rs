@@ -5,8 +5,8 @@ use crate::controller::ftl::Mapping;
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::probe::Probe;
-use crate::request::RequestId;
 use crate::request::Tag;
+use crate::request::{EntryId, RequestId};
 use crate::sets::SetId;
 use crate::ssd::Ssd;
 use tailcut_base::ids::Id;
@@ -45,7 +45,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn trim_entry(&mut self, now: Time, entry: u32) {
+    pub(crate) fn trim_entry(&mut self, now: Time, entry: EntryId) {
         let e = self.buffer[entry];
         if e.old != PhysicalPage::NONE {
             self.ftl.invalidate(e.old, now);

@@ -6,7 +6,7 @@ use crate::controller::link::{Arrival, Direction};
 use crate::flash::{LunId, PhysicalPage};
 use crate::probe::Probe;
 use crate::request::Tag;
-use crate::request::{Kind, MemoryRequest, RequestId, Role};
+use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::device::content::Change;
 use tailcut_base::{Cause, Status, Time};
@@ -105,7 +105,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn new_entry(&mut self, tag: Tag, page: u32, mapping: Mapping) -> u32 {
+    pub(crate) fn new_entry(&mut self, tag: Tag, page: u32, mapping: Mapping) -> EntryId {
         let t = &self.tags[tag];
         let logical = t.page(page);
         let whole = t.sectors_of(page, self.page_sectors) == u64::MAX >> (64 - self.page_sectors);
@@ -121,7 +121,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    pub(crate) fn merge(&mut self, tag: Tag, page: u32, entry: u32) {
+    pub(crate) fn merge(&mut self, tag: Tag, page: u32, entry: EntryId) {
         let t = &self.tags[tag];
         let logical = t.page(page);
         let sectors = t.sectors_of(page, self.page_sectors);
@@ -202,8 +202,8 @@ impl<P: Probe> Ssd<P> {
 
     /// Lets a page of a write wait for the program of an entry. What is being programmed already
     /// has the page's data, unless it was written again.
-    pub(crate) fn attach_waiter(&mut self, now: Time, tag: Tag, page: u32, entry: u32) {
-        let mut waiter = self.internal(now, Kind::UserWrite, Role::Waiter, tag.get(), LunId::NONE, 0);
+    pub(crate) fn attach_waiter(&mut self, now: Time, tag: Tag, page: u32, entry: EntryId) {
+        let mut waiter = self.internal(now, Lane::USER_WRITE, Role::Waiter, LunId::NONE, 0);
         (waiter.tag, waiter.page) = (tag, page);
         let id = self.requests.add(waiter);
         let e = &mut self.buffer[entry];
@@ -249,7 +249,8 @@ impl<P: Probe> Ssd<P> {
     /// The data of a committed write is here: it can go to its chip, once the rest of its page is
     /// known.
     pub(crate) fn page_arrived(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { owner: entry, unit, place, .. } = self.requests[id];
+        let MemoryRequest { unit, place, .. } = self.requests[id];
+        let entry = self.requests[id].entry();
         self.units.data_arrived(unit, u32::from(place));
         self.woken.push(unit);
         self.buffer[entry].state = EntryState::Issued;

@@ -5,7 +5,7 @@ use crate::controller::commit::Chips;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::flash::{LogicalPage, PhysicalPage, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role};
+use crate::request::{Lane, MemoryRequest, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 
@@ -26,7 +26,7 @@ impl<P: Probe> Ssd<P> {
         job.next = offset + 1;
         job.moving += 1;
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::GcRead, Role::Copy, plane.get(), unit, place);
+        let mut request = self.internal(now, Lane::GC_READ, Role::Copy(plane), unit, place);
         request.physical = physical;
         request.source = physical;
         request.logical = self.medium.logical(physical);
@@ -44,7 +44,7 @@ impl<P: Probe> Ssd<P> {
             return self.copy_dropped(now, id);
         }
         let r = &mut self.requests[id];
-        r.kind = Kind::GcWrite;
+        r.lane = Lane::GC_WRITE;
         r.physical = PhysicalPage::NONE;
         r.content = content;
         r.since = now;

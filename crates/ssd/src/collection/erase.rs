@@ -3,7 +3,7 @@
 use super::job::{Job, Purpose};
 use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
-use crate::request::{Kind, RequestId, Role};
+use crate::request::{Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::Time;
 
@@ -49,7 +49,7 @@ impl<P: Probe> Ssd<P> {
         let job = self.job(plane);
         (job.erasing, job.deferred) = (true, false);
         let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Kind::Erase, Role::Erase, plane.get(), unit, place);
+        let mut request = self.internal(now, Lane::ERASE, Role::Erase(plane), unit, place);
         request.physical = self.layout.page_at(victim, 0);
         let id = self.requests.add(request);
         self.requests.snapshot(id, self.units[unit].account(now));

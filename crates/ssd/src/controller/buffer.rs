@@ -7,8 +7,7 @@
 
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
-use crate::request::Tag;
-use crate::request::{NONE, RequestId};
+use crate::request::{EntryId, RequestId, Tag};
 use crate::sets::SetId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
@@ -102,8 +101,8 @@ pub struct Entry {
     pub programmed_waiters: RequestId,
     /// Reads that wait for the program under way (without hit manager).
     pub readers: RequestId,
-    prev: u32,
-    next: u32,
+    prev: EntryId,
+    next: EntryId,
 }
 
 impl Entry {
@@ -124,8 +123,8 @@ struct Epoch {
 #[derive(Clone, Debug)]
 struct Share {
     used: usize,
-    dirty_first: u32,
-    dirty_last: u32,
+    dirty_first: EntryId,
+    dirty_last: EntryId,
     dirty: usize,
     epochs: VecDeque<Epoch>,
     first_epoch: u64,
@@ -137,8 +136,8 @@ impl Share {
     fn new() -> Share {
         Share {
             used: 0,
-            dirty_first: NONE,
-            dirty_last: NONE,
+            dirty_first: EntryId::NONE,
+            dirty_last: EntryId::NONE,
             dirty: 0,
             epochs: VecDeque::from([Epoch::default()]),
             first_epoch: 0,
@@ -156,8 +155,8 @@ impl Share {
 /// The buffer, divided evenly between the sets of the drive.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    entries: IdVec<EntryId, Entry>,
+    free: Vec<EntryId>,
     /// Pages of each set that have room.
     capacity: usize,
     threshold: usize,
@@ -175,7 +174,7 @@ impl Buffer {
     pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
         let capacity = (config.size / page_bytes) as usize / sets as usize;
         Buffer {
-            entries: Vec::new(),
+            entries: IdVec::new(),
             free: Vec::new(),
             capacity,
             threshold: (capacity as u64 * u64::from(config.flush_above) / 1_000_000) as usize,
@@ -213,8 +212,8 @@ impl Buffer {
 
     /// The set of an entry's logical page.
     #[inline(always)]
-    pub fn set_of(&self, id: u32) -> SetId {
-        self.entries[id as usize].set
+    pub fn set_of(&self, id: EntryId) -> SetId {
+        self.entries[id].set
     }
 
     /// Pages of a set in the buffer.
@@ -237,7 +236,7 @@ impl Buffer {
     /// The oldest dirty entry of a set, when more are dirty than the threshold allows, or when somebody waits
     /// for room or for a flush.
     #[inline(always)]
-    pub fn to_flush(&self, set: SetId) -> Option<u32> {
+    pub fn to_flush(&self, set: SetId) -> Option<EntryId> {
         let share = self.share(set);
         let should_flush = share.dirty > self.threshold
             || (share.dirty > 0 && (!share.line.is_empty() || share.epochs.len() > 1));
@@ -255,7 +254,7 @@ impl Buffer {
     /// Makes an entry for a logical page of a set, whose flash version is `old`, or
     /// [`PhysicalPage::NONE`], with content `base`. It has no room yet: see [`Buffer::make_room`].
     #[inline(always)]
-    pub fn create(&mut self, set: SetId, logical: LogicalPage, old: PhysicalPage, base: u32) -> u32 {
+    pub fn create(&mut self, set: SetId, logical: LogicalPage, old: PhysicalPage, base: u32) -> EntryId {
         let entry = Entry {
             logical,
             state: EntryState::Filling,
@@ -274,25 +273,22 @@ impl Buffer {
             waiters: RequestId::NONE,
             programmed_waiters: RequestId::NONE,
             readers: RequestId::NONE,
-            prev: NONE,
-            next: NONE,
+            prev: EntryId::NONE,
+            next: EntryId::NONE,
         };
         match self.free.pop() {
             Some(id) => {
-                self.entries[id as usize] = entry;
+                self.entries[id] = entry;
                 id
             }
-            None => {
-                self.entries.push(entry);
-                (self.entries.len() - 1) as u32
-            }
+            None => self.entries.push(entry),
         }
     }
 
     /// Gives an entry room, if it has none. False when there is none left.
     #[inline(always)]
-    pub fn make_room(&mut self, id: u32) -> bool {
-        let entry = &mut self.entries[id as usize];
+    pub fn make_room(&mut self, id: EntryId) -> bool {
+        let entry = &mut self.entries[id];
         if entry.has_room {
             return true;
         }
@@ -307,14 +303,13 @@ impl Buffer {
 
     /// Merges a write into an entry.
     #[inline(always)]
-    pub fn write(&mut self, id: u32, change: Change, sectors: u64, whole: bool, stream: u8) {
-        let again = self.entries[id as usize].state == EntryState::Programming
-            && !self.entries[id as usize].dirty_again;
+    pub fn write(&mut self, id: EntryId, change: Change, sectors: u64, whole: bool, stream: u8) {
+        let again = self.entries[id].state == EntryState::Programming && !self.entries[id].dirty_again;
         if again {
             let epoch = self.share_mut(self.set_of(id)).join_epoch();
-            self.entries[id as usize].epoch = epoch;
+            self.entries[id].epoch = epoch;
         }
-        let entry = &mut self.entries[id as usize];
+        let entry = &mut self.entries[id];
         entry.change = if entry.sectors == 0 || holds(Rule::WriteAfterWrite) {
             entry.change.then(change)
         } else {
@@ -328,15 +323,15 @@ impl Buffer {
 
     /// Puts a filled entry at the end of the dirty line.
     #[inline(always)]
-    pub fn make_dirty(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
+    pub fn make_dirty(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id];
         let share = &mut self.shares[entry.set];
         let last = share.dirty_last;
         entry.state = EntryState::Dirty;
-        (entry.prev, entry.next) = (last, NONE);
+        (entry.prev, entry.next) = (last, EntryId::NONE);
         match last {
-            NONE => share.dirty_first = id,
-            last => self.entries[last as usize].next = id,
+            EntryId::NONE => share.dirty_first = id,
+            last => self.entries[last].next = id,
         }
         share.dirty_last = id;
         share.dirty += 1;
@@ -344,26 +339,26 @@ impl Buffer {
 
     /// Takes an entry out of the dirty line, because it is issued or trimmed.
     #[inline(always)]
-    pub fn leave_line(&mut self, id: u32) {
-        let Entry { prev, next, state, set, .. } = self.entries[id as usize];
+    pub fn leave_line(&mut self, id: EntryId) {
+        let Entry { prev, next, state, set, .. } = self.entries[id];
         assert_eq!(state, EntryState::Dirty);
         let share = &mut self.shares[set];
         match prev {
-            NONE => share.dirty_first = next,
-            prev => self.entries[prev as usize].next = next,
+            EntryId::NONE => share.dirty_first = next,
+            prev => self.entries[prev].next = next,
         }
         match next {
-            NONE => share.dirty_last = prev,
-            next => self.entries[next as usize].prev = prev,
+            EntryId::NONE => share.dirty_last = prev,
+            next => self.entries[next].prev = prev,
         }
         share.dirty -= 1;
-        self.entries[id as usize].state = EntryState::Issued;
+        self.entries[id].state = EntryState::Issued;
     }
 
     /// The entry's program begins: what it holds now is what will be on flash. Returns it.
     #[inline]
-    pub fn begin_program(&mut self, id: u32) -> u32 {
-        let entry = &mut self.entries[id as usize];
+    pub fn begin_program(&mut self, id: EntryId) -> u32 {
+        let entry = &mut self.entries[id];
         assert_eq!(entry.state, EntryState::Issued, "program of an entry that was not issued");
         entry.state = EntryState::Programming;
         entry.base = entry.content();
@@ -391,20 +386,20 @@ impl Buffer {
 
     /// The epoch of the data that an entry was programmed with.
     #[inline]
-    pub fn programmed_epoch(&self, id: u32) -> u64 {
-        self.entries[id as usize].programmed_epoch
+    pub fn programmed_epoch(&self, id: EntryId) -> u64 {
+        self.entries[id].programmed_epoch
     }
 
     /// The epoch of the newest data of an entry.
     #[inline]
-    pub fn epoch(&self, id: u32) -> u64 {
-        self.entries[id as usize].epoch
+    pub fn epoch(&self, id: EntryId) -> u64 {
+        self.entries[id].epoch
     }
 
     /// Frees an entry.
     #[inline(always)]
-    pub fn release(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
+    pub fn release(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
         assert!(entry.waiters == RequestId::NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
@@ -413,9 +408,9 @@ impl Buffer {
     }
 
     /// The entries of a set whose data is with the host or on the link; looks at all entries.
-    pub fn filling(&self, set: SetId) -> Vec<u32> {
-        (0u32..)
-            .zip(&self.entries)
+    pub fn filling(&self, set: SetId) -> Vec<EntryId> {
+        self.entries
+            .iter_enumerated()
             .filter(|(_, e)| e.state == EntryState::Filling && e.set == set)
             .map(|(id, _)| id)
             .collect()
@@ -444,17 +439,17 @@ impl Buffer {
     }
 }
 
-impl std::ops::Index<u32> for Buffer {
+impl std::ops::Index<EntryId> for Buffer {
     type Output = Entry;
     #[inline]
-    fn index(&self, id: u32) -> &Entry {
-        &self.entries[id as usize]
+    fn index(&self, id: EntryId) -> &Entry {
+        &self.entries[id]
     }
 }
 
-impl std::ops::IndexMut<u32> for Buffer {
+impl std::ops::IndexMut<EntryId> for Buffer {
     #[inline]
-    fn index_mut(&mut self, id: u32) -> &mut Entry {
-        &mut self.entries[id as usize]
+    fn index_mut(&mut self, id: EntryId) -> &mut Entry {
+        &mut self.entries[id]
     }
 }

@@ -9,7 +9,7 @@
 //! Sets share nothing: each has its part of the room.
 
 use crate::flash::LogicalPage;
-use crate::request::{NONE, RequestId};
+use crate::request::{RequestId, SlotId};
 use crate::sets::SetId;
 use tailcut_base::config::{Configure, Visit, count_u32};
 use tailcut_base::ids::{Id, IdVec};
@@ -114,8 +114,8 @@ struct Slot {
     request: RequestId,
     /// Reads that wait for the chip.
     readers: RequestId,
-    prev: u32,
-    next: u32,
+    prev: SlotId,
+    next: SlotId,
 }
 
 /// The part of a set.
@@ -125,8 +125,8 @@ struct Share {
     /// Pages that were or are being read ahead, and that nobody has asked for.
     ahead: u32,
     /// The page that was used last, and the one whose use is longest ago.
-    newest: u32,
-    oldest: u32,
+    newest: SlotId,
+    oldest: SlotId,
 }
 
 /// Where a page that is wanted stands.
@@ -135,7 +135,7 @@ pub enum Found {
     /// It is here, with this content.
     Kept(u32),
     /// A chip is reading it into this slot.
-    UnderWay(u32),
+    UnderWay(SlotId),
     /// It is on flash. If it was to be read ahead, this is too late: the request is returned that need not be
     /// carried out any more.
     No(Option<RequestId>),
@@ -144,8 +144,8 @@ pub enum Found {
 /// The cache.
 #[derive(Debug)]
 pub struct ReadCache {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: IdVec<SlotId, Slot>,
+    free: Vec<SlotId>,
     /// For each logical page its slot + 1; 0 for none.
     places: Table<u32>,
     /// Pages of each set.
@@ -159,9 +159,9 @@ impl ReadCache {
     /// An empty cache of a drive with so many logical pages, of `page_bytes` each, in so many sets.
     pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: u32) -> ReadCache {
         let pages = (config.size / page_bytes / u64::from(sets)).min(u64::from(logical_pages));
-        let share = Share { used: 0, ahead: 0, newest: NONE, oldest: NONE };
+        let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
-            slots: Vec::new(),
+            slots: IdVec::new(),
             free: Vec::new(),
             places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
             capacity: pages as u32,
@@ -176,20 +176,20 @@ impl ReadCache {
         self.capacity > 0
     }
 
-    fn find(&self, logical: LogicalPage) -> Option<u32> {
-        self.places[logical.index()].checked_sub(1)
+    fn find(&self, logical: LogicalPage) -> Option<SlotId> {
+        self.places[logical.index()].checked_sub(1).map(SlotId::new)
     }
 
     /// True when a page is here or on its way: a read of it needs no chip of its own.
     pub fn serves(&self, logical: LogicalPage) -> bool {
-        let slot = self.find(logical).map(|slot| self.slots[slot as usize].state);
+        let slot = self.find(logical).map(|slot| self.slots[slot].state);
         matches!(slot, Some(State::Kept | State::UnderWay))
     }
 
     /// The host wants a page.
     pub fn look_up(&mut self, logical: LogicalPage) -> Found {
         let Some(slot) = self.find(logical) else { return Found::No(None) };
-        let Slot { state, content, request, .. } = self.slots[slot as usize];
+        let Slot { state, content, request, .. } = self.slots[slot];
         match state {
             State::Kept => {
                 self.counts.hits += 1;
@@ -211,27 +211,27 @@ impl ReadCache {
     }
 
     /// Somebody asks for a page; true when it was read ahead and this is the first time.
-    fn is_asked_for(&mut self, slot: u32) -> bool {
-        let s = &mut self.slots[slot as usize];
+    fn is_asked_for(&mut self, slot: SlotId) -> bool {
+        let s = &mut self.slots[slot];
         let is_first = std::mem::take(&mut s.is_ahead);
         self.shares[s.set].ahead -= u32::from(is_first);
         is_first
     }
 
     /// A read waits for a page that is being read.
-    pub fn wait(&mut self, slot: u32, request: RequestId) -> RequestId {
-        std::mem::replace(&mut self.slots[slot as usize].readers, request)
+    pub fn wait(&mut self, slot: SlotId, request: RequestId) -> RequestId {
+        std::mem::replace(&mut self.slots[slot].readers, request)
     }
 
     /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any more.
     pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) -> Option<RequestId> {
         let mut planned = None;
         match self.find(logical) {
-            Some(slot) if self.slots[slot as usize].state == State::Planned => {
-                planned = Some(self.slots[slot as usize].request);
+            Some(slot) if self.slots[slot].state == State::Planned => {
+                planned = Some(self.slots[slot].request);
                 self.release(slot);
             }
-            Some(slot) if self.slots[slot as usize].state == State::Kept => {
+            Some(slot) if self.slots[slot].state == State::Kept => {
                 self.unlink(slot);
                 self.link(slot);
                 return None;
@@ -240,7 +240,7 @@ impl ReadCache {
             None => {}
         }
         if let Some(slot) = self.claim(set, logical, State::Kept) {
-            self.slots[slot as usize].content = content;
+            self.slots[slot].content = content;
             self.link(slot);
         }
         planned
@@ -248,12 +248,12 @@ impl ReadCache {
 
     /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when the page
     /// is here already.
-    pub fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<u32> {
+    pub fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<SlotId> {
         if self.shares[set].ahead >= self.capacity.div_ceil(2) {
             return None;
         }
         let slot = self.claim(set, logical, State::Planned)?;
-        self.slots[slot as usize].is_ahead = true;
+        self.slots[slot].is_ahead = true;
         self.shares[set].ahead += 1;
         Some(slot)
     }
@@ -264,32 +264,32 @@ impl ReadCache {
     }
 
     /// The request that reads ahead into a slot.
-    pub fn set_request(&mut self, slot: u32, request: RequestId) {
-        self.slots[slot as usize].request = request;
+    pub fn set_request(&mut self, slot: SlotId, request: RequestId) {
+        self.slots[slot].request = request;
     }
 
     /// The request that reads ahead into a slot, until it has ended.
-    pub fn request_of(&self, slot: u32) -> RequestId {
-        self.slots[slot as usize].request
+    pub fn request_of(&self, slot: SlotId) -> RequestId {
+        self.slots[slot].request
     }
 
     /// A planned read ahead is not carried out.
-    pub fn give_up(&mut self, slot: u32) {
-        assert_eq!(self.slots[slot as usize].state, State::Planned, "only what has not begun is given up");
+    pub fn give_up(&mut self, slot: SlotId) {
+        assert_eq!(self.slots[slot].state, State::Planned, "only what has not begun is given up");
         self.release(slot);
     }
 
     /// A chip begins to read a planned page.
-    pub fn begin(&mut self, slot: u32) {
-        let s = &mut self.slots[slot as usize];
+    pub fn begin(&mut self, slot: SlotId) {
+        let s = &mut self.slots[slot];
         assert_eq!(s.state, State::Planned, "a page is read ahead once");
         s.state = State::UnderWay;
         self.counts.begun += 1;
     }
 
     /// A page that was read ahead is here. Returns the reads that have waited for it.
-    pub fn arrived(&mut self, slot: u32, content: u32) -> RequestId {
-        let s = &mut self.slots[slot as usize];
+    pub fn arrived(&mut self, slot: SlotId, content: u32) -> RequestId {
+        let s = &mut self.slots[slot];
         let readers = std::mem::replace(&mut s.readers, RequestId::NONE);
         if s.state == State::Outdated {
             self.release(slot);
@@ -305,7 +305,7 @@ impl ReadCache {
     /// carried out any more.
     pub fn forget(&mut self, logical: LogicalPage) -> Option<RequestId> {
         let slot = self.find(logical)?;
-        let Slot { state, request, .. } = self.slots[slot as usize];
+        let Slot { state, request, .. } = self.slots[slot];
         match state {
             State::Kept => self.drop_kept(slot),
             State::Planned => {
@@ -315,23 +315,23 @@ impl ReadCache {
             State::UnderWay => {
                 // Reads from before still get what it was.
                 self.places[logical.index()] = 0;
-                self.slots[slot as usize].state = State::Outdated;
+                self.slots[slot].state = State::Outdated;
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
         }
         None
     }
 
-    fn drop_kept(&mut self, slot: u32) {
+    fn drop_kept(&mut self, slot: SlotId) {
         self.unlink(slot);
         self.release(slot);
     }
 
     /// Takes a slot, that of the page used least recently if there is no other. None when every page is on its way.
-    fn claim(&mut self, set: SetId, logical: LogicalPage, state: State) -> Option<u32> {
+    fn claim(&mut self, set: SetId, logical: LogicalPage, state: State) -> Option<SlotId> {
         if self.shares[set].used >= self.capacity {
             let oldest = self.shares[set].oldest;
-            if oldest == NONE {
+            if oldest == SlotId::NONE {
                 return None;
             }
             self.drop_kept(oldest);
@@ -344,27 +344,24 @@ impl ReadCache {
             set,
             request: RequestId::NONE,
             readers: RequestId::NONE,
-            prev: NONE,
-            next: NONE,
+            prev: SlotId::NONE,
+            next: SlotId::NONE,
         };
         self.shares[set].used += 1;
         let id = match self.free.pop() {
             Some(id) => {
-                self.slots[id as usize] = slot;
+                self.slots[id] = slot;
                 id
             }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
+            None => self.slots.push(slot),
         };
-        self.places[logical.index()] = id + 1;
+        self.places[logical.index()] = id.get() + 1;
         Some(id)
     }
 
     /// Gives a slot back that stands in no list.
-    fn release(&mut self, slot: u32) {
-        let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot as usize];
+    fn release(&mut self, slot: SlotId) {
+        let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot];
         assert_eq!(readers, RequestId::NONE, "a page was given up while a read waited for it");
         if state != State::Outdated {
             self.places[logical.index()] = 0;
@@ -377,37 +374,37 @@ impl ReadCache {
     }
 
     /// Puts a page at the end of those that were used.
-    fn link(&mut self, slot: u32) {
-        let share = &mut self.shares[self.slots[slot as usize].set];
+    fn link(&mut self, slot: SlotId) {
+        let share = &mut self.shares[self.slots[slot].set];
         let newest = std::mem::replace(&mut share.newest, slot);
-        (self.slots[slot as usize].prev, self.slots[slot as usize].next) = (newest, NONE);
+        (self.slots[slot].prev, self.slots[slot].next) = (newest, SlotId::NONE);
         match newest {
-            NONE => share.oldest = slot,
-            newest => self.slots[newest as usize].next = slot,
+            SlotId::NONE => share.oldest = slot,
+            newest => self.slots[newest].next = slot,
         }
     }
 
-    fn unlink(&mut self, slot: u32) {
-        let Slot { set, prev, next, .. } = self.slots[slot as usize];
+    fn unlink(&mut self, slot: SlotId) {
+        let Slot { set, prev, next, .. } = self.slots[slot];
         let share = &mut self.shares[set];
         match prev {
-            NONE => share.oldest = next,
-            prev => self.slots[prev as usize].next = next,
+            SlotId::NONE => share.oldest = next,
+            prev => self.slots[prev].next = next,
         }
         match next {
-            NONE => share.newest = prev,
-            next => self.slots[next as usize].prev = prev,
+            SlotId::NONE => share.newest = prev,
+            next => self.slots[next].prev = prev,
         }
     }
 
     /// Pages that were read ahead, or are being, and that nobody has asked for; walks all slots.
     pub fn unasked(&self) -> u64 {
-        let stands = |slot: &u32| {
-            let s = &self.slots[*slot as usize];
+        let stands = |slot: &SlotId| {
+            let s = &self.slots[*slot];
             s.is_ahead && s.state != State::Planned
         };
-        let free: std::collections::BTreeSet<u32> = self.free.iter().copied().collect();
-        (0..self.slots.len() as u32).filter(|slot| !free.contains(slot)).filter(stands).count() as u64
+        let free: std::collections::BTreeSet<SlotId> = self.free.iter().copied().collect();
+        self.slots.ids().filter(|slot| !free.contains(slot)).filter(stands).count() as u64
     }
 }
 
@@ -458,7 +455,7 @@ mod tests {
         for page in 10..14 {
             cache.keep(SetId::new(0), LogicalPage::new(page), page);
         }
-        let slots: Vec<Option<u32>> =
+        let slots: Vec<Option<SlotId>> =
             (0..3).map(|page| cache.plan(SetId::new(0), LogicalPage::new(page))).collect();
         assert!(slots[0].is_some() && slots[1].is_some() && slots[2].is_none());
         assert_eq!(cache.look_up(LogicalPage::new(10)), Found::No(None), "it made room");

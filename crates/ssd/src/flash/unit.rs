@@ -479,7 +479,7 @@ impl Units {
     /// Commits a request: appends it to the list of its unit, lane and place.
     #[inline(always)]
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
-        let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
+        let (unit, lane, place) = (requests[id].unit, requests[id].lane, u32::from(requests[id].place));
         requests[id].next = RequestId::NONE;
         self.units[unit].waiting[lane.index()] += 1;
         let at = self.list(unit, lane, place);
@@ -492,7 +492,7 @@ impl Units {
 
     /// Commits a request that was taken before, ahead of all others of its list.
     pub fn commit_again(&mut self, requests: &mut Requests, id: RequestId) {
-        let (unit, lane, place) = (requests[id].unit, requests[id].lane(), u32::from(requests[id].place));
+        let (unit, lane, place) = (requests[id].unit, requests[id].lane, u32::from(requests[id].place));
         let at = self.list(unit, lane, place);
         let first = self.lists[at].first;
         self.units[unit].waiting[lane.index()] += 1;

@@ -102,7 +102,7 @@ impl Faro {
         let u = &chips.units[unit];
         let (reads, writes) = committed(u);
         if anchor != RequestId::NONE {
-            return match chips.requests[anchor].kind {
+            return match chips.requests[anchor].kind() {
                 Kind::UserRead => self.reads(waiting, chips, unit, 0, anchor),
                 _ => self.writes(waiting, chips, unit, 0, anchor),
             };
@@ -308,7 +308,7 @@ impl Faro {
         let words = waiting.words();
         // Looked at from the offset of the oldest on, so that no offset is always last.
         let oldest = &chips.requests[waiting.ages.first(unit)];
-        let start = if oldest.kind == Kind::UserRead { chips.layout.offset_of(oldest.physical) } else { 0 };
+        let start = if oldest.kind() == Kind::UserRead { chips.layout.offset_of(oldest.physical) } else { 0 };
         let mut chosen = set;
         // The merit of `chosen`, once there is another to compare it with.
         let mut highest = None;

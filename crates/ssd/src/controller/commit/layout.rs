@@ -116,7 +116,7 @@ impl ChipLayout {
     fn whereabouts(&self, chips: Chips<'_>, id: RequestId) -> (PlaneId, u32, u32) {
         let request = &chips.requests[id];
         let place = u32::from(request.place);
-        let offset = match request.kind {
+        let offset = match request.kind() {
             Kind::UserRead => chips.layout.offset_of(request.physical),
             _ => self.pages,
         };

@@ -96,7 +96,7 @@ fn is_open(units: &Units, request: &MemoryRequest) -> bool {
     let unit = &units[request.unit];
     let is_alone = unit.committed_tag == Tag::NONE || unit.committed_tag == request.tag;
     is_waiting_to_start(unit.phase) && (is_alone || unit.is_short_of_space())
-        || request.kind == Kind::UserRead && lets_reads_in(unit)
+        || request.kind() == Kind::UserRead && lets_reads_in(unit)
 }
 
 /// True when a read may be committed to a unit ahead of what it does, and no other read is.

@@ -5,7 +5,7 @@ use crate::flash::unit::{Phase, Units};
 use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
 use crate::presets::Preset;
 use crate::request::Tag;
-use crate::request::{Kind, Lane, MemoryRequest, REGULAR, RequestId, Requests, Role};
+use crate::request::{EntryId, Kind, Lane, MemoryRequest, RequestId, Requests, Role};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::ids::{Id, IdVec};
@@ -243,13 +243,15 @@ impl Rig {
         let physical = PhysicalPage::at(self.random.below(self.page_count) as usize);
         let (unit, place) =
             self.layout.unit_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
-        let (kind, role) =
-            if is_write { (Kind::UserWrite, Role::Program) } else { (Kind::UserRead, Role::HostRead) };
+        let (lane, role) = if is_write {
+            (Lane::USER_WRITE, Role::Program(EntryId::NONE))
+        } else {
+            (Lane::READ, Role::HostRead)
+        };
         MemoryRequest {
             since: Time::ZERO,
             order: self.requests.next_order(),
             next: RequestId::NONE,
-            owner: tag.get(),
             tag,
             page,
             logical: LogicalPage::new(0),
@@ -260,9 +262,8 @@ impl Rig {
             link: 0,
             place: place as u8,
             frontier: 0,
-            rank: REGULAR,
             resets: 0,
-            kind,
+            lane,
             role,
         }
     }

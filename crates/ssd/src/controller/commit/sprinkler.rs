@@ -102,7 +102,7 @@ impl Sprinkler {
         }
         match &self.faro {
             Some(faro) => faro.reads_beside(&self.waiting, chips, unit),
-            None if chips.requests[oldest].kind == Kind::UserRead => self.oldest(chips, unit, oldest),
+            None if chips.requests[oldest].kind() == Kind::UserRead => self.oldest(chips, unit, oldest),
             None => Set::EMPTY,
         }
     }
@@ -112,7 +112,7 @@ impl Sprinkler {
         let mut set = Set::EMPTY;
         let request = &chips.requests[oldest];
         let (reads, writes) = committed(&chips.units[unit]);
-        let taken = if request.kind == Kind::UserRead { reads } else { writes };
+        let taken = if request.kind() == Kind::UserRead { reads } else { writes };
         if taken >> request.place & 1 == 0 {
             set.push(oldest);
         }

@@ -8,6 +8,7 @@ pub mod stripes;
 use crate::flash::medium::Medium;
 use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
 use crate::planted::{Rule, holds};
+use crate::request::EntryId;
 use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
 use closed::{ClosedBlocks, VictimPolicy};
@@ -113,7 +114,7 @@ pub enum Mapping {
     /// In this physical page.
     Flash(PhysicalPage),
     /// Its newest version is in this entry of the DRAM buffer.
-    Buffer(u32),
+    Buffer(EntryId),
 }
 
 const IN_BUFFER: u32 = 1 << 31;
@@ -123,7 +124,7 @@ impl Mapping {
     fn decode(word: u32) -> Mapping {
         match word {
             0 => Mapping::Unmapped,
-            w if w & IN_BUFFER != 0 => Mapping::Buffer(w & !IN_BUFFER),
+            w if w & IN_BUFFER != 0 => Mapping::Buffer(EntryId::new(w & !IN_BUFFER)),
             w => Mapping::Flash(PhysicalPage::new(w - 1)),
         }
     }
@@ -133,7 +134,7 @@ impl Mapping {
         match self {
             Mapping::Unmapped => 0,
             Mapping::Flash(physical) => physical.get() + 1,
-            Mapping::Buffer(entry) => entry | IN_BUFFER,
+            Mapping::Buffer(entry) => entry.get() | IN_BUFFER,
         }
     }
 }
@@ -535,7 +536,7 @@ impl Ftl {
     }
 
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
-    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(u32) -> Option<PhysicalPage>) {
+    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(EntryId) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
         for logical in LogicalPage::first(self.map.len()) {
             let physical = match self.lookup(logical) {
