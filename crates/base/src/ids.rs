@@ -309,6 +309,112 @@ impl<I: Id, T: fmt::Debug> fmt::Debug for Slab<I, T> {
     }
 }
 
+/// A slab whose entries stay where they are when their ids are released, to be overwritten later: for plain data on a hot
+/// path. An entry is as large as `T`, and whether it is allocated is not looked at; debug builds panic when an id is
+/// released that is not. The id released last is allocated first.
+#[derive(Clone, Debug)]
+pub struct Pool<I, T> {
+    entries: IdVec<I, T>,
+    released: Vec<I>,
+    #[cfg(debug_assertions)]
+    is_allocated: Vec<bool>,
+}
+
+impl<I: Id, T> Pool<I, T> {
+    /// An empty pool; allocates nothing.
+    pub const fn new() -> Pool<I, T> {
+        Pool {
+            entries: IdVec::new(),
+            released: Vec::new(),
+            #[cfg(debug_assertions)]
+            is_allocated: Vec::new(),
+        }
+    }
+
+    /// Allocates an id for an entry.
+    #[inline(always)]
+    pub fn insert(&mut self, entry: T) -> I {
+        let id = match self.released.pop() {
+            Some(id) => {
+                self.entries[id] = entry;
+                id
+            }
+            None => self.entries.push(entry),
+        };
+        self.note_allocated(id);
+        id
+    }
+
+    /// Allocates an id for the entry that was released last, as it is, or for a new one if there is none: for entries that own
+    /// memory.
+    #[inline(always)]
+    pub fn allocate(&mut self, make: impl FnOnce() -> T) -> I {
+        let id = self.released.pop().unwrap_or_else(|| self.entries.push(make()));
+        self.note_allocated(id);
+        id
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), allow(unused_variables, reason = "only debug builds remember it"))]
+    fn note_allocated(&mut self, id: I) {
+        #[cfg(debug_assertions)]
+        {
+            self.is_allocated.resize(self.entries.len(), false);
+            self.is_allocated[id.index()] = true;
+        }
+    }
+
+    /// Releases an id that is allocated.
+    #[inline(always)]
+    pub fn release(&mut self, id: I) {
+        #[cfg(debug_assertions)]
+        assert!(std::mem::take(&mut self.is_allocated[id.index()]), "{id:?} is released twice");
+        self.released.push(id);
+    }
+
+    /// Number of ids that are allocated.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.released.len()
+    }
+
+    /// True if no id is allocated.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries that are not released, with their ids, in ascending order; sorts what is released.
+    pub fn allocated(&self) -> impl Iterator<Item = (I, &T)> {
+        let mut released: Vec<usize> = self.released.iter().map(|id| id.index()).collect();
+        released.sort_unstable();
+        let is_released = move |id: I| released.binary_search(&id.index()).is_ok();
+        self.entries.iter_enumerated().filter(move |&(id, _)| !is_released(id))
+    }
+}
+
+impl<I: Id, T> Index<I> for Pool<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: I) -> &T {
+        &self.entries[id]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Pool<I, T> {
+    #[inline]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.entries[id]
+    }
+}
+
+impl<I: Id, T> Default for Pool<I, T> {
+    fn default() -> Pool<I, T> {
+        Pool::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +423,32 @@ mod tests {
 
     id! {
         struct Ticket;
+    }
+
+    #[test]
+    fn a_pool_allocates_as_a_slab_does() {
+        let (mut slab, mut pool) = (Slab::<Ticket, u32>::new(), Pool::<Ticket, u32>::new());
+        for entry in 0..100 {
+            let id = slab.insert(entry);
+            assert_eq!((pool.insert(entry), pool[id]), (id, entry));
+            if entry % 3 == 1 {
+                slab.remove(Ticket::new(entry / 3));
+                pool.release(Ticket::new(entry / 3));
+            }
+            assert_eq!(pool.len(), slab.len());
+        }
+        assert!(pool.allocated().all(|(id, entry)| slab.get(id) == Some(entry)));
+        assert_eq!(pool.allocated().count(), slab.len());
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "released twice")]
+    fn a_pool_notices_an_id_that_is_released_twice() {
+        let mut pool = Pool::<Ticket, u32>::new();
+        let id = pool.insert(1);
+        pool.release(id);
+        pool.release(id);
     }
 
     #[test]

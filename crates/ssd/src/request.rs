@@ -3,7 +3,7 @@
 use crate::flash::unit::Account;
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{IdVec, Pool};
 use tailcut_base::{Time, id};
 
 id! {
@@ -280,9 +280,8 @@ impl MemoryRequest {
 /// again, so after the first moments nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    requests: IdVec<RequestId, MemoryRequest>,
+    requests: Pool<RequestId, MemoryRequest>,
     accounts: IdVec<RequestId, Account>,
-    free: Vec<RequestId>,
     order: u64,
 }
 
@@ -290,22 +289,15 @@ impl Requests {
     /// Takes a place for `request`.
     #[inline]
     pub fn add(&mut self, request: MemoryRequest) -> RequestId {
-        match self.free.pop() {
-            Some(id) => {
-                self.requests[id] = request;
-                id
-            }
-            None => {
-                self.accounts.push(Account::default());
-                self.requests.push(request)
-            }
-        }
+        let id = self.requests.insert(request);
+        self.accounts.extend_to(id, Account::default());
+        id
     }
 
     /// Gives a place back.
     #[inline]
     pub fn remove(&mut self, id: RequestId) {
-        self.free.push(id);
+        self.requests.release(id);
     }
 
     /// The next number of order.
@@ -353,7 +345,7 @@ impl Requests {
 
     /// How many are in flight.
     pub fn in_flight(&self) -> usize {
-        self.requests.len() - self.free.len()
+        self.requests.len()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::sets::SetId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, Visit};
 use tailcut_base::device::content::Change;
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{IdVec, Pool};
 
 /// Buffer configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,8 +155,7 @@ impl Share {
 /// The buffer, divided evenly between the sets of the drive.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    entries: IdVec<EntryId, Entry>,
-    free: Vec<EntryId>,
+    entries: Pool<EntryId, Entry>,
     /// Pages of each set that have room.
     capacity: usize,
     threshold: usize,
@@ -174,8 +173,7 @@ impl Buffer {
     pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
         let capacity = (config.size / page_bytes) as usize / sets as usize;
         Buffer {
-            entries: IdVec::new(),
-            free: Vec::new(),
+            entries: Pool::new(),
             capacity,
             threshold: (capacity as u64 * u64::from(config.flush_above) / 1_000_000) as usize,
             capacitor: config.capacitor,
@@ -276,13 +274,7 @@ impl Buffer {
             prev: EntryId::NONE,
             next: EntryId::NONE,
         };
-        match self.free.pop() {
-            Some(id) => {
-                self.entries[id] = entry;
-                id
-            }
-            None => self.entries.push(entry),
-        }
+        self.entries.insert(entry)
     }
 
     /// Gives an entry room, if it has none. False when there is none left.
@@ -404,13 +396,13 @@ impl Buffer {
         assert!(entry.waiters == RequestId::NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
         self.shares[entry.set].used -= usize::from(entry.has_room);
-        self.free.push(id);
+        self.entries.release(id);
     }
 
     /// The entries of a set whose data is with the host or on the link; looks at all entries.
     pub fn filling(&self, set: SetId) -> Vec<EntryId> {
         self.entries
-            .iter_enumerated()
+            .allocated()
             .filter(|(_, e)| e.state == EntryState::Filling && e.set == set)
             .map(|(id, _)| id)
             .collect()

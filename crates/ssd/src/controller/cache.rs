@@ -12,7 +12,7 @@ use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId};
 use crate::sets::SetId;
 use tailcut_base::config::{Configure, Visit, count_u32};
-use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::ids::{Id, IdVec, Pool};
 use tailcut_base::table::Table;
 
 /// Configuration of the read cache.
@@ -144,8 +144,7 @@ pub enum Found {
 /// The cache.
 #[derive(Debug)]
 pub struct ReadCache {
-    slots: IdVec<SlotId, Slot>,
-    free: Vec<SlotId>,
+    slots: Pool<SlotId, Slot>,
     /// For each logical page its slot + 1; 0 for none.
     places: Table<u32>,
     /// Pages of each set.
@@ -161,8 +160,7 @@ impl ReadCache {
         let pages = (config.size / page_bytes / u64::from(sets)).min(u64::from(logical_pages));
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
         ReadCache {
-            slots: IdVec::new(),
-            free: Vec::new(),
+            slots: Pool::new(),
             places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
             capacity: pages as u32,
             shares: IdVec::filled(sets as usize, share),
@@ -348,13 +346,7 @@ impl ReadCache {
             next: SlotId::NONE,
         };
         self.shares[set].used += 1;
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.slots[id] = slot;
-                id
-            }
-            None => self.slots.push(slot),
-        };
+        let id = self.slots.insert(slot);
         self.places[logical.index()] = id.get() + 1;
         Some(id)
     }
@@ -370,7 +362,7 @@ impl ReadCache {
         share.used -= 1;
         share.ahead -= u32::from(is_ahead);
         self.counts.in_vain += u64::from(is_ahead && state != State::Planned);
-        self.free.push(slot);
+        self.slots.release(slot);
     }
 
     /// Puts a page at the end of those that were used.
@@ -399,12 +391,8 @@ impl ReadCache {
 
     /// Pages that were read ahead, or are being, and that nobody has asked for; walks all slots.
     pub fn unasked(&self) -> u64 {
-        let stands = |slot: &SlotId| {
-            let s = &self.slots[*slot];
-            s.is_ahead && s.state != State::Planned
-        };
-        let free: std::collections::BTreeSet<SlotId> = self.free.iter().copied().collect();
-        self.slots.ids().filter(|slot| !free.contains(slot)).filter(stands).count() as u64
+        let is_unasked = |slot: &Slot| slot.is_ahead && slot.state != State::Planned;
+        self.slots.allocated().filter(|(_, slot)| is_unasked(slot)).count() as u64
     }
 }
 

@@ -4,7 +4,7 @@ use crate::flash::LogicalPage;
 use crate::planted::{Rule, holds};
 use crate::request::Tag;
 use tailcut_base::config::{Configure, Visit, choose};
-use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::ids::Pool;
 use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
 tailcut_base::choice! {
@@ -230,25 +230,24 @@ impl TaggedCommand {
 /// All tags of a device.
 #[derive(Clone, Debug)]
 pub struct Tags {
-    tags: IdVec<Tag, TaggedCommand>,
-    free: Vec<Tag>,
+    tags: Pool<Tag, TaggedCommand>,
+    depth: usize,
     page_sectors: u32,
 }
 
 impl Tags {
     /// `depth` free tags.
     pub fn new(depth: u32, page_sectors: u32) -> Tags {
-        // Tags are made when they are first needed: 64k of them would cost megabytes.
-        Tags { tags: IdVec::new(), free: Tag::first(depth as usize).rev().collect(), page_sectors }
+        Tags { tags: Pool::new(), depth: depth as usize, page_sectors }
     }
 
     /// Binds a command to a tag; `None` when all are in use.
     #[inline]
     pub fn bind(&mut self, now: Time, command: &Command) -> Option<Tag> {
-        let id = self.free.pop()?;
-        while self.tags.len() <= id.index() {
-            self.tags.push(TaggedCommand::new());
+        if self.tags.len() == self.depth {
+            return None;
         }
+        let id = self.tags.allocate(TaggedCommand::new);
         self.tags[id].start(now, command, self.page_sectors);
         Some(id)
     }
@@ -256,7 +255,7 @@ impl Tags {
     /// Releases a tag.
     #[inline]
     pub fn release(&mut self, id: Tag) {
-        self.free.push(id);
+        self.tags.release(id);
     }
 }
 
