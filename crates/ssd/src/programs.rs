@@ -266,12 +266,15 @@ impl<P: Probe> Ssd<P> {
         let has_readers = e.readers != RequestId::NONE;
         // A program that failed and was to be repeated has an epoch and waiters of its own.
         let failed = std::mem::replace(&mut e.programmed_waiters, RequestId::NONE);
-        let epoch = if e.state == EntryState::Programming {
-            self.buffer.programmed_epoch(entry)
-        } else {
-            self.buffer.epoch(entry)
-        };
-        self.settle(now, self.buffer.set_of(entry), epoch);
+        let was_stranded = e.state == EntryState::Stranded && std::mem::take(&mut e.dirty_again);
+        let (newest, programmed) = (self.buffer.epoch(entry), self.buffer.programmed_epoch(entry));
+        let is_programming = self.buffer[entry].state == EntryState::Programming;
+        let set = self.buffer.set_of(entry);
+        self.settle(now, set, if is_programming { programmed } else { newest });
+        if was_stranded {
+            // It was written again while it was being programmed: neither version will reach flash.
+            self.settle(now, set, programmed);
+        }
         self.release_waiters(now, waiters, Status::Success);
         self.release_waiters(now, failed, Status::Success);
         if has_readers {

@@ -200,11 +200,20 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Asserts that maps, valid pages and counts agree; walks the whole drive.
+    /// Asserts that maps, valid pages and counts agree, beside [`Ssd::check_machines`]; walks the whole drive.
     pub fn check(&self) {
         let old = |entry: EntryId| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
+        self.check_machines();
+    }
+
+    /// Asserts what holds of each machine between two events; walks what is in flight and in DRAM, not the flash.
+    pub fn check_machines(&self) {
         self.steering.check();
+        self.buffer.check();
+        self.cache.check();
+        let on_chips = self.units.check(&self.requests);
+        assert!(on_chips <= self.requests.in_flight(), "requests of LUNs are in flight");
     }
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.

@@ -5,6 +5,8 @@
 //! newest version of its logical page: reads are served from it, later writes merge into it, so
 //! requests for one page keep their order.
 
+mod check;
+
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::planted::{Rule, holds};
 use crate::request::{EntryId, RequestId, Tag};

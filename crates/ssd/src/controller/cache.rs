@@ -8,6 +8,8 @@
 //!
 //! Sets share nothing: each has its part of the room.
 
+mod check;
+
 use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId};
 use crate::sets::SetId;

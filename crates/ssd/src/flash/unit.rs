@@ -4,6 +4,8 @@
 //! line. It carries one transaction at a time, of up to one memory request for each of its places
 //! (die and plane).
 
+mod check;
+
 use super::geometry::{Geometry, LunId, PLACES_MAX};
 use crate::planted::{Rule, holds};
 use crate::request::Tag;

@@ -75,6 +75,7 @@ impl Host {
             let next = self.ssd.next_event();
             assert!(next != Time::NEVER, "{}", self.ssd.why_stuck());
             self.ssd.advance(next, &mut self.done);
+            self.ssd.check_machines();
             self.now = next;
         }
         assert_eq!(self.done.last().map(|done| done.status), Some(Status::Success));

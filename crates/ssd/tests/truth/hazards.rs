@@ -98,6 +98,7 @@ fn watch(config: &SsdConfig, depth: usize, commands: &[Command]) -> Log {
         now = ssd.next_event();
         assert!(now != Time::NEVER, "{}", ssd.why_stuck());
         ssd.advance(now, &mut done);
+        ssd.check_machines();
     }
     ssd.probe
 }

@@ -225,6 +225,7 @@ impl Pair {
     fn advance(&mut self, until: Time) {
         loop {
             let done = self.ssd.advance(until, &mut self.completions);
+            self.ssd.check_machines();
             for completion in std::mem::take(&mut self.completions) {
                 assert!(completion.at <= until, "a completion from the future");
                 self.idle_steps = 0;

@@ -86,7 +86,8 @@ impl Played {
 
     fn end(mut self) -> Played {
         while self.ssd.next_event() != Time::NEVER {
-            self.ssd.advance(Time(u64::MAX >> 1), &mut self.done);
+            self.ssd.advance(self.ssd.next_event(), &mut self.done);
+            self.ssd.check_machines();
         }
         self.check();
         self
@@ -155,6 +156,7 @@ impl Mix {
             due.drain(..).for_each(|op| played.send(next(now, op)));
             now = played.ssd.next_event();
             played.ssd.advance(now, &mut played.done);
+            played.ssd.check_machines();
             due.extend(played.done[seen..].iter().map(|done| played.sent[done.id.0 as usize].command.op));
             seen = played.done.len();
             left = left.saturating_sub(due.iter().filter(|&&op| op == Op::Write).count() as u32);
