@@ -11,6 +11,7 @@ use crate::sweep::point::check_workload;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Nanos, SECTOR_BYTES};
+use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
 
@@ -170,16 +171,16 @@ impl Builder<'_> {
             return None;
         }
         let scale = self.data as f64 / capacity as f64 / self.used;
-        let shares = [
-            &mut scenario.precondition.fill,
-            &mut scenario.workload.region_share,
-            &mut scenario.beside.source.region_share,
-            &mut scenario.datacenter.region_share,
-            &mut scenario.lsm.region_share,
+        let scaled = |share: u32| ((f64::from(share) * scale) as u32).clamp(1, 1_000_000);
+        let runs = [
+            (true, &mut scenario.precondition.fill),
+            (true, &mut scenario.workload.region_share),
+            (scenario.beside.enabled, &mut scenario.beside.source.region_share),
+            (scenario.datacenter.workload != Workload::None, &mut scenario.datacenter.region_share),
+            (scenario.lsm.enabled, &mut scenario.lsm.region_share),
         ];
-        for share in shares {
-            *share = ((f64::from(*share) * scale) as u32).clamp(1, 1_000_000);
-        }
+        // A source that does not run keeps its share: a changed one would be reported as without effect.
+        runs.into_iter().filter(|(runs, _)| *runs).for_each(|(_, share)| *share = scaled(*share));
         Some(())
     }
 }

@@ -8,6 +8,7 @@ use crate::workload::SyntheticConfig;
 use crate::workload::config::{ArrivalKind, PaceKind};
 use crate::workload::datacenter::Workload;
 use tailcut_ssd::config::Classes;
+use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::preemption::Handling;
 
 /// Keys without effect.
@@ -62,6 +63,7 @@ impl Scenario {
             add(&mut found, "datacenter", &["rate"], "datacenter.pace is \"closed\"");
         }
         self.add_idle_preemption(&mut found);
+        self.add_idle_parts_of_the_drive(&mut found);
         found
     }
 
@@ -118,6 +120,33 @@ impl Scenario {
                 let (path, because) = (path.into(), because.into());
                 found.push(Ineffective { path, except, because, weight: Weight::Doubtful });
             }
+        }
+    }
+
+    /// Keys of parts that the drive does not have.
+    fn add_idle_parts_of_the_drive(&self, found: &mut Vec<Ineffective>) {
+        let drive = &self.device;
+        if drive.ftl.mapping == MappingLevel::Block {
+            let because = "a drive that maps by block merges blocks and has no victims (device.ftl.mapping)";
+            let keys = &["victim", "choices", "high", "background", "merge", "copies"];
+            add(found, "device.gc", keys, because);
+            add(found, "device.wear", &["levelling", "spread"], because);
+        } else {
+            let because = "a drive that maps by page has no stripes of blocks (device.ftl.mapping)";
+            add(found, "device.ftl", &["stripe"], because);
+            if !drive.wear.levelling {
+                add(found, "device.wear", &["spread"], "device.wear.levelling is false");
+            }
+        }
+        if drive.buffer.size == 0 {
+            let because = "there is no write-back buffer (device.buffer.size)";
+            add(found, "device.buffer", &["flush_above", "capacitor"], because);
+        }
+        if drive.cache.size == 0 {
+            add(found, "device.cache", &["streams"], "there is no read cache (device.cache.size)");
+        }
+        if drive.sets.count == 1 {
+            add(found, "device.sets", &["by"], "the drive is one set (device.sets.count)");
         }
     }
 
@@ -240,6 +269,20 @@ mod tests {
         assert_eq!(because(&scenario, "workload.write_class"), None);
         assert_eq!(because(&scenario, "trace.depth"), None);
         assert_eq!(because(&scenario, "run.requests"), None);
+    }
+
+    #[test]
+    fn keys_of_parts_that_a_drive_lacks_have_no_effect() {
+        let mut scenario = Scenario::default();
+        assert_eq!(because(&scenario, "device.gc.victim"), None);
+        assert!(because(&scenario, "device.ftl.stripe").is_some());
+        assert!(
+            because(&scenario, "device.cache.streams").is_some_and(|why| why.contains("device.cache.size"))
+        );
+        (scenario.device.ftl.mapping, scenario.device.buffer.size) = (MappingLevel::Block, 0);
+        assert!(because(&scenario, "device.gc.victim").is_some_and(|why| why.contains("device.ftl.mapping")));
+        assert!(because(&scenario, "device.buffer.capacitor").is_some());
+        assert_eq!(because(&scenario, "device.ftl.stripe"), None);
     }
 
     #[test]
