@@ -3,16 +3,6 @@
 use crate::support::Place;
 
 #[test]
-#[cfg(not(feature = "ublk"))]
-fn a_program_without_ublk_says_so() {
-    let place = Place::new();
-    let error = place.refused(2, &["serve", "block", "--unix", "socket", "--size", "1MiB", "--ublk", "0"]);
-    assert!(error.contains("--ublk") && error.contains("built without ublk"), "{error}");
-    assert!(!place.path("socket").exists(), "nothing is left behind");
-}
-
-#[test]
-#[cfg(feature = "ublk")]
 fn a_kernel_without_ublk_is_named_with_the_remedy() {
     if std::path::Path::new("/dev/ublk-control").exists() {
         println!("skipped: this kernel has ublk");

@@ -10,29 +10,15 @@
 //! any other. Why so: `docs/decisions/block-server.md`.
 //!
 //! Sources: `Documentation/block/ublk.rst`, `include/uapi/linux/ublk_cmd.h` and `drivers/block/ublk_drv.c` of Linux.
-//!
-//! Without the feature `ublk` no [`Device`] can be had.
 
-#[cfg(not(feature = "ublk"))]
-mod absent;
-#[cfg(feature = "ublk")]
 mod control;
-#[cfg(feature = "ublk")]
 pub mod descriptor;
-#[cfg(feature = "ublk")]
 mod device;
-#[cfg(feature = "ublk")]
 mod mapped;
-#[cfg(feature = "ublk")]
 mod queue;
-#[cfg(feature = "ublk")]
 pub mod standard;
 
-#[cfg(not(feature = "ublk"))]
-pub use absent::{Device, Queue};
-#[cfg(feature = "ublk")]
 pub use device::Device;
-#[cfg(feature = "ublk")]
 pub use queue::Queue;
 
 use crate::Drive;
@@ -61,9 +47,6 @@ impl Shape {
 /// Why a drive is no block device of this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotAttach {
-    /// The program has no ublk.
-    #[error("this program was built without ublk; build it with the feature 'ublk' (off by default)")]
-    NotBuilt,
     /// The kernel has no ublk.
     #[error(
         "there is no /dev/ublk-control: load the module (modprobe ublk_drv); it comes with Linux 6.0 and later where that was \
