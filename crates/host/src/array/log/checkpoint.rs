@@ -20,11 +20,13 @@ use super::rows::RowState;
 use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Checkpoints and batches are counted up to here: nothing is written often enough to get near.
@@ -91,7 +93,7 @@ pub struct Checkpoint {
     /// Rows that it covers.
     covers: usize,
     /// Drives whose caches hold something of it.
-    dirty: Vec<bool>,
+    dirty: IdVec<DriveId, bool>,
     /// Some piece could be written nowhere.
     has_failed: bool,
     /// One is due when so many rows have been closed since the last.
@@ -117,7 +119,7 @@ impl Checkpoint {
             host_blocks: 0,
             starts: [start; 2],
         };
-        let dirty = vec![false; drives];
+        let dirty = IdVec::filled(drives, false);
         Checkpoint {
             phase: Phase::Idle,
             in_flight: 0,
@@ -133,7 +135,7 @@ impl Checkpoint {
     /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
     pub fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
-        self.dirty = vec![true; drives];
+        self.dirty = IdVec::filled(drives, true);
     }
 
     /// The number of the next that is begun.
@@ -341,7 +343,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (drive, block): (usize, u64),
+        (drive, block): (DriveId, u64),
         content: B,
         fua: bool,
     ) {
@@ -375,7 +377,7 @@ impl<B: Block> Log<B> {
             return;
         }
         let mut pending = 0;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             let is_dirty = std::mem::take(&mut self.checkpoint.dirty[drive]);
             if is_dirty && core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.flush(now, core, drive, Token::Checkpoint);
@@ -392,7 +394,7 @@ impl<B: Block> Log<B> {
         self.checkpoint.header.opened = self.rows.opened;
         let content = B::encode(&self.checkpoint.header.encode());
         let block = self.geometry.header_block(self.region());
-        let drives: Vec<usize> = (0..core.drives.len()).filter(|&d| core.drives.is_present(d)).collect();
+        let drives: Vec<DriveId> = core.drives.ids().filter(|&d| core.drives.is_present(d)).collect();
         self.checkpoint.phase = Phase::Header(drives.len() as u32);
         for drive in drives {
             self.write_part(now, core, (drive, block), content.clone(), true);

@@ -12,6 +12,7 @@
 use super::Log;
 use super::stream::{HOST, MOVED};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::heavy::EpochFigures;
 use tailcut_base::{Nanos, Time};
@@ -83,12 +84,12 @@ impl<B: Block> Log<B> {
     }
 
     /// A drive has the token: what is known now may go to it.
-    pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.open_rows.is_empty() {
             // Recovery has not come so far.
             return;
         }
-        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+        let (group, member) = self.geometry.member_of(drive);
         let mut slabs = std::mem::take(&mut self.admission.slabs);
         for stream in [HOST, MOVED] {
             slabs.extend(self.streams[stream].closing.iter().copied().chain([self.streams[stream].open]));
@@ -132,17 +133,15 @@ impl<B: Block> Log<B> {
         if self.streams[MOVED].closing.len() > self.admission.rows.div_ceil(2) {
             return false;
         }
-        let has_room = |drive: usize| {
+        let has_room = |drive: DriveId| {
             let room = || core.drives.gate(drive).pace.room(tokens.share()) * 3 / 4;
             !core.drives.is_gated(drive) || core.drives.gate(drive).kept < room()
         };
         self.is_short || self.drives_of(MOVED).all(has_room)
     }
 
-    fn drives_of(&self, stream: usize) -> std::ops::Range<usize> {
-        let group = self.geometry.group_of(self.open_row(stream).here.row) as usize;
-        let width = self.geometry.width as usize;
-        group * width..(group + 1) * width
+    fn drives_of(&self, stream: usize) -> impl Iterator<Item = DriveId> + use<B> {
+        self.geometry.drives(self.open_row(stream).here.row)
     }
 
     /// When the next write may come in, if one waits for nothing else.

@@ -7,7 +7,9 @@
 
 use crate::array::config::ArrayConfig;
 use crate::array::record::RECORD_BLOCKS;
+use crate::array::{DriveId, RGroups};
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::ids::Id;
 
 tailcut_base::id! {
     /// A row of segments. Rows are numbered from 0 across all groups: row `r` belongs to group `r / rows`.
@@ -183,13 +185,16 @@ impl Geometry {
 
     /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks on it. None for
     /// the blocks before, which hold the map.
-    pub fn sums_of(&self, index: u64) -> Option<(usize, u64)> {
+    pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
         let index = index.checked_sub(self.map_blocks)?;
-        Some(((index / self.sums_blocks) as usize, self.first + index % self.sums_blocks * DUMP_SUMS))
+        Some((
+            DriveId::at((index / self.sums_blocks) as usize),
+            self.first + index % self.sums_blocks * DUMP_SUMS,
+        ))
     }
 
     /// Drive and block of a position of a row.
-    pub fn block_at(&self, row: Row, position: u32) -> (usize, u64) {
+    pub fn block_at(&self, row: Row, position: u32) -> (DriveId, u64) {
         let member = self.data_member(row, position % self.data);
         (self.drive(row, member), self.address(row) + u64::from(position / self.data))
     }
@@ -201,12 +206,12 @@ impl Geometry {
 
     /// Where copy `copy` of block `index` of a checkpoint is: drive and block. Both copies are in
     /// one group, of which only one drive may be missing.
-    pub fn dump_place(&self, region: u64, index: u64, copy: u64) -> (usize, u64) {
+    pub fn dump_place(&self, region: u64, index: u64, copy: u64) -> (DriveId, u64) {
         let drives = u64::from(self.groups * self.width);
         let (turn, at) = (index / drives, index % drives);
         let (group, member) = (at / u64::from(self.width), at % u64::from(self.width));
         let member = (member + copy) % u64::from(self.width);
-        let drive = (group * u64::from(self.width) + member) as usize;
+        let drive = DriveId::at((group * u64::from(self.width) + member) as usize);
         (drive, self.header_block(region) + 1 + turn * self.copies() + copy)
     }
 
@@ -313,9 +318,9 @@ impl Geometry {
     }
 
     /// The row that a block of a drive is part of.
-    pub fn row_at(&self, drive: usize, block: u64) -> Option<Row> {
+    pub fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
-        let group = drive as u32 / self.width;
+        let (group, _) = self.member_of(drive);
         (within < u64::from(self.rows)).then(|| Row::new(group * self.rows + within as u32))
     }
 
@@ -339,8 +344,18 @@ impl Geometry {
     }
 
     /// The drive of a member of a row.
-    pub fn drive(&self, row: Row, member: u32) -> usize {
-        (self.group_of(row) * self.width + member) as usize
+    pub fn drive(&self, row: Row, member: u32) -> DriveId {
+        DriveId::new(self.group_of(row) * self.width + member)
+    }
+
+    /// The drives of a row's group, in ascending order.
+    pub fn drives(&self, row: Row) -> impl Iterator<Item = DriveId> + use<> {
+        RGroups::new(self.width as usize).drives(self.group_of(row) as usize)
+    }
+
+    /// The group of a drive, and which member of it the drive is.
+    pub fn member_of(&self, drive: DriveId) -> (u32, u32) {
+        (drive.get() / self.width, drive.get() % self.width)
     }
 
     /// The place of a position of a row.
@@ -449,7 +464,7 @@ mod tests {
             for index in 0..geometry.dump_blocks {
                 let places = [0, 1].map(|copy| geometry.dump_place(region, index, copy));
                 assert_ne!(places[0].0, places[1].0);
-                assert_eq!(places[0].0 / 4, places[1].0 / 4);
+                assert_eq!(places[0].0.get() / 4, places[1].0.get() / 4);
                 for (drive, block) in places {
                     assert!(seen.insert((drive, block)));
                     assert!(block > geometry.header_block(region) && block < geometry.address(Row::FIRST));

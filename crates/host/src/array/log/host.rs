@@ -7,11 +7,13 @@ use super::geometry::Row;
 use super::stream::HOST;
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
 
@@ -26,7 +28,7 @@ id! {
 pub struct Run {
     slot: u32,
     row: Row,
-    drive: usize,
+    drive: DriveId,
     block: u64,
     blocks: u32,
     /// Index of the first in the request.
@@ -39,14 +41,14 @@ pub struct Run {
 pub struct Runs {
     runs: Slab<RunId, Run>,
     /// The run that is being put together for each drive, and the drives that have one.
-    building: Vec<Option<Run>>,
-    touched: Vec<usize>,
+    building: IdVec<DriveId, Option<Run>>,
+    touched: Vec<DriveId>,
 }
 
 impl Runs {
     /// None, over so many drives.
     pub fn new(drives: usize) -> Runs {
-        Runs { building: vec![None; drives], ..Runs::default() }
+        Runs { building: IdVec::filled(drives, None), ..Runs::default() }
     }
 }
 
@@ -311,7 +313,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (drive, block, age): (usize, u64, u64),
+        (drive, block, age): (DriveId, u64, u64),
         content: &[B],
     ) {
         let Some(row) = self.geometry.row_at(drive, block) else { return };

@@ -35,6 +35,7 @@ use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
+use crate::array::{DriveId, numbers};
 use crate::disk::BLOCK_BYTES;
 use checkpoint::Checkpoint;
 use collection::Collection;
@@ -91,7 +92,7 @@ pub struct Log<B> {
     recovery_report: Option<RecoveryReport>,
     /// The walk over all rows that is under way, and those that are to follow.
     patrol: Option<Box<Patrol<B>>>,
-    to_rebuild: VecDeque<usize>,
+    to_rebuild: VecDeque<DriveId>,
     wants_scrub: bool,
     /// The walk waits for something else than time.
     patrol_waits: bool,
@@ -188,7 +189,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Nothing more is written: a drive that nothing makes up for does not take it.
-    fn fail(&mut self, drive: usize, status: Status) {
+    fn fail(&mut self, drive: DriveId, status: Status) {
         if self.failed.is_none() {
             self.failed = Some(format!("drive {drive} does not take writes any more ({status:?})"));
         }
@@ -237,8 +238,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    fn missing(core: &Core<B>) -> Vec<usize> {
-        (0..core.drives.len()).filter(|&drive| !core.drives.is_present(drive)).collect()
+    fn missing(core: &Core<B>) -> Vec<DriveId> {
+        core.drives.ids().filter(|&drive| !core.drives.is_present(drive)).collect()
     }
 }
 
@@ -261,14 +262,17 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn condition(&self, core: &Core<B>) -> Condition {
         let missing = Log::missing(core);
-        let is_beyond = |&drive: &usize| core.missing_beside(drive) > 1 || !core.config.layout.is_redundant();
+        let is_beyond =
+            |&drive: &DriveId| core.missing_beside(drive) > 1 || !core.config.layout.is_redundant();
         if let Some(why) = &self.failed {
             return Condition::Failed { why: why.clone() };
         }
         if missing.iter().any(is_beyond) {
-            return Condition::Failed { why: format!("drives {missing:?} are missing: find them") };
+            return Condition::Failed {
+                why: format!("drives {:?} are missing: find them", numbers(&missing)),
+            };
         }
-        let rebuilding: Vec<usize> = (0..core.drives.len())
+        let rebuilding: Vec<DriveId> = (core.drives.ids())
             .filter(|&drive| core.drives.is_present(drive) && !core.drives.is_in_sync(drive))
             .collect();
         if missing.is_empty() && rebuilding.is_empty() {
@@ -335,12 +339,12 @@ impl<B: Block> Layout<B> for Log<B> {
         self.go(now, core);
     }
 
-    fn may_write(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn may_write(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.send_to(now, core, drive);
         self.go(now, core);
     }
 
-    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if !stream::can_do_without(core, drive) {
             self.fail(drive, Status::Gone);
         }
@@ -356,7 +360,7 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
 
-    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.begin_rebuild(drive);
         self.go(now, core);
     }

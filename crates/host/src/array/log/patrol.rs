@@ -6,6 +6,7 @@ use super::rows::{RowInfo, RowState};
 use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
@@ -35,7 +36,7 @@ pub struct ScrubReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     /// Fills this drive with what belongs on it.
-    Rebuild { drive: usize },
+    Rebuild { drive: DriveId },
     /// Compares everything with its seal and its parity.
     Scrub,
 }
@@ -126,7 +127,7 @@ impl<B: Block> Patrol<B> {
 
 impl<B: Block> Log<B> {
     /// Begins to fill a drive that has taken the place of another.
-    pub(super) fn begin_rebuild(&mut self, drive: usize) {
+    pub(super) fn begin_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.push_back(drive);
     }
 
@@ -136,7 +137,7 @@ impl<B: Block> Log<B> {
     }
 
     /// A drive is gone: it is not filled any more.
-    pub(super) fn stop_rebuild(&mut self, drive: usize) {
+    pub(super) fn stop_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.retain(|&waiting| waiting != drive);
         if let Some(patrol) = &mut self.patrol
             && matches!(patrol.task, Task::Rebuild { drive: filled } if filled == drive)
@@ -175,7 +176,7 @@ impl<B: Block> Log<B> {
         }
         let (before, checkpoint) = (self.rows.opened, self.checkpoint.next());
         if let Some(drive) = self.to_rebuild.pop_front() {
-            let first = drive as u32 / self.geometry.width * self.geometry.rows;
+            let first = self.geometry.member_of(drive).0 * self.geometry.rows;
             let rows = Row::new(first)..Row::new(first + self.geometry.rows);
             self.patrol = Some(Box::new(Patrol::new(Task::Rebuild { drive }, rows, before, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
@@ -296,7 +297,7 @@ impl<B: Block> Log<B> {
         let (row, stripe, stripes) = what;
         let task = self.patrol_mut().task;
         let of_drive = |member: u32| match task {
-            Task::Rebuild { drive } => drive as u32 % self.geometry.width == member,
+            Task::Rebuild { drive } => self.geometry.member_of(drive).1 == member,
             Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, member)),
         };
         let members: Vec<u32> = (0..self.geometry.width).filter(|&member| of_drive(member)).collect();
@@ -337,7 +338,6 @@ impl<B: Block> Log<B> {
 
     /// A member of a part has been read, or cannot be.
     pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
-        let width = self.geometry.width;
         let patrol = self.patrol.as_mut().expect("a walk is under way");
         let row = patrol.row.expect("it is being read");
         let this = patrol.parts[part].as_mut().expect("it is being read");
@@ -347,7 +347,7 @@ impl<B: Block> Log<B> {
         this.is_repaired |= done.reconstructed;
         patrol.report.repaired += u64::from(done.damaged && done.status == Status::Success);
         if done.status == Status::Success {
-            if Some(done.wanted.drive as u32 % width) == self.geometry.parity(row) {
+            if Some(self.geometry.member_of(done.wanted.drive).1) == self.geometry.parity(row) {
                 this.parity.append(&mut done.data);
             } else {
                 this.data.iter_mut().zip(&done.data).for_each(|(sum, block)| sum.xor(block));
@@ -396,7 +396,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (row, drive, stripe): (Row, usize, u32),
+        (row, drive, stripe): (Row, DriveId, u32),
         content: Vec<B>,
     ) {
         let age = self.age(self.rows.get(row).age);

@@ -17,6 +17,7 @@ use super::geometry::{DUMP_ENTRIES, Place, Row};
 use super::stream::{BEGUN_MAX, HOST, MOVED};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted};
@@ -124,7 +125,7 @@ impl<B: Block> Log<B> {
     /// Begins to recover.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         let mut recovery = Recovery::new(now, self.geometry.all_rows() as usize);
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             for region in 0..if core.drives.is_in_sync(drive) { 2 } else { 0 } {
                 recovery.pending += 1;
                 self.read_raw(now, core, drive, self.geometry.header_block(region), 0);
@@ -134,7 +135,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Reads a block whose age is not known: it says itself what it is.
-    fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: usize, block: u64, what: u32) {
+    fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, block: u64, what: u32) {
         let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
         core.drives.ask(now, drive, Urgency::Read, Owner::Layout(Token::Recovery(what).into()), ask);
@@ -484,7 +485,7 @@ impl<B: Block> Log<B> {
         self.rows.opened = newest.saturating_add(4 * BEGUN_MAX);
         for (stream, batch) in self.streams.iter_mut().zip(last) {
             stream.batch.number = batch + 1;
-            stream.dirty.fill(true);
+            stream.dirty.as_mut_slice().fill(true);
         }
         self.checkpoint.follow(header.number, core.drives.len());
         let free = |group: &u32| self.rows.free(*group);
@@ -528,8 +529,8 @@ impl<B: Block> Log<B> {
             let duration = now.since(recovery.began);
             self.recovery_report = Some(RecoveryReport { duration, ..recovery.report });
             // What of a drive had been filled is not known: it is filled again.
-            let is_unfilled = |&drive: &usize| core.drives.presence(drive) == Presence::Rebuilding;
-            self.to_rebuild.extend((0..core.drives.len()).filter(is_unfilled));
+            let unfilled = core.drives.ids().filter(|&d| core.drives.presence(d) == Presence::Rebuilding);
+            self.to_rebuild.extend(unfilled);
         }
     }
 }

@@ -10,10 +10,12 @@ use super::geometry::{Place, Row};
 use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
@@ -31,7 +33,7 @@ pub struct Stream {
     /// What no descriptor covers yet.
     pub batch: Batch,
     /// Drives whose caches hold something of this stream.
-    pub dirty: Vec<bool>,
+    pub dirty: IdVec<DriveId, bool>,
     /// What is being made durable.
     pub commit: Commit,
     /// Rows begun since the last commit that has ended was begun.
@@ -64,7 +66,7 @@ impl Stream {
             open: 0,
             closing: Vec::new(),
             batch: Batch { number: 1, ..Batch::default() },
-            dirty: vec![false; drives],
+            dirty: IdVec::filled(drives, false),
             commit: Commit::default(),
             begun: 0,
             has_failed: false,
@@ -360,8 +362,8 @@ impl<B: Block> Log<B> {
     }
 
     /// Takes a missing drive out of the rows that are being written.
-    pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+    pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
+        let (group, member) = self.geometry.member_of(drive);
         let status = if can_do_without(core, drive) { Status::Success } else { Status::MediaError };
         let slabs: Vec<u16> = self
             .streams
@@ -395,7 +397,7 @@ impl<B: Block> Log<B> {
 }
 
 /// True when all of a group but this drive serves, so that the parity makes up for it.
-pub fn can_do_without<B: Block>(core: &Core<B>, drive: usize) -> bool {
+pub fn can_do_without<B: Block>(core: &Core<B>, drive: DriveId) -> bool {
     let others = core.missing_beside(drive) - usize::from(!core.drives.is_in_sync(drive));
     core.config.layout.is_redundant() && others == 0
 }

@@ -194,7 +194,7 @@ impl<B: Block> Raid<B> {
         intent.written.copy_from_slice(&intent.wanted);
         (intent.busy, intent.pending) = (true, 1);
         let block = intent.first + intent.generation % INTENT_BLOCKS;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if !core.drives.is_in_sync(drive) {
                 continue;
             }

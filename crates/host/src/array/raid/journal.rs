@@ -9,9 +9,11 @@ use super::ring::Ring;
 use super::transaction::{ENTRIES_MOST, Entry, Header};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use std::collections::VecDeque;
+use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The journal of an array.
@@ -35,7 +37,7 @@ pub struct Journal<B> {
     /// Parts that drives have not answered.
     pending: u32,
     /// For each of the two drives: which, and whether it has refused.
-    copies: [(usize, bool); 2],
+    copies: [(Option<DriveId>, bool); 2],
     header: Header,
     bytes: Vec<u8>,
     content: Vec<B>,
@@ -55,7 +57,7 @@ impl<B: Block> Journal<B> {
             sequence: 0,
             tail: 0,
             pending: 0,
-            copies: [(0, false); 2],
+            copies: [(None, false); 2],
             header: Header::default(),
             bytes: Vec::new(),
             content: Vec::new(),
@@ -126,7 +128,7 @@ impl<B: Block> Raid<B> {
                     let data = &batch.content[cell];
                     let sum = (!batch.trims.contains(cell)).then(|| data.checksum());
                     content.extend(sum.is_some().then(|| data.clone()));
-                    entries.push(Entry { drive: drive as u32, block, content: sum });
+                    entries.push(Entry { drive, block, content: sum });
                 }
             }
         });
@@ -192,10 +194,10 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         let width = self.shape.width;
         let mut drives = (0..width)
-            .map(|step| (journal.sequence as usize + step) % width)
+            .map(|step| DriveId::at((journal.sequence as usize + step) % width))
             .filter(|&drive| core.drives.is_in_sync(drive));
         let pair = [drives.next(), drives.next()];
-        journal.copies = pair.map(|drive| (drive.unwrap_or(usize::MAX), drive.is_none()));
+        journal.copies = pair.map(|drive| (drive, drive.is_none()));
         journal.pending = 1;
         let first = journal.first + journal.header.position;
         for drive in pair.into_iter().flatten() {
@@ -217,7 +219,7 @@ impl<B: Block> Raid<B> {
     pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         if answer.status != Status::Success {
-            for copy in journal.copies.iter_mut().filter(|copy| copy.0 == answer.drive) {
+            for copy in journal.copies.iter_mut().filter(|copy| copy.0 == Some(answer.drive)) {
                 copy.1 = true;
             }
         }

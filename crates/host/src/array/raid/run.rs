@@ -3,6 +3,7 @@
 use super::Token;
 use super::cells::Cells;
 use super::geometry::Geometry;
+use crate::array::DriveId;
 use crate::array::drives::Urgency;
 use crate::array::reads::{Around, Wanted};
 use std::ops::Range;
@@ -14,7 +15,7 @@ pub struct Run {
     /// The cells.
     pub cells: Range<usize>,
     /// The drive that they are on.
-    pub drive: usize,
+    pub drive: DriveId,
     /// The first block there.
     pub block: u64,
 }

@@ -7,6 +7,7 @@ use super::locks::{Kind, Piece};
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, seal_of};
@@ -18,7 +19,7 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Fills a drive.
-    Rebuild(usize),
+    Rebuild(DriveId),
     /// Reads and compares everything.
     Scrub,
     /// Computes the parity of marked regions anew.
@@ -143,7 +144,7 @@ impl<B: Block> Raid<B> {
 
     /// A drive that is filled may have been part of an array before: its journal must not be mistaken for
     /// ours.
-    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: usize, walk: u32) -> u32 {
+    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, walk: u32) -> u32 {
         let (first, end) = (core.usable().start, self.shape.first);
         let mut asked = 0;
         for block in (first..end).step_by(self.most) {

@@ -6,6 +6,7 @@ use super::locks::Kind;
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
@@ -204,7 +205,7 @@ impl<B: Block> Raid<B> {
         self.batch_part_written(now, core, id, Status::Success, &Spans::new());
     }
 
-    fn takes_writes(&self, core: &Core<B>, drive: usize) -> bool {
+    fn takes_writes(&self, core: &Core<B>, drive: DriveId) -> bool {
         let is_there = core.drives.is_present(drive);
         is_there && (holds(Rule::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
     }

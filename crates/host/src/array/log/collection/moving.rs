@@ -56,7 +56,7 @@ impl<B: Block> Log<B> {
             return self.go_on(now, core, job);
         }
         let first = (done.wanted.block - self.geometry.address(row)) as u32;
-        let member = done.wanted.drive as u32 % self.geometry.width;
+        let (_, member) = self.geometry.member_of(done.wanted.drive);
         let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
         for (stripe, content) in (first..).zip(done.data.drain(..)) {
             let block = self.collection.jobs[job].blocks[(stripe * self.geometry.data + k) as usize] - 1;
