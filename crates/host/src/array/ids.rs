@@ -10,6 +10,11 @@ id! {
 }
 
 id! {
+    /// An R-group of an array.
+    pub struct GroupId;
+}
+
+id! {
     /// The place of a drive in its R-group, from 0.
     pub struct Column;
 }
@@ -34,8 +39,8 @@ impl RGroups {
 
     /// The R-group of a drive.
     #[inline]
-    pub fn group_of(self, drive: DriveId) -> usize {
-        drive.index() / self.width
+    pub fn group_of(self, drive: DriveId) -> GroupId {
+        GroupId::at(drive.index() / self.width)
     }
 
     /// The place of a drive in its R-group.
@@ -46,14 +51,14 @@ impl RGroups {
 
     /// The drive in a place of an R-group.
     #[inline]
-    pub fn drive(self, group: usize, column: Column) -> DriveId {
-        DriveId::at(group * self.width + column.index())
+    pub fn drive(self, group: GroupId, column: Column) -> DriveId {
+        DriveId::at(group.index() * self.width + column.index())
     }
 
     /// The drives of an R-group, in ascending order.
     #[inline]
-    pub fn drives(self, group: usize) -> impl DoubleEndedIterator<Item = DriveId> + Clone {
-        (group * self.width..(group + 1) * self.width).map(DriveId::at)
+    pub fn drives(self, group: GroupId) -> impl DoubleEndedIterator<Item = DriveId> + Clone {
+        (group.index() * self.width..(group.index() + 1) * self.width).map(DriveId::at)
     }
 }
 

@@ -48,7 +48,7 @@ pub mod turns;
 pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
 use ids::numbers;
-pub use ids::{Column, DriveId, RGroups};
+pub use ids::{Column, DriveId, GroupId, RGroups};
 pub use layout::{Condition, Layout};
 pub use membership::{Stale, StaleCause};
 pub use opening::{Consent, Found, OpenError, Opening};

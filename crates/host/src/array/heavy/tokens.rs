@@ -7,16 +7,16 @@
 use super::{EpochFigures, Next, Stage, Turn, stage_of};
 use crate::array::drives::Drives;
 use crate::array::epoch::{EpochConfig, EpochMode};
-use crate::array::{Column, DriveId, RGroups};
+use crate::array::{Column, DriveId, GroupId, RGroups};
 use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::ids::Id;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Nanos, Status, Time};
 
 /// The tokens: one for each R-group.
 #[derive(Debug)]
 pub struct Tokens {
-    turns: Vec<Turn>,
+    turns: IdVec<GroupId, Turn>,
     /// The drives of each.
     groups: RGroups,
     /// When each has something to do by itself.
@@ -35,9 +35,9 @@ impl Tokens {
     /// Tokens of so many R-groups of `width` drives.
     pub fn new(config: &EpochConfig, groups: usize, width: usize) -> Tokens {
         let layout = RGroups::new(width);
-        let turn = |group: usize| Turn::new(layout.drives(group).map(|drive| vec![drive]).collect());
+        let turn = |group: GroupId| Turn::new(layout.drives(group).map(|drive| vec![drive]).collect());
         Tokens {
-            turns: (0..groups).map(turn).collect(),
+            turns: GroupId::first(groups).map(turn).collect(),
             groups: layout,
             timers: Timers::new(groups),
             share: config.share(width as u32),
@@ -65,12 +65,12 @@ impl Tokens {
     }
 
     /// What it takes to write a block to one of the drives of a group, as far as is known.
-    pub fn interval(&self, group: usize) -> Nanos {
+    pub fn interval(&self, group: GroupId) -> Nanos {
         self.turns[group].interval()
     }
 
     /// The drive of a group that has its token.
-    pub fn holder(&self, group: usize) -> Option<DriveId> {
+    pub fn holder(&self, group: GroupId) -> Option<DriveId> {
         self.turns[group].holders().first().copied()
     }
 
@@ -90,6 +90,7 @@ impl Tokens {
         while let Some((at, group)) = self.timers.first()
             && at <= now
         {
+            let group = GroupId::at(group);
             if self.turns[group].take_poll(now)
                 && let Some(drive) = self.holder(group)
                 && let Some(call) = drives.gate_mut(drive).calls.poll(&mut self.figures)
@@ -221,7 +222,7 @@ impl Tokens {
     }
 
     /// Passes the token of a group on, if it is free and some drive is due.
-    fn pass_on<B>(&mut self, now: Time, drives: &mut Drives<B>, group: usize) {
+    fn pass_on<B>(&mut self, now: Time, drives: &mut Drives<B>, group: GroupId) {
         let groups = self.groups;
         let turn = &mut self.turns[group];
         while turn.is_due(now) {
@@ -245,7 +246,7 @@ impl Tokens {
                 }
             }
         }
-        self.timers.set_or_clear(group, turn.next_due().min(turn.next_poll()));
+        self.timers.set_or_clear(group.index(), turn.next_due().min(turn.next_poll()));
     }
 }
 

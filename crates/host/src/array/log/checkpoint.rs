@@ -14,7 +14,7 @@
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
-use super::geometry::{DUMP_ENTRIES, DUMP_SUMS, Geometry, Row};
+use super::geometry::{DUMP_ENTRIES, DUMP_SUMS, Geometry, Region, Row};
 use super::map::pack;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
@@ -108,7 +108,7 @@ const DEPTH_KEPT: u32 = 1024;
 
 impl Checkpoint {
     /// The checkpoint that an empty log starts from is number 1.
-    pub fn new(drives: usize, every: usize) -> Checkpoint {
+    pub fn new(drives: usize, every: u64) -> Checkpoint {
         let start = Start { here: Aged { row: Row::FIRST, age: 0 }, batch: 0 };
         let header = Header {
             array: 0,
@@ -128,7 +128,7 @@ impl Checkpoint {
             covers: 0,
             dirty,
             has_failed: false,
-            every: every.max(1),
+            every: every.max(1) as usize,
         }
     }
 
@@ -213,17 +213,11 @@ pub enum Piece {
     Sums(Vec<u32>),
 }
 
-/// The piece in a block, if it is the one that is looked for.
-pub fn decode_piece(
-    bytes: &[u8],
-    array: u128,
-    number: u64,
-    index: u64,
-    geometry: &Geometry,
-) -> Option<Piece> {
+/// The piece in a block, if it is piece `index` of the checkpoint with this header.
+pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geometry) -> Option<Piece> {
     let has_sums = geometry.sums_of(index).is_some();
     let mut fields = Fields::checked(bytes, if has_sums { SUMS } else { PIECE })?;
-    let is_it = u128::from_le_bytes(fields.take()?) == array && fields.u64()? == number;
+    let is_it = u128::from_le_bytes(fields.take()?) == header.array && fields.u64()? == header.number;
     let is_it = is_it && fields.u64()? == index;
     if !is_it {
         return None;
@@ -284,8 +278,8 @@ impl<B: Block> Log<B> {
         false
     }
 
-    fn region(&self) -> u64 {
-        self.checkpoint.header.number % 2
+    fn region(&self) -> Region {
+        Region::of(self.checkpoint.header.number)
     }
 
     fn write_pieces(&mut self, now: Time, core: &mut Core<B>) {
@@ -329,7 +323,7 @@ impl<B: Block> Log<B> {
 
     fn dump_entry(&self, entry: u64) -> u64 {
         if entry < self.geometry.host_blocks {
-            return self.map.raw(entry);
+            return self.map.raw(entry).get();
         }
         let row = entry - self.geometry.host_blocks;
         if row >= u64::from(self.geometry.all_rows()) {

@@ -53,10 +53,11 @@ impl Runs {
 }
 
 impl Run {
-    /// Takes one more block in, if it fits behind the others.
-    fn extend(&mut self, row: Row, block: u64, index: u32, most: u32) -> bool {
-        let step = index - self.index;
-        let is_next = self.row == row && block == self.block + u64::from(self.blocks) && self.blocks < most;
+    /// Takes a run of one block in, if it fits behind the others and these are fewer than `most`.
+    fn extend(&mut self, next: &Run, most: u32) -> bool {
+        let step = next.index - self.index;
+        let is_next =
+            self.row == next.row && next.block == self.block + u64::from(self.blocks) && self.blocks < most;
         if !is_next || self.blocks > 1 && step != self.blocks * self.stride {
             return false;
         }
@@ -180,17 +181,17 @@ impl<B: Block> Log<B> {
                 continue;
             }
             let Some(place) = self.map.get(block) else { continue };
-            let (row, member, stripe) = self.geometry.locate(place);
+            let (row, column, stripe) = self.geometry.locate(place);
             if let Some(slab) = self.rows.get(row).slab
                 && stripe >= self.open_rows[slab as usize].complete
                 && holds(Rule::ReadFromMemory)
             {
-                let content = self.open_rows[slab as usize].content(member, stripe).clone();
+                let content = self.open_rows[slab as usize].content(column, stripe).clone();
                 core.requests.get_mut(slot).data[index as usize] = content;
                 self.figures.reads_memory += 1;
                 continue;
             }
-            let drive = self.geometry.drive(row, member);
+            let drive = self.geometry.drive(row, column);
             let address = self.geometry.address(row) + u64::from(stripe);
             self.gather(now, core, Run { slot, row, drive, block: address, blocks: 1, index, stride: 1 });
         }
@@ -224,7 +225,7 @@ impl<B: Block> Log<B> {
         let most = core.drives.most_blocks();
         match &mut self.runs.building[run.drive] {
             Some(building) => {
-                if !building.extend(run.row, run.block, run.index, most) {
+                if !building.extend(&run, most) {
                     let full = std::mem::replace(building, run);
                     self.begin_run(now, core, full);
                 }

@@ -35,8 +35,7 @@ use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
-use crate::array::{DriveId, numbers};
-use crate::disk::BLOCK_BYTES;
+use crate::array::{DriveId, GroupId, numbers};
 use checkpoint::Checkpoint;
 use collection::Collection;
 use commit::Waiter;
@@ -113,7 +112,6 @@ impl<B: Block> Log<B> {
         let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
         assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
         let every = u64::from(geometry.all_rows()) * u64::from(config.checkpoint_every) / 1_000_000;
-        let every = every as usize;
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
@@ -124,11 +122,7 @@ impl<B: Block> Log<B> {
             streams: [Stream::new(drives), Stream::new(drives)],
             space: Space::new(&geometry, config),
             has_tokens: core.tokens.is_some(),
-            admission: Admission::new(
-                core.config.epoch.cache,
-                u64::from(geometry.segment * geometry.data) * BLOCK_BYTES,
-                geometry.rows,
-            ),
+            admission: Admission::new(core.config.epoch.cache, &geometry),
             collection: Collection::new(config.collect_victims),
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),
@@ -171,11 +165,12 @@ impl<B: Block> Log<B> {
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
     /// is collected first. False when there are none.
     fn begin_streams(&mut self, core: &mut Core<B>) -> bool {
-        let groups = self.geometry.groups;
-        let in_turn = |turn: u32| (self.space.front + turn) % groups;
-        let has_free = |group: &u32| self.rows.free(*group) > u32::from(*group == self.space.front);
-        let Some(back) = (1..=groups).map(in_turn).find(has_free) else { return false };
-        for (stream, group) in [(HOST, self.space.front), (MOVED, back)] {
+        let front = self.space.front;
+        let has_free = |group: &GroupId| self.rows.free(*group) > u32::from(*group == front);
+        let Some(back) = self.geometry.groups_after(front).chain([front]).find(has_free) else {
+            return false;
+        };
+        for (stream, group) in [(HOST, front), (MOVED, back)] {
             let Some(row) = self.rows.open(group) else { return false };
             self.begin_row(core, stream, row);
         }
@@ -197,8 +192,8 @@ impl<B: Block> Log<B> {
 
     /// What it did.
     pub fn figures(&self) -> LogFigures {
-        let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).collect();
-        let (front, collecting) = (self.space.front, self.space.collecting);
+        let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
+        let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
     }
 
@@ -321,7 +316,7 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
         match Token::from(token) {
-            Token::Append { slab, member } => self.appended(now, core, slab, u32::from(member), answer),
+            Token::Append { slab, column } => self.appended(now, core, slab, column, answer),
             Token::Flush { stream } => self.flushed(now, core, stream as usize, &answer),
             Token::Trimmed { job } => self.trimmed(job as usize),
             Token::Checkpoint => self.checkpoint_answered(now, core, answer),
