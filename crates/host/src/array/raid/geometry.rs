@@ -117,6 +117,11 @@ impl Geometry {
         self.role(unit, drive) * self.rows + (block - self.base(unit)) as usize
     }
 
+    /// The role that a cell is of.
+    pub fn role_of(&self, cell: usize) -> usize {
+        cell / self.rows
+    }
+
     /// The cells of a role.
     pub fn role_cells(&self, role: usize) -> Cells {
         Cells::range(role * self.rows..(role + 1) * self.rows)
@@ -161,14 +166,15 @@ impl Geometry {
         stripes.flat_map(move |index| {
             let start = blocks.start.max(index * stripe) - index * stripe;
             let end = blocks.end.min((index + 1) * stripe) - index * stripe;
-            let (head, tail) = this.parts_of(start, end);
+            let (head, tail) = this.parts_of(start..end);
             head.chain(tail).map(move |part| index * (this.chunk / this.rows as u64) + part)
         })
     }
 
     /// The units of a stripe that a part of its data meets: in one piece, or in two where the data goes
     /// over the end of a chunk and does not come round.
-    fn parts_of(&self, start: u64, end: u64) -> (Range<u64>, Range<u64>) {
+    fn parts_of(&self, data: Range<u64>) -> (Range<u64>, Range<u64>) {
+        let Range { start, end } = data;
         let rows = self.rows as u64;
         let first = start % self.chunk / rows;
         let last = (end - 1) % self.chunk / rows;

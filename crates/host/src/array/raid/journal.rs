@@ -13,6 +13,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
@@ -44,12 +45,13 @@ pub struct Journal<B> {
 }
 
 impl<B: Block> Journal<B> {
-    /// A journal in some blocks of every drive.
-    pub fn new(first: u64, blocks: u64, array: u128) -> Journal<B> {
+    /// A journal in these blocks of every drive.
+    pub fn new(place: Range<u64>, array: u128) -> Journal<B> {
+        let (first, blocks) = (place.start, place.end - place.start);
         Journal {
             first,
             blocks,
-            ring: Ring::new(blocks, 1),
+            ring: Ring::new(blocks),
             array,
             waiting: VecDeque::new(),
             batches: Vec::new(),
@@ -132,7 +134,7 @@ impl<B: Block> Raid<B> {
                 }
             }
         });
-        match journal.ring.place(journal.header.blocks(), 1) {
+        match journal.ring.place(journal.header.blocks()) {
             Some(position) => self.write_transaction(now, core, position),
             None => {
                 journal.put_back();
@@ -159,7 +161,7 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         journal.header.entries.clear();
         journal.content.clear();
-        let position = journal.ring.place(1, 0).expect("a block is always left for it");
+        let position = journal.ring.last_place().expect("a block is always left for it");
         self.write_transaction(now, core, position);
     }
 
@@ -177,7 +179,7 @@ impl<B: Block> Raid<B> {
         // While a record is being written the drives may still count on one that has fallen behind.
         journal.tail = if core.is_recorded() { journal.ring.durable() } else { journal.ring.oldest() };
         let parts = journal.batches.len().max(1) as u32;
-        journal.sequence = journal.ring.take(position, journal.header.blocks(), parts);
+        journal.sequence = journal.ring.take(position..position + journal.header.blocks(), parts);
         (journal.header.array, journal.header.sequence) = (journal.array, journal.sequence);
         (journal.header.tail, journal.header.position) = (journal.tail, position);
         for &id in &journal.batches {

@@ -131,8 +131,8 @@ impl<B: Block> Raid<B> {
         let is_journaled = is_noted && write_hole == WriteHole::Journal;
         let is_marked = is_noted && write_hole == WriteHole::Resync;
         Raid {
-            journal: is_journaled.then(|| Journal::new(first, reserved, array)),
-            intent: is_marked.then(|| Intent::new(first, shape.units(), array)),
+            journal: is_journaled.then(|| Journal::new(first..first + reserved, array)),
+            intent: is_marked.then(|| Intent::new(first, &shape, array)),
             array,
             most: core.drives.most_blocks() as usize,
             locks: Locks::new(shape.has_parity()),

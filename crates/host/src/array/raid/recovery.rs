@@ -206,7 +206,8 @@ impl<B: Block> Raid<B> {
         let tail = found.last_key_value().map_or(0, |(_, newest)| newest.header.tail);
         let next = found.last_key_value().map_or(1, |(&sequence, _)| sequence + 1);
         let journal = self.journal.as_mut().expect("there is a journal");
-        journal.ring = Ring::new(journal.blocks, next);
+        journal.ring = Ring::new(journal.blocks);
+        journal.ring.go_on_from(next);
         let mut in_place = BTreeMap::new();
         self.recovery.writes.clear();
         let place = |whole: &Whole<B>| (whole.header.position, whole.header.blocks());
@@ -214,7 +215,8 @@ impl<B: Block> Raid<B> {
             Ring::together(journal.blocks, found.range(tail..).rev().map(|(_, whole)| place(whole)));
         let oldest = found.keys().rev().take(together).next_back().copied().unwrap_or(next);
         for (&sequence, whole) in found.range(oldest..) {
-            journal.ring.restore(sequence, whole.header.position, whole.header.blocks());
+            let position = whole.header.position;
+            journal.ring.restore(sequence, position..position + whole.header.blocks());
             let mut content = whole.content.iter();
             for entry in &whole.header.entries {
                 let content = entry.content.and_then(|_| content.next()).cloned();

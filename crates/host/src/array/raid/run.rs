@@ -45,7 +45,7 @@ impl Run {
 impl Geometry {
     /// The runs of some cells of a unit, none of more than `most` blocks.
     pub fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
-        cells.runs(self.rows, most).map(move |cells| Run {
+        cells.runs(most, |end| end.is_multiple_of(self.rows)).map(move |cells| Run {
             drive: self.drive(unit, cells.start / self.rows),
             block: self.base(unit) + (cells.start % self.rows) as u64,
             cells,

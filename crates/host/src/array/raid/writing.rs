@@ -3,6 +3,7 @@
 use super::batch::{Batch, plan};
 use super::cells::Cells;
 use super::locks::Kind;
+use super::locks::PieceId;
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
@@ -15,7 +16,7 @@ use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
     /// Begins a batch.
-    pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[u32]) {
+    pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[PieceId]) {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new(self.shape.width * self.shape.rows));
             (self.batches.len() - 1) as u32
@@ -29,7 +30,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Takes the content of a piece into a batch; later ones replace earlier ones.
-    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: u32) {
+    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: PieceId) {
         let (batch, piece) = (&mut self.batches[id as usize], self.locks.get(piece));
         let request = core.requests.get(piece.slot);
         batch.fua |= request.fua;
