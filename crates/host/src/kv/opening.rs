@@ -723,9 +723,9 @@ impl Opening {
         let Some(superblock) = &mut self.superblock else { return };
         superblock.run += 1;
         let superblock = *superblock;
-        let Superblock { store, segment_blocks, segments, run, .. } = superblock;
+        let run = superblock.run;
         let found: Vec<Found> = std::mem::take(&mut self.found).into_values().collect();
-        let mut log = Log::new(store, &self.disk, segment_blocks, segments, run);
+        let mut log = Log::new(&superblock, &self.disk);
         log.disbelieve(superblock.flushed);
         log.note_heads(found.iter().map(|found| (found.number, found.sequence)));
         let bits = self.settings.partition_bits(log.bytes());

@@ -24,6 +24,7 @@
 
 use super::place::UNIT;
 use crate::crc::Crc32c;
+use std::ops::Range;
 
 /// What stands before key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +118,18 @@ impl Header {
     #[inline]
     pub fn value_at(&self) -> usize {
         Header::BYTES + usize::from(self.key)
+    }
+
+    /// The bytes of the key of a record at byte `at`.
+    #[inline]
+    pub fn key_range(&self, at: usize) -> Range<usize> {
+        at + Header::BYTES..at + self.value_at()
+    }
+
+    /// The bytes of the value of a record at byte `at`.
+    #[inline]
+    pub fn value_range(&self, at: usize) -> Range<usize> {
+        at + self.value_at()..at + self.value_at() + self.value as usize
     }
 
     /// True when its time is over at `unix`.

@@ -17,7 +17,7 @@ use super::record::{Header, Stamp, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Disk};
 use crate::pool::Pool;
-use format::{End, EndOf, Entry, Foot, Head, UNITS};
+use format::{End, EndOf, Entry, Foot, Head, Superblock, UNITS};
 use open::Open;
 use segments::{RANKS, Segment};
 use settling::Settling;
@@ -107,8 +107,9 @@ pub struct Record<'a> {
 }
 
 impl Log {
-    /// An empty one on a disk. `run` is a number that is larger each time the store is opened.
-    pub fn new(store: u128, disk: &Disk, segment_blocks: u32, segments: u32, run: u32) -> Log {
+    /// An empty one on a disk with this superblock, whose `run` is larger each time the store is opened.
+    pub fn new(superblock: &Superblock, disk: &Disk) -> Log {
+        let Superblock { store, segment_blocks, segments, run, .. } = *superblock;
         assert!(segments >= LEAST_SEGMENTS, "a log has at least {LEAST_SEGMENTS} segments");
         Log {
             store,
