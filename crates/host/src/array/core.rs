@@ -100,9 +100,8 @@ impl<B: Block> Core<B> {
         if has_tokens {
             drives.set_gates(config.epoch.delay);
         }
-        let (groups, width) = (config.groups as usize, config.width());
         Core {
-            tokens: has_tokens.then(|| Tokens::new(&config.epoch, groups, width)),
+            tokens: has_tokens.then(|| Tokens::new(config)),
             drives,
             reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),

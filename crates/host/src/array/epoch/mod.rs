@@ -146,7 +146,7 @@ impl<B: Block> Epochs<B> {
         let mut epochs = Epochs {
             array,
             most: core.drives.most_blocks() as usize,
-            cache: Cache::new(shape.blocks(), version),
+            cache: Cache::new(&shape, version),
             lines: (0..drives).map(|_| Line::new(slots)).collect(),
             turn: Turn::new(shape.members()),
             shape,

@@ -174,20 +174,18 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A run is done.
-    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, block: u64, blocks: u64) {
+    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, run: Range<u64>) {
         let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) else { return };
         let first = match walk.task {
-            Task::Scrub => block,
+            Task::Scrub => run.start,
             Task::Rebuild(drive) => {
-                let places = self.shape.places(block);
+                let places = self.shape.places(run.start);
                 places.iter().find(|place| place.drive == drive).expect("it has a copy").block
             }
         };
         walk.done(first);
         match walk.task {
-            Task::Scrub => {
-                self.report.stripes += u64::from((block + blocks).is_multiple_of(self.shape.chunk))
-            }
+            Task::Scrub => self.report.stripes += u64::from(run.end.is_multiple_of(self.shape.chunk)),
             Task::Rebuild(drive) if !walk.is_cancelled => core.drives.set_filled(drive, walk.low()),
             Task::Rebuild(_) => {}
         }

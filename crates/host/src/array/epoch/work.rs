@@ -254,7 +254,7 @@ impl<B: Block> Epochs<B> {
         match purpose {
             Purpose::Repair => {}
             Purpose::Scrub(walk) | Purpose::Fill(walk, _) => {
-                self.unit_done(now, core, walk, first, blocks as u64)
+                self.unit_done(now, core, walk, first..first + blocks as u64)
             }
         }
     }

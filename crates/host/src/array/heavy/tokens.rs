@@ -5,8 +5,9 @@
 //! ends with a flush. Drives before whose gates nothing waits are passed over.
 
 use super::{EpochFigures, Next, Stage, Turn, stage_of};
+use crate::array::ArrayConfig;
 use crate::array::drives::Drives;
-use crate::array::epoch::{EpochConfig, EpochMode};
+use crate::array::epoch::EpochMode;
 use crate::array::{Column, DriveId, GroupId, RGroups};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::ids::{Id, IdVec};
@@ -32,8 +33,9 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of so many R-groups of `width` drives.
-    pub fn new(config: &EpochConfig, groups: usize, width: usize) -> Tokens {
+    /// The tokens of an array, one for each of its R-groups.
+    pub fn new(array: &ArrayConfig) -> Tokens {
+        let (config, groups, width) = (&array.epoch, array.groups as usize, array.width());
         let layout = RGroups::new(width);
         let turn = |group: GroupId| Turn::new(layout.drives(group).map(|drive| vec![drive]).collect());
         Tokens {
