@@ -7,6 +7,7 @@ use super::hash::KeyHash;
 use super::index::Entry;
 use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;
+use super::log::SegmentId;
 use super::log::format::UNITS;
 use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{FlashHeader, Header, State};
@@ -24,7 +25,7 @@ pub(super) struct Fetching {
     key: Vec<u8>,
     place: Place,
     counts: bool,
-    segment: u32,
+    segment: SegmentId,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
     blocks: Vec<Bytes>,

@@ -19,17 +19,17 @@ pub struct Front {
     /// Bytes of a segment.
     segment: usize,
     /// Bytes of records in each segment.
-    fills: IdVec<SegmentId, u32>,
-    small: VecDeque<SegmentId>,
-    main: VecDeque<SegmentId>,
-    free: Vec<SegmentId>,
+    fills: IdVec<FrontSegment, u32>,
+    small: VecDeque<FrontSegment>,
+    main: VecDeque<FrontSegment>,
+    free: Vec<FrontSegment>,
     /// What is given up at the moment.
     cursor: Option<Cursor>,
 }
 
 tailcut_base::id! {
     /// A segment of the memory.
-    struct SegmentId;
+    struct FrontSegment;
 }
 
 /// Which items a segment holds.
@@ -56,7 +56,7 @@ pub struct Victim {
 
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
-    segment: SegmentId,
+    segment: FrontSegment,
     queue: Queue,
     /// Where the next victim is.
     at: u32,
@@ -77,7 +77,7 @@ impl Front {
             fills: IdVec::filled(segments as usize, 0),
             small: VecDeque::new(),
             main: VecDeque::new(),
-            free: SegmentId::first(segments as usize).rev().collect(),
+            free: FrontSegment::first(segments as usize).rev().collect(),
             cursor: None,
         }
     }
@@ -104,7 +104,8 @@ impl Front {
         let bytes = bytes as u32;
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
         let open = self.queue(queue).back().copied();
-        let has_room = |&segment: &SegmentId| self.fills[segment] as usize + bytes as usize <= self.segment;
+        let has_room =
+            |&segment: &FrontSegment| self.fills[segment] as usize + bytes as usize <= self.segment;
         let evicted = self.cursor.map(|cursor| cursor.segment);
         let open = open.filter(has_room).filter(|&segment| Some(segment) != evicted);
         let segment = match open {
@@ -162,12 +163,12 @@ impl Front {
     }
 
     /// The record at a byte of a segment, and where the next one is.
-    fn record_at(&self, segment: SegmentId, at: u32) -> (u32, u32) {
+    fn record_at(&self, segment: FrontSegment, at: u32) -> (u32, u32) {
         let unit = self.unit_at(segment, at);
         (unit, at + self.header(unit).record_bytes() as u32)
     }
 
-    fn unit_at(&self, segment: SegmentId, at: u32) -> u32 {
+    fn unit_at(&self, segment: FrontSegment, at: u32) -> u32 {
         ((segment.index() * self.segment + at as usize) as u64 / UNIT) as u32
     }
 
@@ -179,7 +180,7 @@ impl Front {
         oldest.map(|&segment| Cursor { segment, queue, at: 0, ahead: 0, lead: 0 })
     }
 
-    fn queue(&mut self, queue: Queue) -> &mut VecDeque<SegmentId> {
+    fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
         match queue {
             Queue::Small => &mut self.small,
             Queue::Main => &mut self.main,

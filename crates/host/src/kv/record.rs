@@ -22,6 +22,7 @@
 //! whole sequence, so that nothing that another store or an earlier use of the segment has left behind, or that was meant for another segment,
 //! counts as a record.
 
+use super::log::SegmentId;
 use super::place::UNIT;
 use crate::crc::Crc32c;
 use std::ops::Range;
@@ -211,10 +212,10 @@ pub struct Stamp {
 impl Stamp {
     /// What stands for the name of a store and the number of a segment in checksums: a record that was written elsewhere is none.
     #[inline]
-    pub fn salt_of(store: u128, segment: u32) -> u64 {
+    pub fn salt_of(store: u128, segment: SegmentId) -> u64 {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
         (store as u64 ^ (store >> 64) as u64)
-            .wrapping_add(u64::from(segment).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 }
 
