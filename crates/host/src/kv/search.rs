@@ -100,7 +100,7 @@ impl Search {
         }
         let unread = unreadable.iter().max().map_or(0, |block| (block + 1) * BLOCK);
         let is_damage = |&hole: &usize| {
-            hole < unread || hole < durable && !self.key_end(blocks, hole).is_some_and(|end| end > durable)
+            hole < unread || hole < durable && self.key_end(blocks, hole).is_none_or(|end| end <= durable)
         };
         let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Rule::HolesCastDoubt));
         Searched { entries, buried, has_durable, hole }
