@@ -106,7 +106,8 @@ impl Search {
         Searched { entries, buried, has_durable, hole }
     }
 
-    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have cut it off.
+    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have cut it
+    /// off.
     fn key_end(&self, blocks: &[Bytes], at: usize) -> Option<usize> {
         header_in(blocks, at, self.sequence).map(|found| at + found.header.value_at())
     }

@@ -214,8 +214,8 @@ impl Rows {
         }
     }
 
-    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any other. When all are restored,
-    /// [`Rows::rebuild_free`] follows.
+    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any other. When
+    /// all are restored, [`Rows::rebuild_free`] follows.
     pub fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
         let Aged { row, age } = here;
         let info = self.get_mut(row);

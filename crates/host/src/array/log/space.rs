@@ -107,8 +107,8 @@ impl<B: Block> Log<B> {
         self.space.credit = self.space.credit.saturating_sub(PARTS);
     }
 
-    /// Collection has gained so many [`PARTS`] of blocks. With half of the scarce room left, the host may write as much as is
-    /// freed.
+    /// Collection has gained so many [`PARTS`] of blocks. With half of the scarce room left, the host may write as
+    /// much as is freed.
     pub(super) fn earn(&mut self, earned: u64) {
         let (room, scarce) = (u64::from(self.room()), u64::from(self.space.scarce));
         let ramped = earned * (scarce + 2 * room) / (2 * scarce);

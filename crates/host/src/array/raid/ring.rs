@@ -95,8 +95,8 @@ impl Ring {
         self.taken.push_back(Taken::at(place, sequence, 0));
     }
 
-    /// The position of a place for a transaction of so many blocks. One block is always left, for a transaction without
-    /// content that says what is durable.
+    /// The position of a place for a transaction of so many blocks. One block is always left, for a transaction
+    /// without content that says what is durable.
     pub fn place(&self, blocks: u64) -> Option<u64> {
         self.find(blocks, true)
     }
@@ -106,7 +106,7 @@ impl Ring {
         self.find(1, false)
     }
 
-    /// The position of so many blocks that are free, if with one left so is another.
+    /// The position of `blocks` free blocks, with another free one behind them or before the tail if one is to be left.
     fn find(&self, blocks: u64, with_one_left: bool) -> Option<u64> {
         let spare = u64::from(with_one_left);
         let need = blocks + spare;
